@@ -97,7 +97,7 @@ def _print_run(run: KeptRun) -> None:
     click.echo(f"{run.notebook}  {run.run_id}")
     made = (seen["duration"], f"{seen['when']} UTC", run.variant, seen["commit"])
     click.echo("; ".join([run.result.verdict, *filter(None, made)]))
-    for line in (run.result.message, *map(str, run.result.record.get("remarks") or ()), run.note):
+    for line in (run.result.message, *run.remarks, run.note):
         if line:
             click.echo(f"  {_plain(line)}")
     checks = [

@@ -11,7 +11,7 @@ from typing import Any
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.results.kept import KeptRun, number, room
 from kokoro_lab.lab.results.records import Check
-from kokoro_lab.lab.results.units import unit_of
+from kokoro_lab.lab.results.units import unit_of, unit_of_difference
 
 FAILS_NOW, WORSE, GONE = "fails now", "worse", "not measured now"
 UNCLEAR, CHANGED, NEW, BETTER, SAME = "within the intervals", "changed", "new", "better", "same"
@@ -37,8 +37,8 @@ _LESS = {
 }
 _MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
 """Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
-_ABSOLUTE = {"dB", "dBFS", "dBTP", "LU", "LUFS", "cents", "%", "points"}
-"""Units of which a percentage says nothing."""
+_ABSOLUTE = {"dB", "LU", "cents", "%", "points"}
+"""Units of differences of which a percentage says nothing."""
 _ENDS = (("low", "high"), ("lower", "upper"))
 _FACTS = (
     *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -84,15 +84,16 @@ class FigureChange:
         """In its unit, and in percent of A where it is no logarithm and no percentage itself."""
         if self.before is None or self.after is None or self.name.startswith(CAUGHT):
             return ""
-        by, unit = self.after - self.before, self.unit
+        by, unit = self.after - self.before, unit_of_difference(self._name)
         if not math.isfinite(by):
             return ""
         percent = f" ({100 * by / abs(self.before):+.1f} %)" if self.before and unit not in _ABSOLUTE else ""
         return f"{by:+.4g} {unit}".strip().replace("-", "−") + percent.replace("-", "−")
 
     @property
-    def unit(self) -> str:
-        return unit_of(self.name.replace(" > ", "_"))
+    def _name(self) -> str:
+        """With its unit where others have theirs, at the end."""
+        return self.name.replace(" > ", "_")
 
     def said(self, *, after: bool) -> str:
         """A's figure, or B's, with its unit and interval."""
@@ -102,7 +103,7 @@ class FigureChange:
         if self.name.startswith(CAUGHT):
             return "caught" if value else "missed"
         ends = f" [{number(interval[0])}, {number(interval[1])}]" if interval else ""
-        return number(value, self.unit) + ends
+        return number(value, unit_of(self._name)) + ends
 
 
 def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:

@@ -32,7 +32,7 @@ from kokoro_lab.lab.results.records import (
     Result,
     read_result,
 )
-from kokoro_lab.lab.results.units import unit_of, words_of
+from kokoro_lab.lab.results.units import unit_of, unit_of_difference, words_of
 
 UNREADABLE = "unreadable"
 VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
@@ -126,9 +126,15 @@ class KeptRun:
         if wrong := "; ".join([*broken, *missed]) or self.result.message.partition("\n")[0]:
             return wrong
         tight = tightest(self.result.checks)
-        if tight is None:  # it only measures
-            return str(self.result.record.get("conditions") or "")
-        return _said(tight, inside=tight.margin > 0)
+        # What has no checks only measures
+        best = _said(tight, spare=tight.margin > 0) if tight else self.result.record.get("conditions")
+        return "; ".join(str(said) for said in (*self.remarks, best) if said)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What qualifies its verdict, in sentences."""
+        found = self.result.record.get("remarks")
+        return list(map(str, found)) if isinstance(found, list) else []
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """A part of its record; empty where there is none."""
@@ -151,8 +157,8 @@ def number(value: float | None, unit: str = "") -> str:
 
 def measured(check: Check) -> tuple[str, str, str]:
     """Figure, limits and margin of a check, as a person reads them."""
-    unit = unit_of(check.name)
-    return number(check.value, unit), " and ".join(check.limits), number(check.margin, unit)
+    margin = number(check.margin, unit_of_difference(check.name))
+    return number(check.value, unit_of(check.name)), " and ".join(check.limits), margin
 
 
 def room(check: Check) -> float:
@@ -203,7 +209,7 @@ def read_kept(folder: Path) -> Result:
         _ = found.figures, found.controls, found.parameters.keys(), f"{found.run_s:f}"
     except ResultError as error:
         return Result(notebook, {}, folder, UNREADABLE, error.message)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         why = f"{notebook}/{folder.name} holds no result: {type(error).__name__}: {error}."
         return Result(notebook, {}, folder, UNREADABLE, why)
     return found
@@ -343,6 +349,6 @@ def _first_of(stem: str, runs: Sequence[KeptRun]) -> KeptRun:
     )
 
 
-def _said(check: Check, *, inside: bool = False) -> str:
+def _said(check: Check, *, spare: bool = False) -> str:
     value, limits, margin = measured(check)
-    return f"{words_of(check.name)} {f'{margin} inside' if inside else value} ({limits})"
+    return f"{words_of(check.name)} {f'{margin} to spare' if spare else value} ({limits})"

@@ -26,6 +26,8 @@ _UNITS = {
 }
 """The ending of a name → the unit as it is printed; a count has none."""
 
+_OF_DIFFERENCES = {"LUFS": "LU", "dBTP": "dB", "dBFS": "dB"}
+
 _SPOKEN = {
     "rtf": "RTF",
     "ttfa": "TTFA",
@@ -57,6 +59,11 @@ def unit_of(name: str) -> str:
         if word not in _STATISTICS and not (word[:1] == "p" and word[1:].isdigit()):
             break
     return ""
+
+
+def unit_of_difference(name: str) -> str:
+    """The unit of a margin or a change of a figure: two levels in LUFS are some LU apart."""
+    return _OF_DIFFERENCES.get(unit_of(name), unit_of(name))
 
 
 def words_of(name: str) -> str:

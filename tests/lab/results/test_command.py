@@ -39,7 +39,7 @@ def test_the_list_has_a_row_a_run_the_newest_first() -> None:
 def test_a_run_is_shown_with_margins_and_its_worst_clip_first() -> None:
     said = call("show", "30")
     checks = [row.split() for row in said[said.index("check ") :].splitlines()]
-    assert checks[1] == [*"stream true peak FAIL −0.4 dBTP at most -1 −0.6 dBTP".split()]
+    assert checks[1] == [*"stream true peak FAIL −0.4 dBTP at most -1 −0.6 dB".split()]
     assert checks[2][:3] == ["loudest", "file", "pass"]
     assert said.index("audio/loud.wav") < said.index("audio/calm.wav")
     assert "Too loud." in said

@@ -47,7 +47,7 @@ def test_a_planted_regression_stands_first(pair: tuple[KeptRun, KeptRun]) -> Non
         ("caught: 3 dB louder", "same"),
         ("clips_count", "same"),
     ]
-    assert (found[0].difference, found[3].difference) == ("+0.8 dBTP", "−0.1 (−50.0 %)")
+    assert (found[0].difference, found[3].difference) == ("+0.8 dB", "−0.1 (−50.0 %)")
     assert found[2].said(after=True) == "4.45 [4.35, 4.55]"
     assert sentence(found, *pair).startswith(
         "1 fails now, 1 worse, 1 within the intervals, 1 better, 2 same."

@@ -35,7 +35,7 @@ def test_the_newest_is_the_first_and_all_are_there(planted: Path) -> None:
 
 def test_each_says_how_it_ended_and_what_matters(planted: Path) -> None:
     found = ends(planted)
-    assert found["aa01"] == ("passed", "stream true peak 0.2 dBTP inside (at most -1)")
+    assert found["aa01"] == ("passed", "stream true peak 0.2 dB to spare (at most -1)")
     assert found["aa02"] == ("failed", "stream true peak −0.4 dBTP (at most -1)")
     assert found["aa03"] == ("crashed", "ZeroDivisionError: division by zero")
     assert found["aa04"] == ("interrupted", "Interrupted after 12 s.")
@@ -173,6 +173,13 @@ def test_the_worst_clip_comes_first(planted: Path) -> None:
 def test_what_is_no_run_is_none(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir(parents=True)
     assert read_runs(tmp_path) == []
+
+
+def test_a_verdict_that_rests_on_little_says_so(tmp_path: Path) -> None:
+    rests = record(remarks=["41 of 46 lines not measured"])
+    write_json(tmp_path / GATE / "20260101T000000Z-aaaa/result.json", rests)
+    (run,) = read_runs(tmp_path)
+    assert run.main_point.startswith("41 of 46 lines not measured; stream true peak 0.2 dB to spare")
 
 
 def test_a_count_is_not_near_its_limit() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kokoro_lab.lab.results.units import unit_of, words_of
+from kokoro_lab.lab.results.units import unit_of, unit_of_difference, words_of
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ from kokoro_lab.lab.results.units import unit_of, words_of
 )
 def test_a_name_is_words_and_a_unit(name: str, words: str, unit: str) -> None:
     assert (words_of(name), unit_of(name)) == (words, unit)
+
+
+def test_two_levels_are_apart_by_another_unit() -> None:
+    names = ("loudest_file_lufs", "true_peak_most_dbtp", "rtf", "ttfa_ms")
+    assert [unit_of_difference(name) for name in names] == ["LU", "dB", "", "ms"]
