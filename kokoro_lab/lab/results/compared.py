@@ -91,6 +91,11 @@ class FigureChange:
         return f"{by:+.4g} {unit}".strip().replace("-", "−") + percent.replace("-", "−")
 
     @property
+    def tone(self) -> str:
+        """Of its row on a page: bad, good, or neither."""
+        return "bad" if self.change in (FAILS_NOW, WORSE, GONE) else "good" if self.change == BETTER else ""
+
+    @property
     def _name(self) -> str:
         """With its unit where others have theirs, at the end."""
         return self.name.replace(" > ", "_")

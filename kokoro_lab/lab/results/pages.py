@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,6 @@ COLUMNS = (
 )
 _HISTORY = 30
 """Runs of a notebook that its curve shows."""
-_TONES = {compared.FAILS_NOW: "bad", compared.WORSE: "bad", compared.GONE: "bad", compared.BETTER: "good"}
 
 
 @cache
@@ -44,8 +43,13 @@ def _templates() -> Environment:
 
     made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
     made.globals["style"] = Markup(STYLE.read_text("utf-8") + (TEMPLATES / "pages.css").read_text("utf-8"))
+    made.filters["words"] = words_of
     made.globals["script"] = Markup((TEMPLATES / "index.js").read_text("utf-8"))
     return made
+
+
+def _render(name: str, **given: Any) -> bytes:
+    return _templates().get_template(name).render(**given).encode()
 
 
 def write_index(folder: Path) -> Path:
@@ -60,19 +64,16 @@ def write_index(folder: Path) -> Path:
     by_notebook: dict[str, list[KeptRun]] = {}
     for run in runs:
         by_notebook.setdefault(run.notebook, []).append(run)
-    page = (
-        _templates()
-        .get_template(INDEX)
-        .render(
-            rows=[row(run, folder) for run in runs],
-            columns=COLUMNS,
-            notebooks=[_notebook(name, found) for name, found in sorted(by_notebook.items())],
-            verdicts=[each for each in VERDICTS if each in {run.result.verdict for run in runs}],
-            newest=f"{runs[0].started_at:%Y-%m-%d %H:%M}" if runs else "",
-        )
+    page = _render(
+        INDEX,
+        rows=[row(run, folder) for run in runs],
+        columns=COLUMNS,
+        notebooks=[_notebook(name, found) for name, found in sorted(by_notebook.items())],
+        verdicts=[each for each in VERDICTS if each in {run.result.verdict for run in runs}],
+        newest=f"{runs[0].started_at:%Y-%m-%d %H:%M}" if runs else "",
     )
     folder.mkdir(parents=True, exist_ok=True)
-    return write_whole(folder / INDEX, page.encode())
+    return write_whole(folder / INDEX, page)
 
 
 def row(run: KeptRun, beside: Path | None = None) -> dict[str, Any]:
@@ -141,46 +142,24 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
         They are of different notebooks, or `path` cannot be written.
     """
     changes = compared.compare_figures(a, b)
-    rows = [_shown(change) for change in changes]
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = (
-        _templates()
-        .get_template("compare.html")
-        .render(
-            notebook=a.notebook,
-            a=row(a, path.parent),
-            b=row(b, path.parent),
-            sentence=compared.sentence(changes, a, b),
-            changed=[one for one in rows if one["change"] != compared.SAME],
-            same=[one for one in rows if one["change"] == compared.SAME],
-            differences=compared.differences(a, b),
-            sounds=[
-                {
-                    "name": Path(name).name,
-                    "same": same,
-                    "a": _link(a.folder / name, path.parent),
-                    "b": _link(b.folder / name, path.parent),
-                }
-                for name, same in compared.pairs_of_sounds(a, b)
-            ],
-        )
+    page = _render(
+        "compare.html",
+        notebook=a.notebook,
+        a=row(a, path.parent),
+        b=row(b, path.parent),
+        sentence=compared.sentence(changes, a, b),
+        changed=[one for one in changes if one.change != compared.SAME],
+        same=[one for one in changes if one.change == compared.SAME],
+        differences=compared.differences(a, b),
+        sounds=[
+            (Path(name).name, same, *(_link(run.folder / name, path.parent) for run in (a, b)))
+            for name, same in compared.pairs_of_sounds(a, b)
+        ],
     )
-    return write_whole(path, page.encode())
+    return write_whole(path, page)
 
 
 def comparison_path(folder: Path, a: KeptRun, b: KeptRun) -> Path:
     """Where the page of two runs is kept, below a folder of results."""
     return folder / "compared" / f"{a.notebook}-{a.run_id[-SHORT:]}-{b.run_id[-SHORT:]}.html"
-
-
-def _shown(change: compared.FigureChange) -> Mapping[str, str]:
-    return {
-        "name": change.name,
-        "words": words_of(change.name),
-        "change": change.change,
-        "tone": _TONES.get(change.change, ""),
-        "before": change.said(after=False),
-        "after": change.said(after=True),
-        "difference": change.difference,
-        "limits": change.limits,
-    }

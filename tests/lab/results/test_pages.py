@@ -57,13 +57,14 @@ def test_the_index_is_in_place_whole_and_nothing_else_is_left(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["index.html"]
 
 
+@pytest.mark.test_all
 def test_a_thousand_runs_cost_little(tmp_path: Path) -> None:
     for number in range(1000):
         run_id = f"20260101T{number // 60:04}{number % 60:02}Z-{number:04x}"
         write_json(tmp_path / GATE / run_id / "result.json", record())
-    began = time.perf_counter()
+    began = time.process_time()
     page = write_index(tmp_path)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert page.stat().st_size < 2_000_000
     assert page.read_text('utf-8').count('<tr data-notebook') == 1000
 
