@@ -178,8 +178,9 @@ def open_run(name: str | None, sound: str | None, folder: Path) -> None:
 def _sound_of(run: KeptRun, wanted: str) -> Path:
     sounds = {Path(name).stem: run.folder / name for name in run.sounds}
     worst = list(sounds)[:1] if run.rows("clips") or len(sounds) == 1 else []
-    found = worst if wanted == WORST else [wanted.removesuffix(".wav")]
-    if not found or found[0] not in sounds:
+    asked = worst if wanted == WORST else (wanted, Path(wanted).stem)
+    found = [name for name in asked if name in sounds]
+    if not found:
         unsaid = sounds and wanted == WORST
         raise ParameterError(
             "It is not said which sound is the worst." if unsaid else f"There is no sound {wanted!r}.",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from filecmp import cmp
+from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
@@ -254,8 +255,17 @@ def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
     return " ".join([f"{said}.", *doubts])
 
 
-def pairs_of_sounds(a: KeptRun, b: KeptRun) -> list[tuple[str, bool]]:
-    """Sounds that both runs kept under one name, B's worst first, and whether they are the same bytes."""
+def pairs_of_sounds(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str, bool]]:
+    """What can be heard of both runs: its name, the files of A and B, and whether these are the same bytes.
+
+    First clips that both judged, B's worst first, then other files of one name.
+    """
+    judged_a, judged_b = ({one.get("name"): one.get("candidate") for one in run.rows("clips")} for run in (a, b))
+    found = [(str(name), judged_a[name], file) for name, file in judged_b.items() if name in judged_a]
+    taken = {file for _, _, file in found}
+    found += [(Path(file).name, file, file) for file in b.sounds if file not in taken]
     return [
-        (name, cmp(a.folder / name, b.folder / name, shallow=False)) for name in b.sounds if name in a.sounds
+        (name, of_a, of_b, cmp(a.folder / of_a, b.folder / of_b, shallow=False))
+        for name, of_a, of_b in found
+        if of_a in a.sounds and of_b in b.sounds
     ]

@@ -153,8 +153,8 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
         same=[one for one in changes if one.change == compared.SAME],
         differences=compared.differences(a, b),
         sounds=[
-            (Path(name).name, same, *(_link(run.folder / name, path.parent) for run in (a, b)))
-            for name, same in compared.pairs_of_sounds(a, b)
+            (name, same, _link(a.folder / of_a, path.parent), _link(b.folder / of_b, path.parent))
+            for name, of_a, of_b, same in compared.pairs_of_sounds(a, b)
         ],
     )
     return write_whole(path, page)

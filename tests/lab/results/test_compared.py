@@ -17,7 +17,7 @@ from kokoro_lab.lab.results.compared import (
     sentence,
 )
 from kokoro_lab.lab.results.kept import KeptRun, find_run, read_runs
-from tests.lab.results.planted import GATE, check, plant, record
+from tests.lab.results.planted import GATE, check, plant, record, sound
 
 
 @pytest.fixture
@@ -156,4 +156,24 @@ def test_a_benchmark_is_compared_by_its_summary(tmp_path: Path) -> None:
 
 
 def test_sounds_of_one_name_are_a_pair_the_worst_first(pair: tuple[KeptRun, KeptRun]) -> None:
-    assert pairs_of_sounds(*pair) == [("audio/loud.wav", False), ("audio/calm.wav", True)]
+    assert pairs_of_sounds(*pair) == [
+        ("loud.wav", "audio/loud.wav", "audio/loud.wav", False),
+        ("calm.wav", "audio/calm.wav", "audio/calm.wav", True),
+    ]
+
+
+def test_clips_of_one_name_are_a_pair_whatever_their_files_are_called(tmp_path: Path) -> None:
+    for run_id, clips in (
+        ("20260101T000000Z-aaaa", ("greeting", "order")),
+        ("20260102T000000Z-bbbb", ("order", "greeting", "new")),
+    ):
+        run = tmp_path / GATE / run_id
+        kept = [{"name": name, "candidate": f"audio/{n}-{name}.wav"} for n, name in enumerate(clips)]
+        write_json(run / "result.json", record(clips=[*kept, {"name": "gone", "candidate": "audio/gone.wav"}]))
+        for clip in kept:
+            sound(run / clip["candidate"], 300)
+    b, a = read_runs(tmp_path)
+    assert pairs_of_sounds(a, b) == [
+        ("order", "audio/1-order.wav", "audio/0-order.wav", True),
+        ("greeting", "audio/0-greeting.wav", "audio/1-greeting.wav", True),
+    ]
