@@ -22,20 +22,8 @@ ORDER = (FAILS_NOW, WORSE, GONE, UNCLEAR, CHANGED, NEW, BETTER, SAME)
 CAUGHT = "caught: "
 """Before the name of a control where it stands among figures: 1 where the fault was caught."""
 
-_LESS = {
-    "rtf",
-    "ttfa",
-    "ttfb",
-    "latency",
-    "jitter",
-    "rss",
-    "memory",
-    "lsd",
-    "underruns",
-    "late",
-    "wall",
-    "cpu",
-}
+_TIMES = {"rtf", "ttfa", "ttfb", "latency", "late", "gap", "jitter", "underruns", "wall", "cpu"}
+_LESS = _TIMES | {"rss", "memory", "lsd"}
 _MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
 """Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
 _ABSOLUTE = {"dB", "LU", "cents", "%", "points"}
