@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import socket
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +36,15 @@ class Check:
             and (self.low is None or self.value >= self.low)
             and (self.high is None or self.value <= self.high)
         )
+
+    @property
+    def margin(self) -> float:
+        """How far the figure is inside its nearest limit, in its own unit: negative where it is beyond one,
+        infinite without a limit, NaN where it is not finite."""
+        if not math.isfinite(self.value):
+            return math.nan
+        low = math.inf if self.low is None else self.value - self.low
+        return min(low, math.inf if self.high is None else self.high - self.value)
 
     @property
     def limits(self) -> list[str]:
@@ -81,7 +87,8 @@ class Result:
     run_dir : Path, optional
         What it left, on the machine that ran it; None if it never began.
     verdict : str
-        `passed`, `failed` (its gate) or `crashed` (its code, which says nothing of what it was to measure).
+        `passed`, `failed` (its gate), `crashed` (its code, which says nothing of what it was to measure) or
+        `interrupted` (by a person, or by the end of its process).
     message : str
         What is wrong, in a sentence; empty if nothing is.
     run_s : float
@@ -141,7 +148,9 @@ def read_result(folder: Path) -> Result | None:
     # A benchmark that only measures has no verdict, and calls its parameters otherwise
     parameters = found.get("parameters", found.get("asked")) or {}
     if broke:
-        return Result(folder.parent.name, parameters, folder, CRASHED, found.get("message", ""))
+        verdict = INTERRUPTED if found.get("verdict") == INTERRUPTED else CRASHED
+        run_s = found.get("run_s", 0.0)
+        return Result(folder.parent.name, parameters, folder, verdict, found.get("message", ""), run_s)
     return Result(
         folder.parent.name,
         parameters,
