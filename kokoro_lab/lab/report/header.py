@@ -144,7 +144,7 @@ def _row(check: Check) -> dict[str, Any]:
     measured = math.isfinite(margin) and (math.isfinite(share) or margin != 0)
     return {
         "name": check.name,
-        "words": words_of(check.name),
+        "words": _words(check),
         "figure": number(check.value),
         "unit": unit_of(check.name) if math.isfinite(check.value) else "",
         "limit": _limit(check),
@@ -153,6 +153,10 @@ def _row(check: Check) -> dict[str, Any]:
         "state": "bad" if not check.passed else "near" if share < NEAR else "good",
         "passed": check.passed,
     }
+
+
+def _words(check: Check) -> str:
+    return words_of(check.name) or check.name
 
 
 def _limit(check: Check) -> str:
@@ -166,11 +170,12 @@ def _limit(check: Check) -> str:
 
 def _summary(result: Result, came_to: str) -> str:
     if result.verdict not in (PASSED, FAILED):
-        why = result.message or "It left neither a result nor a reason."
+        why = result.message or "It left neither a result nor a reason"
+        why += "" if why.endswith((".", "!", "?")) else "."
         nothing = "This says nothing of what it was to measure." if result.verdict == CRASHED else ""
         return " ".join(filter(None, (why, came_to, nothing)))
     checks, controls = result.checks, result.controls
-    beyond = [words_of(check.name) for check in checks if not check.passed]
+    beyond = [_words(check) for check in checks if not check.passed]
     missed = [control.name for control in controls if not control.caught]
     said = [f"{len(checks) - len(beyond)} of {len(checks)} figures are within their limits"]
     said[0] += f"; beyond: {', '.join(beyond)}" if beyond else ""

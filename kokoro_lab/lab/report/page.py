@@ -80,8 +80,10 @@ class _Reader:
             if cell["cell_type"] == "markdown":
                 before = len(self.contents)
                 html = str(markdown(text_of(cell["source"]))).strip()
-                if bare:
-                    del self.contents[before - 1 : before]
+                if bare and html.startswith("<h2"):
+                    del self.contents[before - 1]
+                elif bare:
+                    yield bare
                 bare = html if re.fullmatch(r"<h2[^\n]*</h2>", html) else ""
                 if html and not bare:
                     yield html
@@ -94,7 +96,9 @@ class _Reader:
                     if bare:
                         yield bare
                         bare = ""
-                    focus = ' tabindex="0" role="group" aria-label="Table"' if "<table" in html else ""
+                    # What may be too wide scrolls in its box, by keys, too
+                    wide = "<table" in html or "<img" in html
+                    focus = f' tabindex="0" role="group" aria-label="{escape(under)}"' if wide else ""
                     yield f'<div class="output"{focus}>{html}</div>'
         if bare:
             del self.contents[-1:]
@@ -106,15 +110,16 @@ class _Headings(mistune.HTMLRenderer):
     def __init__(self, reader: _Reader) -> None:
         super().__init__()
         self._reader = reader
+        self._anchors: set[str] = set()
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         if level == 1 and not self._reader.question:
             self._reader.question = text
             return ""
         anchor = re.sub(r"\W+", "-", re.sub("<.*?>", "", text).lower()).strip("-")
-        known = {one for one, _ in self._reader.contents}
-        while anchor in known:
+        while anchor in self._anchors:
             anchor += "-"
+        self._anchors.add(anchor)
         if level == 2:
             self._reader.contents.append((anchor, text))
         return f'<h{level} id="{escape(anchor)}">{text}</h{level}>\n'

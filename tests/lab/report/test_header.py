@@ -119,12 +119,13 @@ def test_nothing_measured_is_said() -> None:
 
 
 def test_a_verdict_that_rests_on_little_says_so_in_another_colour(tmp_path: Path) -> None:
-    found = finished(tmp_path, remarks=["41 of 46 lines not measured"])
+    folder = tmp_path / "99_test/1"
+    found = finished(folder, remarks=["41 of 46 lines not measured"])
     assert found["remarks"] == ["41 of 46 lines not measured"]
     html = found._repr_html_()
     assert "Passed; 41 of 46 lines not measured" in html
     assert html.startswith(f'{MARK} qualified"')
-    read = read_result(tmp_path)
+    read = read_result(folder)
     assert read is not None
     assert title_of(read).startswith("99_test: passed; 41 of 46 lines not measured, 20")
 
@@ -135,7 +136,7 @@ def test_a_run_without_an_end_says_why_and_how_far_it_came(verdict: str, tmp_pat
     read = read_result(tmp_path)
     assert read is not None
     html = header_html(read, came_to="It came to step 3 of 9.")
-    assert f"{verdict.capitalize()} ZeroDivisionError: x It came to step 3 of 9." in words(html)
+    assert f"{verdict.capitalize()} ZeroDivisionError: x. It came to step 3 of 9." in words(html)
     assert 'href="crash.json"' in html
 
 

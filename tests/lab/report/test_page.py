@@ -14,6 +14,8 @@ from kokoro_lab.errors import GateFailed
 from kokoro_lab.lab.report.page import write_report
 from kokoro_lab.lab.results import Check, open_run
 
+MOST_BYTES = 3_000_000
+"""A report may hold, with its sounds beside it."""
 FETCHED = {"src", "href", "srcset", "poster", "data", "action", "xlink:href"}
 
 
@@ -38,7 +40,8 @@ CELLS = [
     markdown("# Is it *loud*?\nOne row a `clip`."),
     markdown("## The clips"),
     code(said("as loud as ever"), said("175 samples were clipped\n", "stderr")),
-    markdown("## The clips\nAnd again."),
+    markdown("## The clips"),
+    markdown("And again."),
     markdown("## Verdict"),
     code(),
 ]
@@ -135,7 +138,7 @@ def test_a_crash_says_how_far_it_came_and_keeps_its_traceback(tmp_path: Path) ->
     error = {"output_type": "error", "ename": "ZeroDivisionError", "evalue": "", "traceback": ["line 7"]}
     note = markdown('<span style="color:red">An Exception</span>', tags=["papermill-error-cell-tag"])
     html = report(folder, [note, *CELLS[:3], code(error, status="failed"), code(status="pending")])
-    assert "ZeroDivisionError: by zero It came to step 2 of 3, under “The clips”." in html
+    assert "ZeroDivisionError: by zero. It came to step 2 of 3, under “The clips”." in html
     assert "line 7" in html
     assert "An Exception" not in html
     assert "<title>99_test: crashed, 2026-11-26" in html
