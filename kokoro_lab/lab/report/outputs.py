@@ -15,6 +15,7 @@ _BAR = re.compile(r"[^\r\n]*\[\d\d+:\d\d[^\]\n]*\]")
 """A progress bar as tqdm draws it: it ends in `[00:05<01:17,  5.99s/it]`."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r'<table border="1" class="dataframe">.*?</table>', re.DOTALL)
+_HEAD = re.compile(r"<thead>\s*<tr>(.*?)</tr>\s*<tr>(.*?)</tr>\s*</thead>", re.DOTALL)
 _CELL = re.compile(r"<(t[dh])>(.*?)</t[dh]>", re.DOTALL)
 _FIGURE = re.compile(r"[-+−]?[\d,]*\.?\d+(e[-+]?\d+)?%?|inf|-inf")
 MISSING = ("NaN", "nan", "None", "NaT", "&lt;NA&gt;")
@@ -95,7 +96,19 @@ def _aligned(table: str) -> str:
         return _CELL.sub(cell_html, row)
 
     plain = table.replace(' border="1"', "").replace(' style="text-align: right;"', "")
+    plain = _HEAD.sub(_one_row, plain)
+    if not rows:
+        plain = plain.replace("<tbody>", "<tbody><tr><td>no rows</td></tr>")
     return "</tr>".join(map(row_html, plain.split("</tr>")))
+
+
+def _one_row(head: re.Match[str]) -> str:
+    """Headings of columns and names of the index, which pandas puts into two rows, in one."""
+    columns, index = (_CELL.findall(row) for row in head.groups())
+    pairs = [(column, name) for (_, column), (_, name) in zip(columns, index, strict=False)]
+    if len(columns) != len(index) or any(column and name for column, name in pairs):
+        return head[0]
+    return f"<thead><tr>{''.join(f'<th>{column or name}</th>' for column, name in pairs)}</tr></thead>"
 
 
 def _is_figure(cell: str) -> bool:

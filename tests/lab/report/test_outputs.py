@@ -81,7 +81,18 @@ def test_in_tables_figures_are_on_the_right_and_what_is_missing_is_a_dash() -> N
 def test_an_index_of_two_levels_moves_no_column() -> None:
     rows = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")], names=["voice", "text"])
     html = legible(pd.DataFrame({"name": ["p", "q"], "lu": [1.0, 2.0]}, index=rows)._repr_html_())
-    assert '<th class="figure">lu</th>' in html
+    assert '<tr><th>voice</th><th>text</th><th>name</th><th class="figure">lu</th></tr>' in html, "one row"
     assert "<th>name</th>" in html
     assert '<td class="figure">2.0</td>' in html
     assert "<td>q</td>" in html
+
+
+def test_names_above_names_stay_two_rows() -> None:
+    columns = pd.MultiIndex.from_tuples([("loud", "lu"), ("loud", "db")])
+    html = legible(pd.DataFrame([[1.0, 2.0]], columns=columns)._repr_html_())
+    assert html.count("<tr>") == 3
+
+
+def test_a_table_without_rows_says_so() -> None:
+    frame = pd.DataFrame({"lu": []}, index=pd.Index([], name="clip"))
+    assert "<td>no rows</td>" in legible(frame._repr_html_())
