@@ -93,7 +93,7 @@ def test_a_passed_run_leaves_all_that_the_design_lists(lab: Path) -> None:
     page = Page(report)
     assert list(outside(page.addresses)) == []
     assert report.count(MARK) == 1, "what the last cell shows stands at the top alone"
-    assert report.index("at most 5") < report.index("<audio")
+    assert report.index("≤ 5") < report.index("<audio")
     assert "NegativeControl(" not in report
     assert report.count(">caught</td>") == 2, "in the header, and where the notebook shows its controls"
     assert "it/s]" not in report

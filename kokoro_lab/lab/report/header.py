@@ -162,10 +162,10 @@ def _words(check: Check) -> str:
 def _limit(check: Check) -> str:
     if check.low is not None and check.high is not None:
         low, high = number(check.low), number(check.high)
-        return f"exactly {low}" if low == high else f"{low} to {high}"
+        return f"= {low}" if low == high else f"{low} to {high}"
     if check.low is not None:
-        return f"at least {number(check.low)}"
-    return "none" if check.high is None else f"at most {number(check.high)}"
+        return f"≥ {number(check.low)}"
+    return "none" if check.high is None else f"≤ {number(check.high)}"
 
 
 def _summary(result: Result, came_to: str) -> str:

@@ -96,9 +96,9 @@ def test_a_figure_has_four_digits(value: float, text: str) -> None:
 
 def test_a_row_has_words_figure_unit_limit_and_margin() -> None:
     said = words(header_html(result(checks(*CHECKS))))
-    assert "true peak passed −1.05 dBTP at most −1 0.05" in said
-    assert "quietest file passed −16.2 LUFS −17 to −15 0.8" in said
-    assert "chunk faults passed 0 at most 0 –" in said
+    assert "true peak −1.05 dBTP ≤ −1 0.05 passed" in said
+    assert "quietest file −16.2 LUFS −17 to −15 0.8 passed" in said
+    assert "chunk faults 0 ≤ 0 – passed" in said
     assert "Passed 3 of 3 figures are within their limits." in said
 
 

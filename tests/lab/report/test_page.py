@@ -86,7 +86,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_verdict_comes_first_and_then_what_the_notebook_says(folder: Path) -> None:
     html = report(folder, CELLS)
-    parts = ["<h1>Is it <em>loud</em>?</h1>", "Passed", "at most 2", "<nav", "One row a <code>clip</code>"]
+    parts = ["<h1>Is it <em>loud</em>?</h1>", "Passed", "≤ 2", "<nav", "One row a <code>clip</code>"]
     places = [html.index(part) for part in [*parts, "as loud as ever", "And again."]]
     assert places == sorted(places)
     assert "<title>99_test: passed, 20" in html
