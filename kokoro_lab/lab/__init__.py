@@ -10,6 +10,4 @@ It needs the extra `lab`, and says so.
 
 from kokoro_lab.extras import require
 
-require(
-    "lab", "pandas", "scipy", "pyloudnorm", "librosa", "matplotlib", "papermill", "mistune", "ipywidgets"
-)
+require("lab", "pandas", "scipy", "pyloudnorm", "librosa", "matplotlib", "papermill", "mistune", "ipywidgets")

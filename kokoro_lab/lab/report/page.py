@@ -96,8 +96,8 @@ class _Reader:
                     if bare:
                         yield bare
                         bare = ""
-                    # What may be too wide scrolls in its box, by keys, too
-                    wide = "<table" in html or "<img" in html
+                    # What may be too wide scrolls in its box, by keys, too; others bring a box of their own
+                    wide = html.startswith(("<img", "<table")) or 'class="dataframe"' in html
                     focus = f' tabindex="0" role="group" aria-label="{escape(under)}"' if wide else ""
                     yield f'<div class="output"{focus}>{html}</div>'
         if bare:
