@@ -77,7 +77,8 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> str:
         checks=[_row(check) for check in checks],
         controls=controls,
         missed_count=sum(not control.caught for control in controls),
-        parameters=_parameters(result),
+        parameters=result.parameters,
+        defaults=_defaults(result.notebook),
         facts=_facts(result),
         tables=record.get("tables", []),
         files=[name for name in (RESULT, CRASH, "executed.ipynb") if (folder / name).exists()],
@@ -185,25 +186,11 @@ def _summary(result: Result, came_to: str) -> str:
     return ". ".join(said) + "." if checks else "Nothing was measured."
 
 
-def _parameters(result: Result) -> list[dict[str, Any]]:
-    """Name, value, and the default where it is another one."""
-    given = result.parameters
-    return [
-        {
-            "name": name,
-            "value": value,
-            "default": default,
-            "changed": default is not None and value != default,
-        }
-        for name, value in given.items()
-        for default in [_defaults(result.notebook).get(name)]
-    ]
-
-
 def _defaults(notebook: str) -> Mapping[str, Any]:
+    """What a notebook's parameters are where nobody says otherwise; empty of one that is not found."""
     from kokoro_lab.lab import runs
 
-    with suppress(ParameterError):  # no notebook of this repository
+    with suppress(ParameterError, ValueError):  # not of this repository, or without parameters
         return runs.defaults(runs.find_notebook(notebook))
     return {}
 
@@ -246,6 +233,5 @@ def _date(result: Result) -> str:
 def _span(seconds: float) -> str:
     if not seconds:
         return ""
-    return (
-        f"{number(round(seconds, 1))} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-    )
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes > 1 else f"{number(round(seconds, 1))} s"

@@ -45,15 +45,8 @@ class Finished(dict[str, Any]):
     def _repr_html_(self) -> str:
         from kokoro_lab.lab.report.header import header_html, style
 
-        result = Result(
-            self["notebook"],
-            self["parameters"],
-            self.folder,
-            self["verdict"],
-            "; ".join(self["failures"]),
-            self["run_s"],
-            self,
-        )
+        about = self["notebook"], self["parameters"], self.folder, self["verdict"]
+        result = Result(*about, run_s=self["run_s"], record=self)
         base = f"{Path(os.path.relpath(self.folder)).as_posix()}/"  # links are relative to the notebook
         return f"{header_html(result, base)}<style>{style('header')}</style>"
 
