@@ -110,7 +110,7 @@ def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
     shown = [html for cell in executed["cells"] for html in html_of(cell)]
     assert any(html.startswith(MARK) for html in shown), "it is shown before it is raised"
     report = (outcome.run_dir / "report.html").read_text()
-    assert "beyond: count" in report
+    assert "not within: count" in report
     assert "GateFailed" not in report
 
 

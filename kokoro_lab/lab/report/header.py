@@ -179,7 +179,7 @@ def _summary(result: Result, came_to: str) -> str:
     beyond = [_words(check) for check in checks if not check.passed]
     missed = [control.name for control in controls if not control.caught]
     said = [f"{len(checks) - len(beyond)} of {len(checks)} figures are within their limits"]
-    said[0] += f"; beyond: {', '.join(beyond)}" if beyond else ""
+    said[0] += f"; not within: {', '.join(beyond)}" if beyond else ""
     if controls:
         said.append(f"{len(controls) - len(missed)} of {len(controls)} faults put in on purpose were caught")
         said[1] += f"; missed: {', '.join(missed)}" if missed else ""

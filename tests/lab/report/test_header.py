@@ -108,7 +108,7 @@ def test_what_failed_and_what_was_missed_stand_in_the_banner() -> None:
     }
     html = header_html(result(record, "failed"))
     said = words(html)
-    assert "Failed 0 of 1 figures are within their limits; beyond: true peak." in said
+    assert "Failed 0 of 1 figures are within their limits; not within: true peak." in said
     assert "1 of 2 faults put in on purpose were caught; missed: a click." in said
     assert said.index("a click missed") < said.index("3 dB louder caught")
     assert "<details open>" in html, "what was missed is not folded away"

@@ -126,7 +126,7 @@ def test_a_failed_run_has_its_header_without_its_traceback(tmp_path: Path) -> No
         open_run("99_test", folder).finish({}, checks=[Check("x_db", 3.0, high=2.0)])
     error = {"output_type": "error", "ename": "GateFailed", "evalue": "", "traceback": ["GateFailed"]}
     html = report(folder, [*CELLS, code(error, status="failed")])
-    assert "beyond: x" in html
+    assert "not within: x" in html
     assert "GateFailed" not in html
     assert "It came to" not in html
 
