@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+from kokoro_lab.scheduling.native_work import native_work
+
 T = TypeVar("T")
 _Jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
 
@@ -56,7 +58,10 @@ class KeptThreads:
 
     def _run(self, jobs: _Jobs) -> None:
         while True:
-            self._done(jobs, *jobs.get())
+            work, future = jobs.get()
+            with native_work():
+                self._done(jobs, work, future)
+            del work, future  # nothing is kept of what is done
 
     def _done(self, jobs: _Jobs, work: Callable[[], Any], future: Future[Any]) -> None:
         if not future.set_running_or_notify_cancel():

@@ -23,6 +23,7 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
+from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.guarded_session import Placement
@@ -139,7 +140,8 @@ def load_engine(
 def _load_reading(front_end: FrontEnd, voice: str, home: Path | None) -> None:
     """Load what reads a voice's language. What is wrong with either is said when somebody is to speak."""
     try:
-        front_end.speakers.of(load_voice(voice, home).language)
+        with native_work():
+            front_end.speakers.of(load_voice(voice, home).language)
     except Exception:
         log.debug("What reads %s could not be loaded beforehand", voice, exc_info=True)
 

@@ -49,6 +49,7 @@ class Line:
 KEPT = r"kept in .*results"
 SHORT = "--preset short"
 LINES = (
+    Line('kokoro-lab speak "Hello there." --play', r"speech", leaves="played"),
     Line('kokoro-lab speak "Hello there." -o hello.wav', r"TTFA +\d+\.\d+ s", leaves="hello.wav"),
     Line(
         'kokoro-lab speak -i article.txt --voice "af_bella(2)+af_sky(1)" --speed 1.2 --play',
@@ -248,7 +249,8 @@ LINES = (
     Line(
         "kokoro-lab tune --try threads=4,8 --try spinning=false --trials 20",
         r"trial|configuration",
-        "kokoro-lab tune --dry-run --try threads=1,2 --trials 2 --texts 1 --compared 3 --rounds 0 "
+        # Two texts: a study of its own, while the tuner's tests have theirs of one
+        "kokoro-lab tune --dry-run --try threads=1,2 --trials 2 --texts 2 --compared 3 --rounds 0 "
         "--preset short",
         slow=True,
         exit_codes=(0, 1),

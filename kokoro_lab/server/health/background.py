@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
+from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
@@ -157,11 +158,13 @@ class WarmUp:
             self.stages("voice")
             language = resolve_language(engine.voice(voice).language)
             self.stages("text")
-            engine.front_end.speakers.of(language)
+            with native_work():
+                engine.front_end.speakers.of(language)
             self.stages("model")
             self._first_words(engine, voice, slots, spoken)
             # The detector of languages: who came meanwhile was served without
-            engine.front_end.warm(language)
+            with native_work():
+                engine.front_end.warm(language)
             self.stages.end()
         except Exception as error:
             known = isinstance(error, KokoroLabError)
@@ -192,7 +195,8 @@ class WarmUp:
             if slots is not None:
                 wait_until_idle(slots)
             try:
-                engine.front_end.warm(tag)
+                with native_work():
+                    engine.front_end.warm(tag)
             except Exception as error:
                 # It is found out again, and said to whoever asks for the language
                 reason = error if isinstance(error, KokoroLabError) else type(error).__name__

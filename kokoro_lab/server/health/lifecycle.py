@@ -27,6 +27,7 @@ from gunicorn.arbiter import Arbiter
 from kokoro_lab._version import __version__
 from kokoro_lab.config import Settings
 from kokoro_lab.errors import KokoroLabError, Unavailable
+from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.server.health.background import Stages
 from kokoro_lab.server.http import errors, guard
 from kokoro_lab.server.openapi.schemas import Health
@@ -115,7 +116,8 @@ class Doorstep:
 
     def _run(self, worker: int) -> None:
         try:
-            app = self._make(self.stages)
+            with native_work():
+                app = self._make(self.stages)
         except KokoroLabError as error:
             end_with(error, self._end)
         except Exception:
