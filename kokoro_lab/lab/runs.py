@@ -174,7 +174,6 @@ def run_notebook(
             crashed = error.ename != "GateFailed"
         except DeadKernelError:  # its process was ended, for one by a lack of memory
             message, crashed = "The process of the notebook died.", True
-        _write_report(executed, run_dir / "report.html")
     written: dict[str, Any] = {}
     if not crashed:
         try:
@@ -185,6 +184,7 @@ def run_notebook(
     verdict = str(written.get("verdict", CRASHED))
     if verdict == CRASHED:
         write_json(run_dir / CRASH, {"message": message, "parameters": values})
+    _write_report(executed, run_dir / "report.html")
     run_s = round(time.perf_counter() - started, 3)
     results.write_index(run_dir.parent.parent)
     return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
@@ -238,14 +238,7 @@ def _sockets_of_its_own() -> Iterator[Config]:
 
 
 def _write_report(executed: Path, report: Path) -> None:
-    """The executed notebook for readers: no code, all tables, figures and audio."""
-    import nbconvert
-    import nbformat
+    """The page for readers; `result.json` or `crash.json` must be there."""
+    from kokoro_lab.lab.report.page import write_report
 
-    untyped: Any = nbformat
-    notebook = untyped.read(executed, as_version=4)
-    logging.getLogger("traitlets").setLevel(logging.ERROR)  # plots are explained in the text around them
-    html: Any = nbconvert.HTMLExporter
-    exporter = html(template_name="lab", exclude_input=True, exclude_output_prompt=True)
-    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": report.parent.parent.name}})
-    report.write_text(body, "utf-8")
+    write_report(executed, report)

@@ -6,6 +6,7 @@ import ast
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import papermill
 import pytest
@@ -15,6 +16,8 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import checklist, evidence, performance
 from kokoro_lab.lab.gates.checklist import read_lines
 from kokoro_lab.lab.gates.suite import measurements
+from kokoro_lab.lab.report.header import MARK
+from kokoro_lab.lab.report.outputs import text_of
 from kokoro_lab.lab.runs import (
     BLAS_THREADS,
     declared_parameters,
@@ -24,6 +27,7 @@ from kokoro_lab.lab.runs import (
     parse_parameters,
     run_notebook,
 )
+from tests.lab.report.test_page import MOST_BYTES, Page, outside
 from tests.toy_notebooks import PARAMETERS, make_repository, write
 
 IMPORTS = """\
@@ -43,9 +47,24 @@ clip = engine.synthesize("Ah.", voice="hum")
 run.keep_audio("ah", clip)
 clip"""
 
-VERDICT = (
-    'run.finish(engine, checks=[results.Check("count", count, high=5)], figures={"x_s": 1.0})["verdict"]'
-)
+CONTROLS = """\
+import warnings
+from tqdm import tqdm
+for _ in tqdm(range(3), desc="clips"):
+    pass
+warnings.warn("The voice is hoarse.")
+controls = [results.NegativeControl("a click", caught=True)]
+controls"""
+
+VERDICT = """\
+checks = [results.Check("count", count, high=5)]
+run.finish(engine, checks=checks, controls=controls, figures={"x_s": 1.0})"""
+
+
+def html_of(cell: dict[str, Any]) -> list[str]:
+    """What a cell has shown as HTML."""
+    shown = (output.get("data", {}).get("text/html") for output in cell.get("outputs", []))
+    return [text_of(html) for html in shown if html]
 
 
 @pytest.fixture
@@ -54,7 +73,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-    write(tmp_path / "notebooks/01_toy.ipynb", PARAMETERS, IMPORTS, BODY, VERDICT)
+    write(tmp_path / "notebooks/01_toy.ipynb", PARAMETERS, IMPORTS, BODY, CONTROLS, VERDICT)
     write(tmp_path / "notebooks/02_crash.ipynb", 'run_dir: str = ""  # where', "1 / 0")
     return tmp_path
 
@@ -71,6 +90,14 @@ def test_a_passed_run_leaves_all_that_the_design_lists(lab: Path) -> None:
     report = (folder / "report.html").read_text()
     assert "<audio" in report
     assert "tiny_voice" not in report  # readers get tables and sound, not code
+    page = Page(report)
+    assert list(outside(page.addresses)) == []
+    assert report.count(MARK) == 1, "what the last cell shows stands at the top alone"
+    assert report.index("≤ 5") < report.index("<audio")
+    assert "NegativeControl(" not in report
+    assert report.count(">caught</td>") == 2, "in the header, and where the notebook shows its controls"
+    assert "it/s]" not in report
+    assert report.index('class="messages"') < report.index("The voice is hoarse.")
 
 
 @pytest.mark.notebook
@@ -82,6 +109,12 @@ def test_a_failed_gate_keeps_its_evidence(lab: Path) -> None:
     assert (outcome.run_dir / "executed.ipynb").exists()
     assert (outcome.run_dir / "report.html").exists()
     assert f"01_toy/{outcome.run_dir.name}/report.html" in (lab / "results/index.html").read_text()
+    executed = json.loads((outcome.run_dir / "executed.ipynb").read_text())
+    shown = [html for cell in executed["cells"] for html in html_of(cell)]
+    assert any(html.startswith(MARK) for html in shown), "it is shown before it is raised"
+    report = (outcome.run_dir / "report.html").read_text()
+    assert "not within: count" in report
+    assert "GateFailed" not in report
 
 
 @pytest.mark.notebook
@@ -91,6 +124,9 @@ def test_a_crash_is_not_a_verdict(lab: Path) -> None:
     assert "ZeroDivisionError" in outcome.message
     assert outcome.record == {}
     assert "division" in json.loads((outcome.run_dir / "crash.json").read_text())["message"]
+    report = (outcome.run_dir / "report.html").read_text()
+    assert "Crashed" in report
+    assert "ZeroDivisionError: division by zero. It came to step 3 of 3, under “Toy”." in report
 
 
 @pytest.mark.notebook
@@ -112,6 +148,7 @@ def test_a_process_that_dies_is_a_crash(lab: Path) -> None:
     outcome = run_notebook("03", progress=False)
     assert outcome.verdict == "crashed"
     assert "died" in outcome.message
+    assert "The process of the notebook died." in (outcome.run_dir / "report.html").read_text()
 
 
 @pytest.mark.notebook
@@ -234,6 +271,10 @@ def test_the_notebook_passes(name: str, tmp_path: Path) -> None:
     # What the checklist will look for
     assert FAST[name].was_asked(result["parameters"], fast=True)
     assert result["variant"] == (FAST[name].variant or settings().variant)
+    report = (outcome.run_dir / "report.html").read_text("utf-8")
+    assert report.count(MARK) == 1
+    assert list(outside(Page(report).addresses)) == []
+    assert len(report) < MOST_BYTES
     wanted = {one.figure for line in read_lines() for one in line.evidence if one.measured == name}
     if FAST[name].alone:  # in full: fast, no time decides, and nothing is said of them
         wanted -= {performance.MOST}

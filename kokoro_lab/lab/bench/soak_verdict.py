@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from kokoro_lab.lab.bench.compared import spread
 from kokoro_lab.lab.bench.drift import FigureDrift, adjusted, drift
 from kokoro_lab.lab.bench.memory import SETTLE_S, Growth, growth_of
 from kokoro_lab.lab.bench.soak import Soak
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run
 
 DRIFT_PERCENT = 5.0
 RSS_GROWTH_MB = 30.0
@@ -115,7 +114,14 @@ def figures(soak: Soak) -> dict[str, float]:
     return found
 
 
-def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> dict[str, Any]:
+def remarks(soak: Soak) -> list[str]:
+    """What the run was too short to judge."""
+    short = {"growth": soak.minutes < GROWTH_FROM_MINUTES, "times": soak.minutes < TIMES_FROM_MINUTES}
+    unjudged = " and ".join(name for name, is_short in short.items() if is_short)
+    return [f"too short to judge {unjudged}"] if unjudged else []
+
+
+def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> Finished:
     """Write the verdict into `run`.
 
     Raises
@@ -132,6 +138,7 @@ def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> dict[str,
             "streams": soak.streams.to_dict("records"),
             "holdings": soak.holdings.to_dict("records"),
         },
+        remarks=remarks(soak),
     )
 
 

@@ -230,6 +230,12 @@ def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
     )
 
 
+def remarks(table: pd.DataFrame) -> list[str]:
+    """What qualifies a verdict: how many lines nobody knows about."""
+    counts = {verdict: int((table.verdict == verdict).sum()) for verdict in (NOT_MEASURED, STALE)}
+    return [f"{count} of {len(table)} lines {verdict}" for verdict, count in counts.items() if count]
+
+
 def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
     """Write `checklist.md` and `checklist.html` into the folder of the run."""
     said = summary(table, signed_off_by)

@@ -23,7 +23,7 @@ from kokoro_lab.lab.results.records import (
     failed,
     read_result,
 )
-from kokoro_lab.lab.results.run import Run, facts_of, made_by, new_run_folder, open_run, results_folder
+from kokoro_lab.lab.results.run import Finished, Run, facts_of, made_by, new_run_folder, open_run, results_folder
 
 __all__ = [
     "BEGUN",
@@ -35,6 +35,7 @@ __all__ = [
     "RESULT",
     "RUNNING",
     "Check",
+    "Finished",
     "NegativeControl",
     "Result",
     "Run",

@@ -6,7 +6,9 @@ written before a failed gate raises, so that a failure leaves evidence.
 
 from __future__ import annotations
 
+import os
 import secrets
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +20,7 @@ from kokoro_lab.containers import save
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.results.records import FAILED, PASSED, RESULT, Check, NegativeControl
+from kokoro_lab.lab.results.records import FAILED, PASSED, RESULT, Check, NegativeControl, Result
 from kokoro_lab.lab.results.units import unit_of
 from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import git_state, machine, repository_root, versions
@@ -28,6 +30,25 @@ if TYPE_CHECKING:
 
     # Only for its name: who reads results need not load a model
     from kokoro_lab.speech.engine import Engine
+
+
+class Finished(dict[str, Any]):
+    """What `Run.finish` wrote. At the end of a notebook it shows itself as the header of the run's report."""
+
+    def __init__(self, written: Mapping[str, Any], folder: Path) -> None:
+        super().__init__(written)
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"{self['notebook']}: {self['verdict']}"
+
+    def _repr_html_(self) -> str:
+        from kokoro_lab.lab.report.header import header_html, style
+
+        about = self["notebook"], self["parameters"], self.folder, self["verdict"]
+        result = Result(*about, run_s=self["run_s"], record=self)
+        base = f"{Path(os.path.relpath(self.folder)).as_posix()}/"  # links are relative to the notebook
+        return f"{header_html(result, base)}<style>{style('header')}</style>"
 
 
 class Run:
@@ -80,8 +101,9 @@ class Run:
         controls: Sequence[NegativeControl] = (),
         figures: Mapping[str, float] | None = None,
         details: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Write `result.json` with the verdict, then raise if it is a failure.
+        remarks: Sequence[str] = (),
+    ) -> Finished:
+        """Write `result.json` with the verdict, then raise if it is a failure, which a notebook shows before.
 
         Parameters
         ----------
@@ -96,10 +118,12 @@ class Run:
             Figures without a limit, names ending in units.
         details : mapping, optional
             Tables that stand beside the figures, by their names.
+        remarks : sequence of str
+            What a reader must know of a verdict that rests on little, such as "no time decides".
 
         Returns
         -------
-        dict
+        Finished
             What was written.
 
         Raises
@@ -115,6 +139,7 @@ class Run:
             "run_id": self.folder.name,
             "verdict": FAILED if failures else PASSED,
             "failures": failures,
+            "remarks": list(remarks),
             "checks": [{**asdict(c), "passed": c.passed} for c in checks],
             "controls": [asdict(c) for c in controls],
             "figures": dict(figures or {}),
@@ -127,9 +152,12 @@ class Run:
             **made_by(),
         }
         write_json(self.folder / RESULT, result)
+        finished = Finished(result, self.folder)
         if failures:
+            if ipython := _ipython():
+                ipython.display.display(finished)
             raise GateFailed(f"{self.notebook}: " + "; ".join(failures[:8]))
-        return result
+        return finished
 
 
 def facts_of(engine: Engine) -> dict[str, Any]:
@@ -153,6 +181,10 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
     """The folder to write to: `run_dir` if papermill gave one, else a new one under `results/`."""
     folder = Path(run_dir) if run_dir else new_run_folder(notebook)
     (folder / "audio").mkdir(parents=True, exist_ok=True)
+    if ipython := _ipython():
+        from kokoro_lab.lab.report.header import controls_html
+
+        ipython.get_ipython().display_formatter.formatters["text/html"].for_type(list, controls_html)
     return Run(notebook, folder, parameters or {})
 
 
@@ -165,3 +197,9 @@ def new_run_folder(notebook: str, prefix: str = "") -> Path:
     """A folder's path that no other run has, sorted by time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return results_folder() / notebook / f"{prefix}{stamp}-{secrets.token_hex(2)}"
+
+
+def _ipython() -> Any:
+    """IPython, where a notebook is executed by it; None elsewhere."""
+    ipython: Any = sys.modules.get("IPython")
+    return ipython if ipython and ipython.get_ipython() else None

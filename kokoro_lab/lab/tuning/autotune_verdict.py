@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.lab.results import Check, NegativeControl, Run
+from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run
 from kokoro_lab.lab.tuning import adoption, search
 from kokoro_lab.lab.tuning.autotune import TunePlan, Tuning
 from kokoro_lab.lab.tuning.candidate import MARGINS, OBJECTIVES, SNR_LOW_DB
@@ -44,7 +44,7 @@ def figures(tuning: Tuning) -> dict[str, float]:
     return found | ({} if tuning.comparison is None else tuning.comparison.gains)
 
 
-def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> dict[str, Any]:
+def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> Finished:
     """Write `result.json`, then raise if a check failed or a fault was missed.
 
     Raises
@@ -65,6 +65,7 @@ def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> dict[str, Any]:
         controls=controls(tuning),
         figures=figures(tuning),
         details=details(tuning),
+        remarks=[] if tuning.comparison else ["nothing was compared with the defaults"],
     )
 
 

@@ -40,6 +40,7 @@ def short(**changed: object) -> Soak:
 def test_in_a_short_run_neither_times_nor_memory_decide(tmp_path: Path) -> None:
     result = soak_verdict.conclude(open_run("41_soak", tmp_path), short(), [])
     assert result["verdict"] == "passed"
+    assert result["remarks"] == ["too short to judge growth and times"]
     told = {one["name"] for one in result["checks"]} | set(result["figures"])
     assert not {name for name in told if "drift" in name or "growth" in name or "underrun" in name}
     assert result["streams"][0]["underruns"] == 5

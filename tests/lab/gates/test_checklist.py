@@ -233,6 +233,8 @@ def test_what_is_not_measured_is_counted_and_named() -> None:
     assert checklist.figures(table)["not_measured_count"] == 2
     assert checklist.figures(table)["audio_not_measured_count"] == 2
     assert checklist.details(table)["not measured lines"] == ["x: x", "x: x"]
+    assert checklist.remarks(table) == ["2 of 3 lines not measured"], "the verdict rests on the third alone"
+    assert checklist.remarks(table_of(PASSED)) == []
     counts = checklist.counts(table)
     assert tuple(counts.columns) == VERDICTS[::-1]
     assert counts.loc["all"].to_dict() == {PASSED: 1, STALE: 0, NOT_MEASURED: 2, FAILED: 0}

@@ -24,6 +24,7 @@ def test_a_run_leaves_its_verdict_gain_and_trials(tmp_path: Path) -> None:
     assert [row["threads"] for row in found["trials"]] == [2, 1]
     assert all(control["caught"] for control in found["controls"])
     assert "Pareto" in found["rules"]["chosen"]
+    assert found["remarks"] == []
 
 
 def test_defaults_that_do_not_sound_like_themselves_fail_the_run(tmp_path: Path) -> None:

@@ -1,0 +1,237 @@
+"""What a reader of a run wants first: its verdict, how near each figure is to its limit, and what was run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.results.records import (
+    CRASH,
+    CRASHED,
+    FAILED,
+    PASSED,
+    RESULT,
+    Check,
+    NegativeControl,
+    Result,
+)
+from kokoro_lab.lab.results.units import unit_of, words_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+MARK = '<section class="run-header'
+"""What the header begins with: a report knows by it the one that a notebook has shown, and has its own."""
+NEAR = 0.1
+"""A margin below this share of its limit is drawn as a near one."""
+
+
+def filled(name: str, **values: Any) -> str:
+    """A template of this folder, filled with `values`, which are escaped."""
+    return _templates().get_template(f"{name}.html").render(values)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader
+
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def style(*names: str) -> str:
+    """Sheets of this folder, joined."""
+    return "\n".join((Path(__file__).parent / f"{name}.css").read_text("utf-8") for name in names)
+
+
+def header_html(result: Result, base: str = "", came_to: str = "") -> str:
+    """The header of a run, as HTML for within a page that has the sheets `style` and `header`.
+
+    Parameters
+    ----------
+    result : Result
+        How it ended, with its folder.
+    base : str
+        From the page to the folder of the run, such as `../results/30_loudness_gate/20261126T…/`.
+    came_to : str
+        How far a run came that did not end, in a sentence.
+    """
+    record, checks = result.record, ranked(result.checks)
+    controls = sorted(result.controls, key=lambda control: control.caught)
+    remarks = list(record.get("remarks", []))
+    folder = result.run_dir or Path()
+    return filled(
+        "header",
+        tone="qualified" if result.verdict == PASSED and remarks else result.verdict,
+        headline="; ".join([result.verdict.capitalize(), *remarks]),
+        summary=_summary(result, came_to),
+        checks=[_row(check) for check in checks],
+        controls=controls,
+        missed_count=sum(not control.caught for control in controls),
+        parameters=result.parameters,
+        defaults=_defaults(result.notebook),
+        facts=_facts(result),
+        tables=record.get("tables", []),
+        files=[name for name in (RESULT, CRASH, "executed.ipynb") if (folder / name).exists()],
+        sounds=sorted(path.name for path in folder.glob("audio/*") if path.is_file()),
+        url=lambda path: quote(base + path),
+    )
+
+
+def controls_html(controls: Sequence[object]) -> str | None:
+    """A list of controls as a table, those first that were missed; None of any other list."""
+    if not controls or not all(isinstance(control, NegativeControl) for control in controls):
+        return None
+    ordered = sorted(controls, key=lambda control: control.caught)  # type: ignore[attr-defined]
+    return filled("controls", controls=ordered)
+
+
+def title_of(result: Result) -> str:
+    """Notebook, verdict and date, as the title of a page."""
+    remarks = "; ".join(["", *result.record.get("remarks", [])])
+    return f"{result.notebook}: {result.verdict}{remarks}, {_date(result)[:10]}".removesuffix(", ")
+
+
+def margin_share(check: Check) -> float:
+    """The margin of a check over its limit, or over half the band between two limits.
+
+    Infinite where nothing can come nearer: a count of which none is allowed is met or not, and so is a figure
+    that has one right value.
+    """
+    found = check.margin
+    if math.isnan(found):  # it was not measured
+        return -math.inf
+    if check.low is not None and check.high is not None:
+        scale = (check.high - check.low) / 2
+    else:
+        scale = abs(next((limit for limit in (check.low, check.high) if limit is not None), 0.0))
+    if check.passed and (scale == 0 or math.isinf(found)):
+        return math.inf
+    return found / (scale or 1.0)
+
+
+def ranked(checks: Iterable[Check]) -> list[Check]:
+    """Those that failed first, then by how near each is to its limit."""
+    return sorted(checks, key=lambda check: (check.passed, margin_share(check)))
+
+
+def number(value: float) -> str:
+    """A figure with four digits, thousands apart; not in powers of ten where it can be read without."""
+    if not math.isfinite(value):
+        return "not measured" if math.isnan(value) else "infinite"
+    if value and abs(value) < 1e-4:
+        text = f"{value:.3g}"
+    elif float(value).is_integer():
+        text = f"{value:,.0f}"
+    else:
+        digits = max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{digits}f}"
+        text = text.rstrip("0").rstrip(".") if digits else text
+    return text.replace("-", "−")
+
+
+def _row(check: Check) -> dict[str, Any]:
+    share, margin = margin_share(check), check.margin
+    # Nothing is nearer than none of what must not be
+    measured = math.isfinite(margin) and (math.isfinite(share) or margin != 0)
+    return {
+        "name": check.name,
+        "words": _words(check),
+        "figure": number(check.value),
+        "unit": unit_of(check.name) if math.isfinite(check.value) else "",
+        "limit": _limit(check),
+        "margin": number(margin) if measured else "–",
+        "percent": round(100 * min(max(share, 0.0), 1.0)) if math.isfinite(share) else None,
+        "state": "bad" if not check.passed else "near" if share < NEAR else "good",
+        "passed": check.passed,
+    }
+
+
+def _words(check: Check) -> str:
+    return words_of(check.name) or check.name
+
+
+def _limit(check: Check) -> str:
+    if check.low is not None and check.high is not None:
+        low, high = number(check.low), number(check.high)
+        return f"= {low}" if low == high else f"{low} to {high}"
+    if check.low is not None:
+        return f"≥ {number(check.low)}"
+    return "none" if check.high is None else f"≤ {number(check.high)}"
+
+
+def _summary(result: Result, came_to: str) -> str:
+    if result.verdict not in (PASSED, FAILED):
+        why = result.message or "It left neither a result nor a reason"
+        why += "" if why.endswith((".", "!", "?")) else "."
+        nothing = "This says nothing of what it was to measure." if result.verdict == CRASHED else ""
+        return " ".join(filter(None, (why, came_to, nothing)))
+    checks, controls = result.checks, result.controls
+    beyond = [_words(check) for check in checks if not check.passed]
+    missed = [control.name for control in controls if not control.caught]
+    said = [f"{len(checks) - len(beyond)} of {len(checks)} figures are within their limits"]
+    said[0] += f"; not within: {', '.join(beyond)}" if beyond else ""
+    if controls:
+        said.append(f"{len(controls) - len(missed)} of {len(controls)} faults put in on purpose were caught")
+        said[1] += f"; missed: {', '.join(missed)}" if missed else ""
+    return ". ".join(said) + "." if checks else "Nothing was measured."
+
+
+def _defaults(notebook: str) -> Mapping[str, Any]:
+    """What a notebook's parameters are where nobody says otherwise; empty of one that is not found."""
+    from kokoro_lab.lab import runs
+
+    with suppress(ParameterError, ValueError):  # not of this repository, or without parameters
+        return runs.defaults(runs.find_notebook(notebook))
+    return {}
+
+
+def _facts(result: Result) -> dict[str, str]:
+    """What was run, on what, when; only what is known."""
+    record, given = result.record, result.parameters
+    git, machine = record.get("git") or {}, record.get("machine") or {}
+    active, requested = record.get("active_provider") or "", record.get("requested_provider") or ""
+    if requested not in ("", "auto", active):
+        active += f" ({requested} was asked for)"
+    commit = (git.get("commit") or "")[:12]
+    if commit and git.get("dirty"):
+        commit += ", with changes that are not committed"
+    cores = f"{machine['cores']} cores" if machine.get("cores") else ""
+    facts = {
+        "voice": str(given.get("voice") or given.get("voices") or ""),
+        "variant": str(record.get("variant") or ""),
+        "provider": active,
+        "commit": commit,
+        "machine": ", ".join(filter(None, (machine.get("cpu"), cores, machine.get("system")))),
+        "versions": ", ".join(f"{name} {of}" for name, of in (record.get("versions") or {}).items()),
+        "begun": _date(result),
+        "took": _span(result.run_s),
+        "run": result.run_dir.name if result.run_dir else "",
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _date(result: Result) -> str:
+    """In UTC, from the record, or from the name of the run; empty if neither says."""
+    with suppress(ValueError):
+        if started := result.record.get("started_at"):
+            return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M UTC}"
+        stamp = result.run_dir.name.partition("-")[0] if result.run_dir else ""
+        return f"{datetime.strptime(stamp, '%Y%m%dT%H%M%SZ'):%Y-%m-%d %H:%M UTC}"
+    return ""
+
+
+def _span(seconds: float) -> str:
+    if not seconds:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes > 1 else f"{number(round(seconds, 1))} s"
