@@ -1,0 +1,153 @@
+"""What a result says: figures against their limits, faults put in on purpose, and how a run ended."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kokoro_lab.containers.plain_json import read_object
+
+PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
+INTERRUPTED, RUNNING = "interrupted", "running"
+RESULT, CRASH, BEGUN = "result.json", "crash.json", "begun.json"
+"""What a run leaves: the first by its notebook at its end, the second by whoever ran it and saw it crash or
+was interrupted, the third by whoever ran it while it is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure against its limits. The name ends in the figure's unit.
+
+    A figure that is not finite never passes: what could not be measured is not good.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        return (
+            math.isfinite(self.value)
+            and (self.low is None or self.value >= self.low)
+            and (self.high is None or self.value <= self.high)
+        )
+
+    @property
+    def limits(self) -> list[str]:
+        """As a person reads them: `at least 1`, `at most 2`."""
+        words = (("at least", self.low), ("at most", self.high))
+        return [f"{word} {limit:g}" for word, limit in words if limit is not None]
+
+    def __str__(self) -> str:
+        low = "" if self.low is None else f"{self.low:g} ≤ "
+        high = "" if self.high is None else f" ≤ {self.high:g}"
+        return f"{'pass' if self.passed else 'FAIL'}  {low}{self.name} = {self.value:.4g}{high}"
+
+
+def failed(checks: Iterable[Check]) -> list[str]:
+    """Names of the checks that failed, in their order."""
+    return [check.name for check in checks if not check.passed]
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeControl:
+    """A fault that was put in on purpose, and whether the gate caught it."""
+
+    name: str
+    caught: bool
+
+    def __str__(self) -> str:
+        return f"{'caught' if self.caught else 'MISSED'}  {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one run ended, as it was executed here or as its folder has it.
+
+    Parameters
+    ----------
+    notebook : str
+        Its name, or that of a benchmark.
+    parameters : mapping
+        What it was given.
+    run_dir : Path, optional
+        What it left, on the machine that ran it; None if it never began.
+    verdict : str
+        `passed`, `failed` (its gate) or `crashed` (its code, which says nothing of what it was to measure).
+    message : str
+        What is wrong, in a sentence; empty if nothing is.
+    run_s : float
+    record : mapping
+        Its `result.json`; empty if it wrote none, or crashed behind it.
+    where : str
+        The worker of a cluster that ran it; empty for this machine.
+    """
+
+    notebook: str
+    parameters: Mapping[str, Any]
+    run_dir: Path | None
+    verdict: str
+    message: str = ""
+    run_s: float = 0.0
+    record: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
+
+    @property
+    def checks(self) -> list[Check]:
+        """Its figures with limits, to be judged anew; NaN where one was not finite."""
+        return [
+            Check(one["name"], math.nan if one["value"] is None else one["value"], one["low"], one["high"])
+            for one in self.record.get("checks", [])
+        ]
+
+    @property
+    def controls(self) -> list[NegativeControl]:
+        """The faults that were put in on purpose."""
+        return [NegativeControl(one["name"], one["caught"]) for one in self.record.get("controls", [])]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Its checks and figures by their names."""
+        return {check.name: check.value for check in self.checks} | dict(self.record.get("figures", {}))
+
+
+def crashed(notebook: str, parameters: Mapping[str, Any], error: Exception) -> Result:
+    """Of a run that never began, or whose process died."""
+    message = f"{type(error).__name__}: {error}".strip(": ")
+    return Result(notebook, dict(parameters), None, CRASHED, message)
+
+
+def read_result(folder: Path) -> Result | None:
+    """What a run left in its folder; None while it runs, or if it was killed.
+
+    Raises
+    ------
+    ResultError
+        It cannot be read.
+    """
+    broke = (folder / CRASH).exists()
+    path = folder / (CRASH if broke else RESULT)
+    if not path.exists():
+        return None
+    found = read_object(path)
+    # A benchmark that only measures has no verdict, and calls its parameters otherwise
+    parameters = found.get("parameters", found.get("asked")) or {}
+    if broke:
+        return Result(folder.parent.name, parameters, folder, CRASHED, found.get("message", ""))
+    return Result(
+        folder.parent.name,
+        parameters,
+        folder,
+        found.get("verdict", PASSED),
+        "; ".join(found.get("failures", [])),
+        found.get("run_s", 0.0),
+        found,
+    )
