@@ -25,13 +25,17 @@ for (const root of document.querySelectorAll(".kokoro-clips:not([data-ready])"))
     const view = side.closest(".wide"), x = side.offsetWidth * now / lengthOf(audio());
     if (x < view.scrollLeft || x > view.scrollLeft + view.clientWidth - 40) view.scrollLeft = x - 40;
     cancelAnimationFrame(frame); // of another side that began with this one
-    if (!paused) frame = requestAnimationFrame(draw);
+    if (paused) return;
+    // Two players never begin together: the silent one runs faster or slower until it is where the other is
+    each((one) => {
+      if (one.muted) one.playbackRate = Math.min(Math.max(1 + 4 * (now - one.currentTime), 0.5), 2);
+    });
+    frame = requestAnimationFrame(draw);
   };
   const pause = () => { each((one) => one.pause()); draw(); };
   const play = () => {
     if (audio().ended) seek(0);
     each((one) => {
-      one.muted = one !== audio();
       one.play().then(draw, (error) => {
         if (error.name === "AbortError" || one.muted) return; // it was paused before it began
         const file = one.getAttribute("src");
@@ -49,8 +53,10 @@ for (const root of document.querySelectorAll(".kokoro-clips:not([data-ready])"))
     if (sides().length < 2) return;
     const before = audio(), playing = !before.paused;
     second = !second;
-    const after = audio(); // at the same instant, if it has run along or has not begun
-    if (Math.abs(after.currentTime - before.currentTime) > 0.02)
+    const after = audio();
+    after.playbackRate = 1;
+    // It has run along to within some milliseconds; a seek, which takes longer, is for when it has not
+    if (!playing || Math.abs(after.currentTime - before.currentTime) > 0.1)
       after.currentTime = Math.min(before.currentTime, lengthOf(after));
     side();
     if (playing) play(); else draw();
@@ -64,6 +70,7 @@ for (const root of document.querySelectorAll(".kokoro-clips:not([data-ready])"))
   const open = (number) => {
     if (shown >= 0 && shown !== number) pause();
     shown = number;
+    second = false;
     drawers.forEach((one, place) => { one.hidden = place !== number; });
     rows.forEach((row, place) => {
       row.classList.toggle("shown", place === number);

@@ -10,6 +10,7 @@ import math
 import secrets
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -31,6 +32,7 @@ NAMED_DOTS = 300
 """So many dots of a figure are named; those of better clips are drawn and no more."""
 
 
+@dataclass(frozen=True, eq=False)
 class ClipsView:
     """What a notebook shows of its clips.
 
@@ -48,22 +50,11 @@ class ClipsView:
         Whether the sounds are in the HTML itself: JupyterLab shows no page of that folder.
     """
 
-    def __init__(
-        self,
-        worst: Sequence[KeptClip],
-        clips: Sequence[JudgedClip],
-        limits: Limits,
-        folder: Path,
-        *,
-        embedded: bool,
-    ) -> None:
-        self.worst, self.clips, self.limits, self.folder, self.embedded = (
-            worst,
-            clips,
-            limits,
-            folder,
-            embedded,
-        )
+    worst: Sequence[KeptClip]
+    clips: Sequence[JudgedClip]
+    limits: Limits
+    folder: Path
+    embedded: bool = False
 
     def _repr_html_(self) -> str:
         """A table, plots of the figures that have limits, and a drawer for each of the worst clips."""
@@ -80,48 +71,43 @@ class ClipsView:
     def _about(self) -> str:
         if not self.worst:
             return "No clip was judged."
+        count = len(self.clips)
+        which = f"The {len(self.worst)} worst of {count}" if count > len(self.worst) else f"All {count}"
         return (
-            f"The {len(self.worst)} worst of {len(self.clips)} clips, worst first. Click one, or a dot, to "
-            "hear it. On a name, Enter plays it, space pauses, ← and → seek, ↑ and ↓ go to its neighbours, "
-            "and r switches between candidate and reference."
+            f"{which} clips, worst first. Click one, or its dot, to hear it. On a name, Enter plays it, "
+            "space pauses, ← and → seek, ↑ and ↓ go to its neighbours, and r switches between candidate and "
+            "reference."
         )
 
     def _strip(self, figure: str) -> str:
-        """A dot a clip along an axis, with the limits as lines."""
+        """A dot a clip along an axis, limits as lines; the worst are drawn last, and nothing hides them."""
         values = [clip.figures.get(figure, math.nan) for clip in self.clips]
         limits = [limit for limit in self.limits[figure] if limit is not None]
-        known = [value for value in values if math.isfinite(value)]
-        low, high = min([*known, *limits], default=0.0), max([*known, *limits], default=1.0)
-        title = ", ".join([_label(figure), *self._words(figure)])
-        missing = len(values) - len(known)
+        known = [value for value in values if math.isfinite(value)] + limits
+        low, high = min(known, default=0.0), max(known, default=1.0)
+
+        def across(value: float) -> str:
+            return f"{2 + 96 * (value - low) / ((high - low) or 1.0):.2f}%"
+
+        drawn = [f'<line x1="{across(at)}" x2="{across(at)}" y1="0" y2="40"/>' for at in limits]
+        for place, value in reversed([*enumerate(values)]):
+            if math.isfinite(value):
+                kind = "dot bad" if self._beyond(figure, value) else "dot"
+                number, radius = (f' data-clip="{place}"', 5) if place < len(self.worst) else ("", 3)
+                name = f"<title>{escape(self.clips[place].name)}: {value:.4g}</title>"
+                drawn.append(
+                    f'<circle class="{kind}"{number} cx="{across(value)}" cy="{8 + 7 * (place % 5)}" '
+                    f'r="{radius}">{name if place < NAMED_DOTS else ""}</circle>'
+                )
+        missing = sum(not math.isfinite(value) for value in values)
+        title = escape(", ".join([_label(figure), *self._words(figure)]))
         title += f" ({missing} not measured)" if missing else ""
-        drawn = "".join(self._dots(figure, values, low, (high - low) or 1.0))
-        lines = "".join(
-            f'<line x1="{_across(limit, low, (high - low) or 1.0)}" '
-            f'x2="{_across(limit, low, (high - low) or 1.0)}" y1="0" y2="40"/>'
-            for limit in limits
-        )
         return (
-            f'<figure><figcaption>{escape(title)}</figcaption><svg width="100%" height="58" role="img" '
-            f'aria-label="{escape(title)}; from {low:.3g} to {high:.3g}">{lines}{drawn}'
+            f'<figure><figcaption>{title}</figcaption><svg width="100%" height="58" role="img" '
+            f'aria-label="{title}; from {low:.3g} to {high:.3g}">{"".join(drawn)}'
             f'<text x="2%" y="55">{low:.3g}</text><text x="98%" y="55" class="end">{high:.3g}</text>'
             "</svg></figure>"
         )
-
-    def _dots(self, figure: str, values: Sequence[float], low: float, span: float) -> Iterator[str]:
-        """The worst last, so that nothing lies upon them."""
-        for place in reversed(range(len(values))):
-            value, clip = values[place], self.clips[place]
-            if not math.isfinite(value):
-                continue
-            kind = " bad" if self._beyond(figure, value) else ""
-            number = f' data-clip="{place}"' if place < len(self.worst) else ""
-            named = f"<title>{escape(clip.name)}: {value:.4g}</title>" if place < NAMED_DOTS else ""
-            across, down = _across(value, low, span), 8 + 7 * (place % 5)
-            yield (
-                f'<circle class="dot{kind}"{number} cx="{across}" cy="{down}" r="{5 if number else 3}">'
-                f"{named}</circle>"
-            )
 
     def _table(self, prefix: str) -> str:
         figures = list(dict.fromkeys(name for kept in self.worst for name in kept.judged.figures))
@@ -214,11 +200,6 @@ def _label(figure: str) -> str:
     """A figure's name and unit: "true peak, dBTP"."""
     unit = unit_of(figure)
     return f"{words_of(figure)}, {unit}" if unit else words_of(figure)
-
-
-def _across(value: float, low: float, span: float) -> str:
-    """Where a value lies along an axis from `low`."""
-    return f"{2 + 96 * (value - low) / span:.2f}%"
 
 
 @cache

@@ -134,7 +134,7 @@ DNSMOS = Measure("dnsmos", "own", _dnsmos)
 SPEAKER = Measure("speaker", "own", _speaker, SPEAKER_MARGIN)
 DURATION = Measure("duration", "own", _duration)
 F0 = Measure("f0", "own", _f0)
-LOST = "most_lost_to_margin_ratio"
+LOST = "margin_used_ratio"
 CLIP_GUIDES: Limits = {LOST: (None, 1.0)}
 """Where a single pair is worth listening to: the margins are those of means."""
 MEASURES = (PESQ, STOI, LSD, DNSMOS, SPEAKER, DURATION, F0)

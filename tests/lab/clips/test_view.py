@@ -26,7 +26,7 @@ def test_rows_and_dots_are_numbered_from_the_worst(tmp_path: Path) -> None:
     dots = re.findall(r'class="dot[^"]*" data-clip="(\d)".*?<title>clip (\d)', html)
     assert rows == [("0", "9"), ("1", "5"), ("2", "2")]
     assert sorted(dots) == rows
-    assert "The 3 worst of 3 clips" in html
+    assert "All 3 clips, worst first" in html
 
 
 def test_only_what_is_beyond_a_limit_is_marked(tmp_path: Path) -> None:
@@ -94,6 +94,7 @@ def test_jupyterlab_has_the_sounds_inside_for_no_report_stands_there(
 
 def test_hundreds_of_clips_stay_below_a_megabyte(tmp_path: Path) -> None:
     html = html_of([clip(number) for number in range(3000)], tmp_path)
+    assert "The 10 worst of 3000 clips" in html
     assert html.count("<circle") == 3000
     assert html.count("<title>") == NAMED_DOTS
     assert len(html) < 1_000_000
