@@ -106,6 +106,7 @@ for (const root of document.querySelectorAll(".kokoro-clips:not([data-ready])"))
   });
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    event.stopPropagation(); // to JupyterLab m makes a cell Markdown, and x cuts it
     const row = rows.indexOf(event.target.closest("tr"));
     const act = {
       ...(row >= 0 && {

@@ -60,8 +60,7 @@ class ClipsView:
         """A table, plots of the figures that have limits, and a drawer for each of the worst clips."""
         prefix = f"clip-{secrets.token_hex(4)}"
         return (
-            '<div class="kokoro-clips" tabindex="-1" data-lm-suppress-shortcuts="true">'
-            f"<style>{_own('clips.css')}</style>"
+            f'<div class="kokoro-clips" tabindex="-1"><style>{_own("clips.css")}</style>'
             f'<p>{self._about()}</p><div class="strips">{"".join(map(self._strip, self.limits))}</div>'
             f'<div class="wide">{self._table(prefix)}</div>'
             f"{''.join(self._drawer(kept, f'{prefix}-{i}') for i, kept in enumerate(self.worst))}"
