@@ -19,9 +19,11 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
+from kokoro_lab.lab.clips import JudgedClip, Limits
 from kokoro_lab.lab.fixtures import FixtureText, require_known, spread, texts_of
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, fp32_prosody, told_stages
+from kokoro_lab.lab.gates.intelligibility import heard_of
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
@@ -55,6 +57,12 @@ DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
 POSITION_CHECK = "machine_log_mel_position_median"
 DURATION_CHECK = "duration_difference_most_s"
 RESIDUAL_CHECK = "loudness_residual_most_lu"
+
+CLIP_GUIDES: Limits = {
+    "log_mel_position": (None, POSITION_HIGH),
+    "dnsmos_change_percent": (DNSMOS_MARGIN_PERCENT, None),
+}
+"""Where a single pair is worth listening to: the limits are those of the median and of the mean."""
 
 QUALITY, DISTANCE = "quality", "distance"
 """What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
@@ -219,12 +227,23 @@ def human_checks(result: ListeningResult) -> list[Check]:
     ]
 
 
-def worst(spoken: Sequence[SpokenPair], table: pd.DataFrame) -> PassagePair:
-    """The pair that is furthest apart, or where that was not measured, the one that DNSMOS likes least; at
-    equal loudness."""
-    loss = (table.dnsmos_reference - table.dnsmos_candidate).to_numpy()
-    by = table.position.to_numpy() if table.position.notna().all() else loss
-    return match_loudness(spoken[int(np.argmax(by))].pair)
+def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.DataFrame) -> list[JudgedClip]:
+    """Every pair at equal loudness: the worst is the furthest apart, or where that was not measured, the one
+    that DNSMOS likes least. `words` is of `intelligibility.measure`."""
+    change = 100 * (table.dnsmos_candidate / table.dnsmos_reference - 1)
+    badness = table.position if table.position.notna().all() else -change
+    more = words.word_errors_candidate - words.word_errors_reference
+    found = []
+    for each, name in zip(spoken, table.index, strict=True):
+        measured = {
+            "log_mel_position": table.position[name],
+            "dnsmos_change_percent": change[name],
+            "log_mel_distance_db": table.candidate[name],
+            "more_word_errors_count": more[name],
+        }
+        clip = each.judged(name, measured, float(badness[name]), match_loudness)
+        found.append(replace(clip, notes=heard_of(words.loc[name])))
+    return found
 
 
 def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:

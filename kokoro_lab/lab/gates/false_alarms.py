@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -19,6 +20,7 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
@@ -33,6 +35,7 @@ from kokoro_lab.weights.voices import english_of
 CLEAN = "clean"
 ANY_GATE = "any gate"
 FALSE_ALARMS_PERCENT = 1.0
+CLIP_LIMITS: Limits = {"gates_objecting_count": (None, 0.0)}
 DETECTED_PERCENT = 95.0
 """Of the clips with each damage: those to which some gate must object."""
 
@@ -49,12 +52,15 @@ class StreamPair:
         What is judged.
     again : numpy.ndarray
         float32 (n,): the same request once more.
+    said : str
+        The words.
     """
 
     text: str
     voice: str
     clip: Clip
     again: Samples
+    said: str = ""
 
     @property
     def name(self) -> str:
@@ -103,7 +109,7 @@ def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -
             engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
             for _ in range(2)
         )
-        spoken.append(StreamPair(text.id, voice, first, second.samples))
+        spoken.append(StreamPair(text.id, voice, first, second.samples, text.text))
     return spoken
 
 
@@ -192,10 +198,29 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def worst(table: pd.DataFrame) -> pd.DataFrame:
-    """The false alarms: clean clips to which a gate objects, with the gates that do."""
-    wrong = table[(table.damage == CLEAN) & table.alarm]
-    return wrong.groupby(["name", "text", "voice"], as_index=False).agg(gates=("gate", ", ".join))
+def judged_clips(spoken: Sequence[StreamPair], table: pd.DataFrame) -> list[JudgedClip]:
+    """Every clean clip beside itself once more: the worst has most gates against it, then most damages that a
+    gate misses in it."""
+    found = []
+    for each in spoken:
+        rows = table[table.name == each.name]
+        clean = rows.damage == CLEAN
+        gates = list(rows.gate[clean & rows.alarm])
+        missed = int((~clean & ~rows.alarm).sum())
+        found.append(
+            JudgedClip(
+                each.name,
+                each.said,
+                each.voice,
+                english_of(each.voice),
+                {"gates_objecting_count": len(gates), "damages_missed_by_gates_count": missed},
+                len(gates) * len(rows) + missed,
+                partial(Sound.of, each.clip),
+                partial(Sound, each.again, each.clip.timings),
+                {"gates that object": ", ".join(gates) or "none"},
+            )
+        )
+    return found
 
 
 def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:

@@ -21,11 +21,12 @@ from tqdm import tqdm
 
 from kokoro_lab.containers.pcm import write_whole
 from kokoro_lab.containers.plain_json import write_json
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, has_sound
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.golden_files import (
@@ -45,11 +46,31 @@ from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
 """What a difference of nothing reads: below the last bit, and finite."""
 CONTROL_CLIPS = 2
 UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
+
+
+FIGURES_SHOWN = (
+    "fingerprint_share",
+    "word_difference_s",
+    "loudness_difference_lu",
+    "residual_peak_dbfs",
+    "length_share",
+)
+"""Of each clip, in the table of the worst."""
+
+
+class SpelledWord(NamedTuple):
+    """A word, when it is heard, and its phonemes; empty where they are not known."""
+
+    text: str
+    start_s: float
+    end_s: float
+    phonemes: str
 
 
 class Take(NamedTuple):
@@ -222,9 +243,42 @@ def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
     return max(20 * float(np.log10(peak)), NO_RESIDUAL_DBFS) if peak else NO_RESIDUAL_DBFS
 
 
-def worst(takes: Sequence[Take], table: pd.DataFrame) -> Take:
-    """The take whose fingerprint differs most, or whose words are others."""
-    return takes[int(np.argmax(table.fingerprint_share.fillna(1.0).to_numpy()))]
+def judged_clips(
+    takes: Sequence[Take], table: pd.DataFrame, golden: GoldenFolder
+) -> tuple[list[JudgedClip], Limits]:
+    """Every take, and the limits that are drawn: the worst has the largest share of any tolerance of its own.
+
+    One whose words are others, or that differs where nothing may, is worse than any.
+    """
+    found, allowed = [], [0.0]
+    for take, (name, row) in zip(takes, table.iterrows(), strict=True):
+        case, variant = golden.planned[str(name)]
+        limit = golden.tolerance(row.build, variant)
+        measured = {column: row[column] for column in FIGURES_SHOWN}
+        shares = [
+            _share(row.fingerprint_share, limit.fingerprint_share),
+            _share(row.word_difference_s, limit.word_s),
+            _share(row.loudness_difference_lu, limit.loudness_lu),
+        ]
+        sounds = [partial(Sound, each.samples, _spelled(each.recording)) for each in take]
+        about = (str(name), case.words, case.voice, LANGUAGE_OF_PREFIX[case.voice[0]])
+        found.append(JudgedClip(*about, measured, float(np.max(shares)), sounds[1], sounds[0]))
+        allowed.append(limit.fingerprint_share)
+    return found, {"fingerprint_share": (None, max(allowed))}
+
+
+def _share(value: float, limit: float) -> float:
+    if limit:
+        return abs(value) / limit
+    return 0.0 if value == 0 else float("inf")
+
+
+def _spelled(recording: GoldenRecording) -> list[SpelledWord]:
+    """The words, each with its phonemes where there are as many as words."""
+    phonemes = [one for one in " ".join(recording.phonemes).split() if has_sound(one)]
+    if len(phonemes) != len(recording.words):
+        phonemes = [""] * len(recording.words)
+    return [SpelledWord(*word, spelled) for word, spelled in zip(recording.words, phonemes, strict=True)]
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:

@@ -83,6 +83,11 @@ def understood(
     return row
 
 
+def heard_of(row: pd.Series) -> dict[str, str]:
+    """What was written down of a row of `understood`, as notes of a clip."""
+    return {f"heard of the {side}": str(row[f"heard_{side}"]) for side in SIDES}
+
+
 def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
     """Errors of all rows ÷ what they say, by `word` or by `character`: a sum of errors, no mean of rates."""
     return 100 * float(table[f"{of}_errors_{side}"].sum() / table[f"{of}s"].sum())

@@ -6,7 +6,7 @@ cannot wait: it has its voice's gain and a limiter, and a share of the streams m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from tqdm import tqdm
 
 from kokoro_lab.containers import save
 from kokoro_lab.containers.pcm import read_wav
-from kokoro_lab.datatypes import Clip, Samples
+from kokoro_lab.datatypes import Clip, Samples, WordTiming
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
+from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText, require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
@@ -37,6 +38,11 @@ STREAMS_WITHIN_PERCENT = 99.0
 FILE, STREAM = "file", "stream"
 """How a clip was asked for."""
 ALL, ENGLISH = "all", "english"
+CLIP_LIMITS: Limits = {
+    "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
+    "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
+}
+"""Of each clip; its loudness is judged from 3 s on."""
 
 
 def voices_of(spec: str) -> list[str]:
@@ -60,11 +66,16 @@ def voices_of(spec: str) -> list[str]:
 
 
 def measure(
-    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], folder: Path
+    engine: Engine,
+    texts: Sequence[FixtureText],
+    voices: Sequence[str],
+    folder: Path,
+    heard: dict[str, Sequence[WordTiming]] | None = None,
 ) -> pd.DataFrame:
     """Speak every text, in English, with every voice, write the clips, and measure what was written.
 
-    A stream is spoken anew, without what is kept of earlier ones, and joined.
+    A stream is spoken anew, without what is kept of earlier ones, and joined. When its words are heard is put
+    into `heard`, by the name of its file.
 
     Returns
     -------
@@ -79,6 +90,8 @@ def measure(
             text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
         ).joined()
         path = save(clip, folder / f"{text.id.replace(' ', '-')}-{voice}-{way}.wav")
+        if heard is not None:
+            heard[path.name] = clip.timings
         rows.append(
             {"text": text.id, "voice": voice, "way": way, "file": path.name}
             | figures_of_file(path)
@@ -152,6 +165,41 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
         "median_rtf": table.rtf.median(),
         "deepest_limiting_db": table.limited_db.max(),
     }
+
+
+def judged_clips(
+    table: pd.DataFrame, texts: Sequence[FixtureText], folder: Path, heard: Mapping[str, Sequence[WordTiming]]
+) -> list[JudgedClip]:
+    """Every clip: the worst is the furthest outside, in dB, of what is judged of it. A stream's reference is
+    its file.
+
+    Parameters
+    ----------
+    table, folder, heard
+        Of `measure`.
+    """
+    said = {text.id: text.text for text in texts}
+    files = {(row.text, row.voice): row.file for row in table[table.way == FILE].itertuples()}
+
+    def sound(file: str) -> Sound:
+        return Sound(read_wav(folder / file)[0], heard.get(file, ()), folder / file)
+
+    found = []
+    for row in table.itertuples():
+        lufs = row.integrated_lufs if row.audio_s >= MEASURABLE_S else float("nan")
+        off_db = [abs(lufs - TARGET_LUFS) - TOLERANCE_LU, row.true_peak_dbtp - TRUE_PEAK_LIMIT_DBTP]
+        reference = partial(sound, files[row.text, row.voice]) if row.way == STREAM else None
+        measured = {
+            "integrated_loudness_lufs": lufs,
+            "true_peak_dbtp": row.true_peak_dbtp,
+            "gain_db": row.gain_db,
+            "limited_db": row.limited_db,
+        }
+        about = (f"{row.text}, {row.voice}, {row.way}", said[row.text], row.voice, english_of(row.voice))
+        found.append(
+            JudgedClip(*about, measured, float(np.nanmax(off_db)), partial(sound, row.file), reference)
+        )
+    return found
 
 
 def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:

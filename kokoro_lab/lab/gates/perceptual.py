@@ -20,11 +20,11 @@ from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import JudgedClip, Limits
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.abx import SHARED, engine_of
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
-from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import MARGIN, holm, paired_change
@@ -134,6 +134,9 @@ DNSMOS = Measure("dnsmos", "own", _dnsmos)
 SPEAKER = Measure("speaker", "own", _speaker, SPEAKER_MARGIN)
 DURATION = Measure("duration", "own", _duration)
 F0 = Measure("f0", "own", _f0)
+LOST = "margin_used_ratio"
+CLIP_GUIDES: Limits = {LOST: (None, 1.0)}
+"""Where a single pair is worth listening to: the margins are those of means."""
 MEASURES = (PESQ, STOI, LSD, DNSMOS, SPEAKER, DURATION, F0)
 
 
@@ -281,11 +284,23 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def worst(compared: Sequence[PerceptualPair], table: pd.DataFrame, one: Measure) -> PassagePair:
-    """The pair that loses most by a measure, as that measure heard it."""
-    loss = table[f"{one.name}_reference"] - table[f"{one.name}_candidate"]
-    found = compared[int(np.argmax(loss.fillna(np.inf) / table[f"{one.name}_reference"]))]
-    return found.forced.pair if one.how == "forced" else found.own.pair
+def judged_clips(compared: Sequence[PerceptualPair], table: pd.DataFrame) -> list[JudgedClip]:
+    """Every pair twice, forced and by itself: the worst is what loses most of any measure's margin."""
+    found = []
+    for each, (_, row) in zip(compared, table.iterrows(), strict=True):
+        for how, pair in (("forced", each.forced), ("own", each.own)):
+            of_it = [one for one in MEASURES if one.how == how]
+            lost = max(_lost(row, one) for one in of_it)
+            measured = {LOST: lost} | {one.name: row[f"{one.name}_candidate"] for one in of_it}
+            found.append(pair.judged(f"{pair.pair.name}, {how}", measured, lost))
+    return found
+
+
+def _lost(row: pd.Series, one: Measure) -> float:
+    """What is lost of the reference's figure, over the share of it that may be; infinite if not measured."""
+    reference, candidate = row[f"{one.name}_reference"], row[f"{one.name}_candidate"]
+    lost = float((reference - candidate) / abs(reference) / one.margin)
+    return lost if np.isfinite(lost) else float("inf")
 
 
 CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {

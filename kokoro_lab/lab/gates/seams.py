@@ -23,18 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
+from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, StreamedClip
 from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.lab.results.units import words_of
 from kokoro_lab.lab.tuning.statistics import SEAM_RANK_CHANGE_HIGH
 from kokoro_lab.metrics import defects
 from kokoro_lab.metrics.defects import click_score, splice_score
 from kokoro_lab.metrics.seams import seam_excess, seam_rank, seam_scores
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 REPEAT_RESIDUAL_LOW_DB = -60.0
 CLIPPED_HIGH = 8.0
@@ -51,6 +55,12 @@ HIGH = {
     "seam_excess_ratio": SEAM_EXCESS_HIGH,
 }
 """The most that a clip may show by itself, and at seams that are declared."""
+CLIP_LIMITS: Limits = {
+    name: (None, HIGH[name]) for name in ("seam_excess_ratio", "click_score_ratio", "splice_score_ratio")
+}
+"""What is drawn of each clip: the figures that have a value in clean speech, too."""
+NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
+"""What there must be none of."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
 """Of windows against the undivided segment, with the fp32 weights."""
 SILENT_DBFS = -200.0
@@ -164,6 +174,34 @@ def judge(table: pd.DataFrame) -> list[Check]:
         change = table.seam_rank_change.mean()
         checks.append(Check("seam_rank_change_mean", change, high=SEAM_RANK_CHANGE_HIGH))
     return checks
+
+
+def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[JudgedClip]:
+    """Every stream beside its file: the worst is the one with the largest share of a limit of `CLIP_LIMITS`.
+
+    One with a fault that clean speech has nothing of, such as a sample that is not the file's, is worse than
+    any without.
+    """
+    found = []
+    for clip, (_, row) in zip(spoken, table.iterrows(), strict=True):
+        faults = [name for name in NONE_OF if row[name] > 0]
+        faults += [name for name, high in HIGH.items() if name not in CLIP_LIMITS and row[name] > high]
+        faults += ["closest_repeat"] if row.closest_repeat_residual_db < REPEAT_RESIDUAL_LOW_DB else []
+        shares = [row[name] / HIGH[name] for name in CLIP_LIMITS if np.isfinite(row[name])]
+        found.append(
+            JudgedClip(
+                f"{clip.text}, {clip.voice}",
+                clip.said,
+                clip.voice,
+                LANGUAGE_OF_PREFIX[clip.voice[0]],
+                {name: float(row[name]) for name in (*CLIP_LIMITS, "differing_samples_count", "audio_s")},
+                max(shares, default=0.0) + 1000 * len(faults),
+                partial(Sound, clip.samples, clip.words),
+                partial(Sound, clip.file, clip.words),
+                {"faults": ", ".join(map(words_of, faults)) or "none"},
+            )
+        )
+    return found
 
 
 def judge_windows(table: pd.DataFrame) -> list[Check]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.lab.clips import JudgedClip, Sound
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates.damages import Damage, longest_word
 from kokoro_lab.lab.listening.plan import PassagePair
@@ -21,6 +23,7 @@ from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.timeline import word_timings
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 
 class ModelSpeech(NamedTuple):
@@ -37,7 +40,7 @@ class SpokenPair(NamedTuple):
     """What both variants said, and with whose voice.
 
     `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
-    samples `longest_word`.
+    samples `longest_word`. `words` are those of the reference and of the candidate, where they are heard.
     """
 
     text: str
@@ -45,6 +48,28 @@ class SpokenPair(NamedTuple):
     pair: PassagePair
     said: str
     longest_word: slice
+    words: tuple[Sequence[WordTiming], Sequence[WordTiming]] = ((), ())
+
+    def judged(
+        self,
+        name: str,
+        measured: Mapping[str, float],
+        badness: float,
+        level: Callable[[PassagePair], PassagePair] = lambda pair: pair,
+    ) -> JudgedClip:
+        """As a clip that can be looked into: both sides, with their words, as `level` gives them."""
+        reference, candidate = self.words
+        pair = cache(partial(level, self.pair))
+        return JudgedClip(
+            name,
+            self.said,
+            self.voice,
+            LANGUAGE_OF_PREFIX[self.voice[0]],
+            measured,
+            badness,
+            lambda: Sound(pair().candidate, candidate),
+            lambda: Sound(pair().reference, reference),
+        )
 
     def damaged(self, damage: Damage) -> SpokenPair:
         """With the reference, damaged, as its candidate."""
@@ -94,8 +119,22 @@ def pair_up(reference: Sequence[ModelSpeech], candidate: Sequence[ModelSpeech]) 
         pair = PassagePair(name, first.samples[inside], second.samples[other], SAMPLE_RATE_HZ)
         longest = longest_word(first.words)
         longest = slice(max(longest.start - inside.start, 0), longest.stop - inside.start)
-        pairs.append(SpokenPair(first.text, first.voice, pair, first.said, longest))
+        words = (_shifted(first.words, inside), _shifted(second.words, other))
+        pairs.append(SpokenPair(first.text, first.voice, pair, first.said, longest, words))
     return pairs
+
+
+def _shifted(words: Sequence[WordTiming], inside: slice) -> list[WordTiming]:
+    """The words of what is left when only `inside` is."""
+    start_s, length_s = inside.start / SAMPLE_RATE_HZ, (inside.stop - inside.start) / SAMPLE_RATE_HZ
+    return [
+        replace(
+            word,
+            start_s=min(max(word.start_s - start_s, 0.0), length_s),
+            end_s=min(max(word.end_s - start_s, 0.0), length_s),
+        )
+        for word in words
+    ]
 
 
 def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from kokoro_lab.datatypes import AudioChunk, Samples
+from kokoro_lab.datatypes import AudioChunk, Samples, WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates.forced import DecoderAround
@@ -84,6 +84,10 @@ class StreamedClip:
     file : numpy.ndarray
         float32 (n,): the same request, not streamed, with the same statistics and gain.
     decodes : Decodes
+    said : str
+        The words.
+    words : tuple of WordTiming
+        When each is heard.
     """
 
     text: str
@@ -92,6 +96,8 @@ class StreamedClip:
     seams: tuple[Seam, ...]
     file: Samples
     decodes: Decodes
+    said: str = ""
+    words: tuple[WordTiming, ...] = ()
 
     @property
     def samples(self) -> Samples:
@@ -139,6 +145,8 @@ def speak(engine: Engine, requests: Sequence[Request]) -> list[StreamedClip]:
                 seams=tuple(_seams(stream, [s.lengths for s in segments], samples)),
                 file=engine.synthesize(text.text, **asked).samples,
                 decodes=_decodes(engine.decoder, segments, gain),
+                said=text.text,
+                words=tuple(stream.timings),
             )
         )
     return clips

@@ -9,8 +9,10 @@ itself that only the difference of the two says anything.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
@@ -18,9 +20,10 @@ from tqdm import tqdm
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import WORST_COUNT, JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages
-from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, rise, understood
+from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent, heard_of, rise, understood
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intelligibility import (
     ENGLISH,
@@ -49,6 +52,7 @@ ENOUGH_WORDS = 1000
 """From here on a single word weighs less than a fifth of the margin; under it, words are counted."""
 FEW_WORDS_MORE = 1
 """How many words more than of the reference may be misheard where there are few."""
+CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}
 OTHER_MARGIN_POINTS = 5.0
 """In languages other than English. Between two precisions Whisper hears one or two words of a hundred in
 another way, better or worse; what is broken loses ten."""
@@ -140,8 +144,12 @@ def measure(
     *,
     limit: int = 0,
     corpus: str = "",
+    sounds: dict[int, dict[str, Clip]] | None = None,
 ) -> pd.DataFrame:
     """Let both speak the sentences of each voice's language, and Whisper write down what it hears.
+
+    Both sides of the worst clips are put into `sounds`, by the numbers of their rows: those of all would be a
+    gigabyte.
 
     Returns
     -------
@@ -153,11 +161,15 @@ def measure(
         for voice in voices
         for text in sentences(candidate.voice(voice).language, limit, corpus)
     ]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for text, voice, language in tqdm(jobs, desc="clips understood"):
         about = {"text": text.id, "language": language, "voice": voice}
         clips = _both(candidate, reference, text.text, voice)
+        if sounds is not None:
+            sounds[len(rows)] = clips
         rows.append(about | understood(clips, text.text, recogniser, language))
+        if sounds is not None and len(sounds) > WORST_COUNT:
+            del sounds[min(sounds, key=lambda number: (_badness(rows[number]), -number))]
     return pd.DataFrame(rows)
 
 
@@ -248,21 +260,30 @@ def worst_words(table: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values([*SIDES, *columns], ascending=[False, True, True, True, True], ignore_index=True)
 
 
-def worst(table: pd.DataFrame) -> pd.DataFrame:
-    """The clips in which the candidate lost most, those that the reference did not lose first; without those
-    in which it lost none."""
-    lost = table[table.word_errors_candidate > 0]
-    more = lost.word_errors_candidate - lost.word_errors_reference
-    columns = ["language", "voice", "more", "words", "said", "heard_candidate", "heard_reference"]
-    found = lost.assign(more=more).sort_values(["more", "word_errors_candidate"], ascending=False)
-    return found[columns]
+def judged_clips(table: pd.DataFrame, sounds: Mapping[int, Mapping[str, Clip]]) -> list[JudgedClip]:
+    """Every clip: the worst lost most words that the reference did not lose. `sounds` is of `measure`."""
+    found = []
+    for number, row in table.iterrows():
+        measured = {
+            "more_word_errors_count": row.word_errors_candidate - row.word_errors_reference,
+            "word_errors_candidate_count": row.word_errors_candidate,
+            "word_errors_reference_count": row.word_errors_reference,
+            "words_count": row.words,
+        }
+        candidate, reference = (partial(_sound, sounds, number, side) for side in ("candidate", "reference"))
+        about = (f"{row.text}, {row.voice}", row.said, row.voice, row.language)
+        found.append(JudgedClip(*about, measured, _badness(row), candidate, reference, heard_of(row)))
+    return found
 
 
-def speak_again(clips: pd.DataFrame, candidate: Engine, reference: Engine) -> Iterator[tuple[str, Clip]]:
-    """Both sides of some rows of `worst`, named: samples repeat, so none need be kept till then."""
-    for number, row in enumerate(clips.itertuples()):
-        for side, clip in _both(candidate, reference, row.said, row.voice).items():
-            yield f"worst-{number}-{row.voice}-{side}", clip
+def _badness(row: Any) -> float:
+    """Words lost by the candidate alone; the recogniser's own trouble decides between equals."""
+    more = row["word_errors_candidate"] - row["word_errors_reference"]
+    return float(more + row["word_errors_candidate"] / (row["word_errors_candidate"] + 1))
+
+
+def _sound(sounds: Mapping[int, Mapping[str, Clip]], number: int, side: str) -> Sound:
+    return Sound.of(sounds[number][side])
 
 
 def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:

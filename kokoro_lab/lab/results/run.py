@@ -10,7 +10,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,8 @@ from kokoro_lab.provenance import git_state, machine, repository_root, versions
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kokoro_lab.lab.clips import ClipsView, JudgedClip, Limits
 
     # Only for its name: who reads results need not load a model
     from kokoro_lab.speech.engine import Engine
@@ -54,12 +56,16 @@ class Finished(dict[str, Any]):
 class Run:
     """One run's folder, open for writing. Made by `open_run`."""
 
-    def __init__(self, notebook: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self, notebook: str, folder: Path, parameters: Mapping[str, Any], *, reported: bool = True
+    ) -> None:
         self.notebook = notebook
         self.folder = folder
         self.parameters = dict(parameters)
         self._started = time.time()
+        self._reported = reported  # whether a report will stand in the folder, beside its sounds
         self._tables: list[dict[str, Any]] = []
+        self._clips: list[dict[str, Any]] = []
 
     def keep_audio(self, name: str, clip: Clip) -> Path:
         """Write a clip to `audio/<name>.wav` of this run."""
@@ -92,6 +98,28 @@ class Run:
             }
         )
         return path
+
+    def keep_clips(self, clips: Iterable[JudgedClip], limits: Limits) -> ClipsView:
+        """Write the sounds of the ten worst clips to `audio/`, and name them in `result.json`.
+
+        Parameters
+        ----------
+        clips : iterable of JudgedClip
+            All that were judged, in any order.
+        limits : mapping
+            Figure → the least and the most that it may be (None for no limit); these figures are drawn.
+
+        Returns
+        -------
+        ClipsView
+            What shows them: the last expression of a cell.
+        """
+        from kokoro_lab.lab.clips import WORST_COUNT, ClipsView, kept, worst_first
+
+        ranked = worst_first(clips)
+        worst = [kept(clip, place, self.folder) for place, clip in enumerate(ranked[:WORST_COUNT], 1)]
+        self._clips = [each.record(self.folder) for each in worst]
+        return ClipsView(worst, ranked, limits, self.folder, embedded=not self._reported)
 
     def finish(
         self,
@@ -145,6 +173,7 @@ class Run:
             "figures": dict(figures or {}),
             "parameters": self.parameters,
             "tables": self._tables,
+            "clips": self._clips,
             "started_at": datetime.fromtimestamp(self._started, UTC).isoformat(timespec="seconds"),
             "run_s": round(time.time() - self._started, 3),
             **(ran if isinstance(ran, Mapping) else facts_of(ran)),
@@ -185,7 +214,7 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
         from kokoro_lab.lab.report.header import controls_html
 
         ipython.get_ipython().display_formatter.formatters["text/html"].for_type(list, controls_html)
-    return Run(notebook, folder, parameters or {})
+    return Run(notebook, folder, parameters or {}, reported=bool(run_dir))
 
 
 def results_folder() -> Path:

@@ -7,10 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import soundfile
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import HELD_OUT
 from kokoro_lab.lab.gates import abx, damages
 from kokoro_lab.lab.gates.speaking import SpokenPair
@@ -39,6 +41,23 @@ def spoken() -> list[SpokenPair]:
         )
         for i, part in enumerate(passages)
     ]
+
+
+def test_the_pair_that_is_furthest_apart_is_the_worst_and_heard_at_one_loudness(
+    spoken: list[SpokenPair],
+) -> None:
+    louder = candidates(spoken, lambda samples: samples * np.float32(1.2))
+    names = [each.pair.name for each in louder]
+    near = {"position": [0.1, 0.7, 0.3], "candidate": 1.0}
+    table = pd.DataFrame(near | {"dnsmos_reference": 4.0, "dnsmos_candidate": 3.9}, index=names)
+    errors = {"word_errors_candidate": 2, "word_errors_reference": 1}
+    words = pd.DataFrame(errors | {"heard_candidate": "a", "heard_reference": "b"}, index=names)
+    first, *_ = worst_first(abx.judged_clips(louder, table, words))
+    assert (first.name, first.figures["more_word_errors_count"]) == (names[1], 1)
+    assert first.figures["dnsmos_change_percent"] == pytest.approx(-2.5)
+    assert first.notes["heard of the reference"] == "b"
+    assert first.reference is not None
+    np.testing.assert_allclose(first.candidate().samples, first.reference().samples, atol=1e-3)
 
 
 def candidates(spoken: list[SpokenPair], damage) -> list[SpokenPair]:  # type: ignore[no-untyped-def]

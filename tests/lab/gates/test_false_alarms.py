@@ -12,6 +12,7 @@ import soundfile
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages, false_alarms
 from kokoro_lab.lab.gates.false_alarms import StreamPair
@@ -88,8 +89,20 @@ def test_one_alarm_in_a_hundred_is_allowed_and_has_its_interval(table: pd.DataFr
     assert all(check.passed for check in false_alarms.judge(of(1)))
     failed = {check.name for check in false_alarms.judge(of(2)) if not check.passed}
     assert failed == {"loudness_false_alarms_percent", "any_gate_false_alarms_percent"}
-    assert list(false_alarms.worst(of(2)).name) == ["clip 0", "clip 1"]
     assert false_alarms.figures(of(2))["loudness_false_alarms_count"] == 2
+
+
+def test_a_clip_that_a_gate_objects_to_is_the_worst_and_has_the_gate_as_a_note(
+    spoken: list[StreamPair], table: pd.DataFrame
+) -> None:
+    last = spoken[-1].name
+    wrong = table.copy()
+    wrong.loc[(wrong.name == last) & (wrong.damage == "clean") & (wrong.gate == "loudness"), "alarm"] = True
+    first = worst_first(false_alarms.judged_clips(spoken, wrong))[0]
+    assert first.name == last
+    assert first.notes == {"gates that object": "loudness"}
+    assert first.figures["gates_objecting_count"] == 1
+    assert first.candidate().words == spoken[-1].clip.timings
 
 
 def test_the_loudness_of_what_is_short_is_not_judged_but_its_peaks_are(spoken: list[StreamPair]) -> None:

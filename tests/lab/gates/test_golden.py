@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from click.testing import CliRunner
 
 from kokoro_lab.__main__ import main
 from kokoro_lab.config import DEFAULT_VARIANT
+from kokoro_lab.datatypes import has_sound
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden import Take, measure, names_of, record_anew
 from kokoro_lab.lab.gates.golden_files import (
@@ -100,6 +103,22 @@ def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> 
     assert table.residual_peak_dbfs.max() == golden.NO_RESIDUAL_DBFS
     assert not failed(golden.judge(table, recorded))
     assert ran["variant"] == "fp32"
+
+
+def test_the_take_that_has_most_of_its_tolerance_is_the_worst_with_its_recording(
+    recorded: GoldenFolder, hum: Engine
+) -> None:
+    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
+    table = measure(takes)
+    table.loc[table.index[1], "word_difference_s"] = 0.01
+    clips, limits = golden.judged_clips(takes, table, recorded)
+    first, second = worst_first(clips)
+    assert (first.name, second.badness) == (table.index[1], 0)
+    assert list(limits) == ["fingerprint_share"]
+    assert first.reference is not None
+    assert first.reference().samples is takes[1].reference.samples
+    assert [word.text for word in first.candidate().words] == re.findall(r"\w+", first.text)
+    assert all(has_sound(word.phonemes) for word in golden._spelled(takes[1].candidate.recording))
 
 
 def test_a_recording_that_is_missing_is_never_tolerated(recorded: GoldenFolder, hum: Engine) -> None:

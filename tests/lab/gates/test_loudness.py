@@ -9,6 +9,7 @@ import pytest
 
 from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages, loudness
 from kokoro_lab.lab.results import Check
@@ -63,6 +64,21 @@ def test_the_share_has_its_interval_and_the_worst_clips_are_named() -> None:
     low, high = (figures[f"streams_within_band_{end}_95_percent"] for end in ("low", "high"))
     assert low < 98 < high < 100
     assert list(loudness.worst(table, 2).integrated_lufs) == [-17.5, -14.8]
+
+
+def test_a_stream_is_heard_beside_its_file_and_the_furthest_outside_is_the_worst(
+    hum: Engine, tmp_path: Path
+) -> None:
+    read, heard = [FixtureText("long one", "prose", LONG)], {}
+    table = loudness.measure(hum, read, ["hum"], tmp_path, heard)
+    table.loc[table.way == "stream", "true_peak_dbtp"] = -0.2
+    stream, file = worst_first(loudness.judged_clips(table, read, tmp_path, heard))
+    assert stream.name == "long one, hum, stream"
+    assert stream.badness == pytest.approx(0.8)
+    assert file.reference is None
+    assert stream.reference is not None
+    assert stream.reference().file == file.candidate().file == tmp_path / "long-one-hum-file.wav"
+    assert [word.text for word in stream.candidate().words][:3] == ["The", "kettle", "is"]
 
 
 def test_both_ways_are_spoken_and_what_is_written_is_measured(hum: Engine, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import soundfile
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import perceptual, speaking
 from kokoro_lab.lab.gates.perceptual import (
@@ -157,11 +158,17 @@ def test_the_family_is_judged_together() -> None:
     assert worse == {DNSMOS.check, HOLM_CHECK}
 
 
-def test_the_pair_that_lost_most_is_found_as_its_measure_heard_it(compared: list[PerceptualPair]) -> None:
+def test_the_pair_that_lost_most_is_found_as_its_measure_heard_it(
+    compared: list[PerceptualPair], monkeypatch: pytest.MonkeyPatch
+) -> None:
     quiet = candidates(compared[1:2], lambda samples: samples * np.float32(0.5), forced=True)
     given = [compared[0], *quiet, compared[2]]
     table = perceptual.measure(given, Ear(), (LSD, DURATION), progress=False)
-    assert perceptual.worst(given, table, LSD) is quiet[0].forced.pair
+    monkeypatch.setattr(perceptual, "MEASURES", (LSD, DURATION))
+    first, *others = worst_first(perceptual.judged_clips(given, table))
+    assert first.name == f"{quiet[0].forced.pair.name}, forced"
+    assert first.candidate().samples is quiet[0].forced.pair.candidate
+    assert first.badness > 1 > others[0].badness
 
 
 def test_a_variant_that_runs_as_one_graph_cannot_say_how_high_it_speaks(hum: Engine) -> None:

@@ -11,6 +11,7 @@ import soundfile
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk, Samples
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText, load_texts
 from kokoro_lab.lab.gates import seams, streamed
 from kokoro_lab.lab.gates.streamed import SEGMENT, WINDOW, Decodes, Seam, StreamedClip
@@ -46,6 +47,21 @@ def test_every_fault_put_in_on_purpose_is_caught(clip: StreamedClip) -> None:
     found = seams.controls([clip], seams.detections([clip])) + seams.window_controls([clip])
     assert [control.name for control in found if not control.caught] == []
     assert len(found) == len(seams.FAULTS) + len(seams.SEEN_ALONE) + len(seams.CHUNK_FAULTS) + 1
+
+
+def test_the_clip_with_the_largest_share_of_a_limit_is_the_worst_and_a_wrong_sample_is_worse(
+    clip: StreamedClip,
+) -> None:
+    spoken = [replace(clip, text=name) for name in ("good", "bent", "wrong")]
+    table = seams.measure(spoken)
+    table.loc[1, "click_score_ratio"] = 0.9 * seams.CLICK_SCORE_HIGH
+    table.loc[2, "differing_samples_count"] = 1
+    ranked = worst_first(seams.judged_clips(spoken, table))
+    assert [each.name for each in ranked] == ["wrong, af_heart", "bent, af_heart", "good, af_heart"]
+    assert ranked[1].badness == pytest.approx(0.9)
+    assert [each.notes["faults"] for each in ranked] == ["differing samples", "none", "none"]
+    assert ranked[1].reference is not None
+    assert ranked[1].reference().samples is clip.file
 
 
 def test_one_bit_of_one_sample_is_a_difference(clip: StreamedClip) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText, load_rows
 from kokoro_lab.lab.gates import damages, word_errors
 from kokoro_lab.metrics.intelligibility import LANGUAGES, Recogniser
@@ -217,9 +219,12 @@ def test_the_words_that_are_lost_most_often_come_first_with_what_was_heard() -> 
 
 
 def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
-    found = word_errors.worst(table(lost=2)).head(3)
-    assert list(found.more) == [1, 1, 0]
-    assert len(word_errors.worst(table(lost=2))) == 7
+    judged = table(lost=2)
+    first, second, third, *_, last = worst_first(word_errors.judged_clips(judged, {}))
+    assert [clip.figures["more_word_errors_count"] for clip in (first, second, third)] == [1, 1, 0]
+    assert third.figures["word_errors_candidate_count"] == 1, "what both lose is before what nobody does"
+    assert last.figures["word_errors_candidate_count"] == 0
+    assert set(first.notes) == {"heard of the candidate", "heard of the reference"}
 
 
 # ------------------------------------------------------------------------------- speaking, and the controls
@@ -228,11 +233,25 @@ def test_the_clips_that_only_the_candidate_lost_come_first() -> None:
 def test_what_is_streamed_and_what_is_written_are_both_heard(measured: pd.DataFrame, hum: Engine) -> None:
     assert list(measured.word_errors_candidate) == list(measured.word_errors_reference) == [0, 0, 0]
     assert set(measured.language) == {"en"}
-    worst = word_errors.worst(measured.assign(word_errors_candidate=[0, 2, 0]))
-    (first, streamed), (second, written) = word_errors.speak_again(worst, hum, hum)
-    assert (first, second) == ("worst-0-hum-candidate", "worst-0-hum-reference")
-    assert streamed.report.streamed
-    assert not written.report.streamed
+
+
+def test_only_the_sounds_of_the_worst_are_held(
+    hum: Engine, scribe: Dictated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sides of each are what was judged: the candidate streamed, the reference whole."""
+    monkeypatch.setattr(word_errors, "WORST_COUNT", 2)
+    errors = iter([0, 2, 1])
+    understood = word_errors.understood
+    monkeypatch.setattr(
+        word_errors, "understood", lambda *given: understood(*given) | {"word_errors_candidate": next(errors)}
+    )
+    sounds: dict[int, dict[str, Clip]] = {}
+    table = word_errors.measure(hum, hum, ["hum"], scribe, limit=3, sounds=sounds)
+    assert list(sounds) == [1, 2]
+    worst = worst_first(word_errors.judged_clips(table, sounds))[0]
+    assert worst.candidate().words == sounds[1]["candidate"].timings
+    assert sounds[1]["candidate"].report.streamed
+    assert not sounds[1]["reference"].report.streamed
 
 
 def test_every_fault_put_in_on_purpose_is_caught(

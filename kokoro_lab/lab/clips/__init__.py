@@ -1,0 +1,18 @@
+"""The clips that a gate judged, worst first: to be looked at, and to be heard.
+
+judged → pictures → view
+"""
+
+from kokoro_lab.lab.clips.judged import WORST_COUNT, JudgedClip, KeptClip, Sound, kept, worst_first
+from kokoro_lab.lab.clips.view import ClipsView, Limits
+
+__all__ = [
+    "WORST_COUNT",
+    "ClipsView",
+    "JudgedClip",
+    "KeptClip",
+    "Limits",
+    "Sound",
+    "kept",
+    "worst_first",
+]

@@ -1,0 +1,129 @@
+"""One clip as a gate judged it, and what is kept of the worst."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from kokoro_lab.containers import write_file
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
+
+WORST_COUNT = 10
+"""So many clips are kept with their sounds, and can be looked into."""
+
+
+class TimedWord(Protocol):
+    """A word and when it is heard; it may have `phonemes`, too."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+
+
+class Sound(NamedTuple):
+    """What is heard of a clip.
+
+    Parameters
+    ----------
+    samples : numpy.ndarray
+        float32, shape (n,), at 24 kHz.
+    words : sequence of TimedWord
+        When each is heard, from the start of `samples`; empty where that is not known.
+    file : Path, optional
+        Where the run has written it already.
+    """
+
+    samples: Samples
+    words: Sequence[TimedWord] = ()
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, clip: Clip) -> Sound:
+        """A clip of the engine, with its words."""
+        return cls(clip.samples, clip.timings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedClip:
+    """One clip as a gate judged it.
+
+    Parameters
+    ----------
+    name : str
+        What tells it from the others of the run, such as "greeting, af_heart, stream".
+    text : str
+        What is said, in words.
+    voice, language : str
+    figures : mapping
+        What was measured of it. Names end in units.
+    badness : float
+        Higher is worse. What is not finite could not be judged, and is the worst.
+    candidate : callable
+        Gives the sound that was judged; asked of the worst alone.
+    reference : callable, optional
+        Gives the sound that it was held against, if there is one.
+    notes : mapping
+        What else there is to read of it: a heading and its text.
+    """
+
+    name: str
+    text: str
+    voice: str
+    language: str
+    figures: Mapping[str, float]
+    badness: float
+    candidate: Callable[[], Sound]
+    reference: Callable[[], Sound] | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+class KeptClip(NamedTuple):
+    """One of the worst, with its sounds, which are files of the run."""
+
+    judged: JudgedClip
+    sounds: Mapping[str, Sound]
+
+    def record(self, folder: Path) -> dict[str, Any]:
+        """As `result.json` has it: paths are relative to the run's `folder`."""
+        files = {
+            side: sound.file.relative_to(folder).as_posix()
+            for side, sound in self.sounds.items()
+            if sound.file
+        }
+        about = {name: getattr(self.judged, name) for name in ("name", "text", "voice", "language")}
+        sounds = {"candidate": files["candidate"], "reference": files.get("reference")}
+        return about | sounds | {"figures": dict(self.judged.figures), "badness": self.judged.badness}
+
+
+def worst_first(clips: Iterable[JudgedClip]) -> list[JudgedClip]:
+    """In the order in which somebody should listen to them."""
+    return sorted(clips, key=lambda clip: -clip.badness if math.isfinite(clip.badness) else -math.inf)
+
+
+def kept(clip: JudgedClip, place: int, folder: Path) -> KeptClip:
+    """Write what is heard of a clip to the run's `folder`, as FLAC, unless it is there already.
+
+    Parameters
+    ----------
+    place : int
+        1 for the worst; the files' names begin with it.
+    """
+    sounds = {}
+    name = re.sub(r"[^\w.]+", "-", clip.name)
+    for side, ask in (("candidate", clip.candidate), ("reference", clip.reference)):
+        if ask is None:
+            continue
+        sound = ask()
+        if sound.file is None:
+            path = folder / "audio" / f"worst-{place:02}-{name}-{side}.flac"
+            write_file(path, sound.samples, SAMPLE_RATE_HZ)
+            sound = sound._replace(file=path)
+        sounds[side] = sound
+    return KeptClip(clip, sounds)
