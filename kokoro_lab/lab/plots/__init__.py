@@ -1,4 +1,4 @@
-"""Figures for notebooks. Each function takes data and returns a figure; none of them measures.
+"""Plots for notebooks. Each function takes data and returns a `Plot`; none of them measures.
 
 The only place that knows matplotlib, which is loaded when something is drawn.
 """
@@ -20,6 +20,7 @@ from kokoro_lab.lab.plots.ratios import (
     ratios_in_turn,
     tuned_front,
 )
+from kokoro_lab.lab.plots.style import BLUE, GREEN, MUTED, ORANGE, YELLOW, Plot
 from kokoro_lab.lab.plots.timing import (
     ahead_of_the_player,
     heat_maps,

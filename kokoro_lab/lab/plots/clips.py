@@ -2,152 +2,312 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kokoro_lab.datatypes import Clip, Samples
-from kokoro_lab.lab.plots.layout import panels
-from kokoro_lab.metrics.mel import mel_power
+from kokoro_lab.lab.plots.style import (
+    BAD,
+    BLUE,
+    GOOD,
+    GREEN,
+    INK,
+    MUTED,
+    ORANGE,
+    WIDEST_INCHES,
+    Plot,
+    counted,
+    named,
+    panels,
+    styled,
+)
+from kokoro_lab.metrics.mel import mel_filters, mel_power
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.colors import Colormap
+    from matplotlib.image import AxesImage
 
-MEL_BANDS, MEL_HOP_SAMPLES = 80, 240
+MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
 """Below the loudest, nothing is told apart."""
+STEP_DB = 2.0
+"""Levels are drawn in such steps, which nobody sees, and which make a picture half as large."""
 SILENT_POWER = 1e-10
+SHOWN_HZ = (200, 500, 1000, 2000, 4000, 8000)
+LINE_S, SHOWN_LINES = 8.0, 4
+"""A long clip is broken into lines, as its text would be, of which so many are drawn."""
+NAMED = 25
+"""As many rows of one plot have names."""
+PALE_DOTS = 0.4
 
 
-def speech(clip: Clip, *, until_s: float = 8.0) -> Figure:
-    """Waveform over mel spectrogram on one time axis, words above, phonemes below, where they are heard."""
-    stop = min(len(clip.samples), int(until_s * clip.sample_rate_hz))
-    samples, rate = clip.samples[:stop], clip.sample_rate_hz
-    figure, (top, bottom) = panels(2, size=(13, 5.5), sharex=True, height_ratios=(1, 2))
-    top.plot(np.arange(stop) / rate, samples, linewidth=0.4)
-    top.set(ylabel="amplitude", ylim=(-1, 1))
-    image = bottom.imshow(
-        _mel_db(samples, rate),
+@styled
+def speech(clip: Clip) -> Plot:
+    """Waveform over spectrogram, words above and phonemes between, where they are heard; in lines of 8 s."""
+    title = "What is heard, and when"
+    rate, duration_s = clip.sample_rate_hz, clip.duration_s
+    if not len(clip.samples):
+        return Plot(title, "The clip is empty.")
+    lines = min(SHOWN_LINES, int(np.ceil(duration_s / LINE_S)))
+    width_s = min(duration_s, LINE_S)
+    figure, below = panels(2 * lines, size=(WIDEST_INCHES, 3.6 * lines), height_ratios=(1, 2) * lines)
+    decibels = _mel_db(clip.samples, rate)
+    for line in range(lines):
+        top, bottom = below[2 * line : 2 * line + 2]
+        start_s = line * LINE_S
+        _wave(top, clip.samples, rate, start_s, start_s + width_s)
+        image = _spectrum(bottom, decibels, duration_s, rate)
+        for axes in (top, bottom):
+            axes.set_xlim(start_s, start_s + width_s)
+        for timing in clip.timings:
+            middle_s = (timing.start_s + timing.end_s) / 2
+            if not start_s <= middle_s < start_s + width_s:
+                continue
+            top.axvline(timing.start_s, color=MUTED, linewidth=0.5)
+            bottom.axvline(timing.start_s, color="0.95", alpha=0.6, linewidth=0.5)
+            for axes, text in ((top, timing.text), (bottom, timing.phonemes)):
+                above = axes.get_xaxis_transform()
+                axes.text(middle_s, 1.02, text, ha="center", va="bottom", fontsize=9, transform=above)
+    below[-1].set_xlabel("seconds")
+    figure.colorbar(image, ax=below[1::2], label="dB below the loudest", pad=0.01, aspect=20 * lines)
+    shown_s = min(duration_s, lines * LINE_S)
+    cut = "" if shown_s == duration_s else f" The first {shown_s:.0f} of {duration_s:.0f} s are drawn."
+    words = " ".join(timing.text for timing in clip.timings)
+    return Plot(
+        title,
+        "Above the waveform the words, above the spectrogram their phonemes, each from where it begins."
+        + cut,
+        f"Waveform and spectrogram up to 12 kHz of {duration_s:.1f} s of speech: {words or 'no words'}",
+        figure,
+    )
+
+
+def _wave(axes: Axes, samples: Samples, rate_hz: int, start_s: float, stop_s: float) -> None:
+    """The lowest and the highest sample of each pixel: a line through all weighs as much as the sound."""
+    part = samples[int(start_s * rate_hz) : int(stop_s * rate_hz)]
+    edges = np.linspace(0, len(part), min(len(part), 1200), endpoint=False).astype(int)
+    at_s = start_s + edges / rate_hz
+    axes.fill_between(
+        at_s,
+        np.minimum.reduceat(part, edges),
+        np.maximum.reduceat(part, edges),
+        color=BLUE,
+        linewidth=0.5,
+    )
+    axes.set(ylabel="amplitude", ylim=(-1, 1), xticks=[])
+
+
+def _spectrum(
+    axes: Axes, decibels: np.ndarray, duration_s: float, rate_hz: int, *, difference: bool = False
+) -> AxesImage:
+    """Draw bands of the ear, with their frequencies beside them."""
+    image = axes.imshow(
+        STEP_DB * np.round(decibels / STEP_DB),
         origin="lower",
         aspect="auto",
-        extent=(0, stop / rate, 0, MEL_BANDS),
-        cmap="magma",
+        interpolation="none",
+        extent=(0, duration_s, 0, MEL_BANDS),
+        cmap=_less_and_more() if difference else "magma",
+        vmin=-30 if difference else -SHOWN_DB,
+        vmax=30 if difference else 0,
     )
-    bottom.set(xlabel="seconds", ylabel="mel band")
-    figure.colorbar(image, ax=bottom, label="dB below the loudest", pad=0.01)
-    for timing in clip.timings:
-        if timing.end_s > stop / rate:
-            break
-        middle = (timing.start_s + timing.end_s) / 2
-        for axes in (top, bottom):
-            axes.axvline(timing.start_s, color="0.6", linewidth=0.5)
-        top.text(middle, 0.86, timing.text, ha="center", va="center", fontsize=8)
-        bottom.text(middle, 3, timing.phonemes, ha="center", fontsize=8, color="white")
-    return figure
+    filters = mel_filters(rate_hz, MEL_WINDOW_SAMPLES, MEL_BANDS)
+    frequencies_hz = np.fft.rfftfreq(MEL_WINDOW_SAMPLES, 1 / rate_hz)
+    centres_hz = frequencies_hz @ filters / np.maximum(filters.sum(axis=0), SILENT_POWER)
+    shown_hz = [hz for hz in SHOWN_HZ if hz < rate_hz / 2]
+    places = np.interp(shown_hz, centres_hz, np.arange(MEL_BANDS) + 0.5)
+    axes.set(ylabel="Hz", yticks=places, yticklabels=shown_hz)
+    return image
 
 
-def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Figure:
-    """Mel spectrograms of two recordings and their difference, over the length that both have.
+def _less_and_more() -> Colormap:
+    """Blue for less, orange for more, and where nothing differs the ground that the plot stands on."""
+    from matplotlib.colors import LinearSegmentedColormap
 
-    In the difference red is where the candidate has more, blue where it has less, and white where both are
-    alike: a stripe is a fault, a part that is striped all over is shifted in time.
-    """
+    stops = ["#0072b2ff", "#0072b200", "#d55e0000", "#d55e00ff"]
+    return LinearSegmentedColormap.from_list("less-and-more", list(zip((0, 0.5, 0.5, 1), stops, strict=True)))
+
+
+@styled
+def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Plot:
+    """Spectrograms of two recordings and their difference, over the length that both have."""
+    title = "Reference, candidate, and their difference"
+    if not min(len(reference), len(candidate)):
+        return Plot(title, "One of the recordings is empty.")
     spectra = {"reference": _mel_db(reference, rate_hz), "candidate": _mel_db(candidate, rate_hz)}
     common = min(each.shape[1] for each in spectra.values())
-    spectra["difference"] = spectra["candidate"][:, :common] - spectra["reference"][:, :common]
-    figure, below = panels(3, size=(13, 7), sharex=True)
-    for axes, (name, decibels) in zip(below, spectra.items(), strict=True):
+    difference = spectra["candidate"][:, :common] - spectra["reference"][:, :common]
+    figure, below = panels(3, size=(WIDEST_INCHES, 6.5), sharex=True)
+    for axes, (name, decibels) in zip(below, (*spectra.items(), ("difference", difference)), strict=True):
         differs = name == "difference"
-        image = axes.imshow(
-            decibels,
-            origin="lower",
-            aspect="auto",
-            extent=(0, decibels.shape[1] * MEL_HOP_SAMPLES / rate_hz, 0, MEL_BANDS),
-            cmap="RdBu_r" if differs else "magma",
-            vmin=-30 if differs else -80,
-            vmax=30 if differs else 0,
-        )
-        axes.set(ylabel="mel band", title=name)
+        length_s = decibels.shape[1] * MEL_HOP_SAMPLES / rate_hz
+        image = _spectrum(axes, decibels, length_s, rate_hz, difference=differs)
+        axes.set(title=name)
         figure.colorbar(image, ax=axes, label="dB" if differs else "dB below the loudest", pad=0.01)
     below[-1].set_xlabel("seconds")
-    return figure
+    return Plot(
+        title,
+        "In the difference orange is where the candidate has more, blue where it has less. A stripe is a "
+        "fault; a part that is striped all over is shifted in time.",
+        f"Three spectrograms of {common * MEL_HOP_SAMPLES / rate_hz:.1f} s. The two differ by "
+        f"{np.abs(difference).mean():.1f} dB on average, by {np.abs(difference).max():.0f} dB at most.",
+        figure,
+    )
 
 
 def _mel_db(samples: Samples, rate_hz: int) -> np.ndarray:
-    power = mel_power(samples, rate_hz, window_samples=1024, hop_samples=MEL_HOP_SAMPLES, bands=MEL_BANDS).T
+    power = mel_power(
+        samples,
+        rate_hz,
+        window_samples=MEL_WINDOW_SAMPLES,
+        hop_samples=MEL_HOP_SAMPLES,
+        bands=MEL_BANDS,
+    ).T
     floor = 10 ** (-SHOWN_DB / 10)
     decibels: np.ndarray = 10 * np.log10(np.maximum(power / max(power.max(), SILENT_POWER), floor))
     return decibels
 
 
+@styled
 def within_band(
     names: Sequence[str], values: Sequence[float], *, low: float | None, high: float | None, label: str
-) -> Figure:
-    """One dot a clip against the band that it must lie in; those outside are red and named."""
-    figure, (axes,) = panels(size=(11, 3.2))
-    _band(axes, low, high)
-    good = [(low is None or v >= low) and (high is None or v <= high) for v in values]
-    axes.scatter(range(len(values)), values, c=["tab:blue" if g else "tab:red" for g in good], s=18, zorder=3)
-    for i, (name, value, inside) in enumerate(zip(names, values, good, strict=True)):
-        if not inside:
-            axes.annotate(
-                name, (i, value), fontsize=7, color="tab:red", xytext=(3, 3), textcoords="offset points"
-            )
-    axes.set(ylabel=label, xlabel="clip")
-    return figure
+) -> Plot:
+    """A row a clip, the one nearest to a limit first, with its name; all others share the last row."""
+    what = label.partition(",")[0]
+    title = f"{what[:1].upper()}{what[1:]}, clip by clip"
+    limits = " and ".join(
+        f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
+    )
+    at = np.asarray(values, float)
+    room = np.minimum(at - (-np.inf if low is None else low), (np.inf if high is None else high) - at)
+    order = [i for i in np.argsort(room, kind="stable") if np.isfinite(at[i])]
+    if not order:
+        return Plot(title, "No clip has a value.")
+    first, others = order[:NAMED], order[NAMED:]
+    rows = [names[i] for i in first] + ([f"{counted(len(others), 'other')}"] if others else [])
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 1 + 0.24 * len(rows)))
+    _band(axes.axvline, axes.axvspan, low, high)
+    for inside, colour, mark in ((True, GOOD, "o"), (False, BAD, "X")):
+        chosen = [(row, i) for row, i in enumerate(first) if (room[i] >= 0) is np.bool_(inside)]
+        axes.scatter([at[i] for _, i in chosen], [row for row, _ in chosen], c=colour, marker=mark, zorder=3)
+    axes.scatter(at[others], [len(first)] * len(others), c=GOOD, alpha=PALE_DOTS, s=14)
+    named(axes, rows)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.grid(axis="y", color=MUTED, alpha=0.2)
+    axes.set_xlabel(label)
+    beyond = int((room[order] < 0).sum())
+    left_out = len(at) - len(order)
+    missing = f" {counted(left_out, 'clip')} without a value {'is' if left_out == 1 else 'are'} not drawn."
+    return Plot(
+        title,
+        f"The clip nearest to a limit is first. It should be {limits}; a cross is not."
+        + (missing if left_out else ""),
+        f"{counted(len(order), 'clip')}, {beyond or 'none'} beyond the limit. First is {names[first[0]]} "
+        "with "
+        f"{at[first[0]]:.3g}; the median is {np.median(at[order]):.3g}.",
+        figure,
+    )
 
 
-def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Figure:
-    """A dot a clip over its voice: files left in blue, streams right in orange. Outside the band: red, named.
+@styled
+def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Plot:
+    """A dot a clip over its voice: files left, streams right. What is outside the band is a cross, and named.
 
     `clips` has the columns voice, way (`file` or `stream`), text and integrated_lufs.
     """
+    title = "Loudness of every clip, by voice"
+    if clips.empty:
+        return Plot(title, "No clip is long enough to be judged.")
     voices = list(dict.fromkeys(clips.voice))
-    figure, (axes,) = panels(size=(max(6.0, 0.45 * len(voices) + 2), 4))
-    _band(axes, low, high)
-    for way, color, aside in (("file", "tab:blue", -0.18), ("stream", "tab:orange", 0.18)):
+    figure, (axes,) = panels(size=(min(WIDEST_INCHES, max(6.0, 0.45 * len(voices) + 2)), 4.2))
+    _band(axes.axhline, axes.axhspan, low, high)
+    for way, colour, aside in (("file", BLUE, -0.18), ("stream", GREEN, 0.18)):
         rows = clips[clips.way == way]
         places = np.array([voices.index(name) for name in rows.voice]) + aside
         good = rows.integrated_lufs.between(low, high).to_numpy()
-        axes.scatter(places[good], rows.integrated_lufs[good], color=color, s=12, alpha=0.6, label=way)
-        axes.scatter(places[~good], rows.integrated_lufs[~good], color="tab:red", s=16, zorder=3)
+        axes.scatter(places[good], rows.integrated_lufs[good], c=colour, s=14, alpha=0.7, label=way)
+        axes.scatter(places[~good], rows.integrated_lufs[~good], c=BAD, marker="X", s=36, zorder=3)
         for x, y, text in zip(places[~good], rows.integrated_lufs[~good], rows.text[~good], strict=True):
-            axes.annotate(
-                text, (x, y), fontsize=7, color="tab:red", xytext=(4, 0), textcoords="offset points"
-            )
-    axes.set(ylabel="LUFS", xticks=range(len(voices)), xticklabels=voices, xlim=(-0.6, len(voices) - 0.4))
-    axes.tick_params(axis="x", rotation=90, labelsize=8)
-    axes.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    return figure
+            axes.annotate(text, (x, y), fontsize=8, color=BAD, xytext=(5, 0), textcoords="offset points")
+    axes.set(
+        ylabel="integrated loudness, LUFS",
+        xticks=range(len(voices)),
+        xticklabels=voices,
+        xlim=(-0.6, len(voices) - 0.4),
+    )
+    axes.tick_params(axis="x", rotation=90 if len(voices) > 6 else 0, labelsize=8)
+    axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    outside = int((~clips.integrated_lufs.between(low, high)).sum())
+    return Plot(
+        title,
+        f"Every dot is a clip and belongs between {low:g} and {high:g} LUFS; one that does not is a cross "
+        "with "
+        "the name of its text.",
+        f"{counted(len(clips), 'clip')} of {counted(len(voices), 'voice')}, {outside or 'none'} outside "
+        "the band, "
+        f"from {clips.integrated_lufs.min():.1f} to {clips.integrated_lufs.max():.1f} LUFS.",
+        figure,
+    )
 
 
-def _band(axes: Axes, low: float | None, high: float | None) -> None:
+def _band(
+    line: Callable[..., object], span: Callable[..., object], low: float | None, high: float | None
+) -> None:
     for limit in (low, high):
         if limit is not None:
-            axes.axhline(limit, color="0.4", linewidth=0.8, linestyle="--")
+            line(limit, color=INK, linewidth=0.8, linestyle="--")
     if low is not None and high is not None:
-        axes.axhspan(low, high, color="tab:green", alpha=0.08)
+        span(low, high, color=BLUE, alpha=0.08, linewidth=0)
 
 
-def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Figure:
+@styled
+def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Plot:
     """Momentary loudness (400 ms) of one clip against the target of the whole."""
-    figure, (axes,) = panels(size=(11, 2.6))
-    axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, linewidth=1)
-    axes.axhline(target_lufs, color="0.4", linewidth=0.8, linestyle="--")
-    axes.set(xlabel="seconds", ylabel="LUFS, 400 ms", ylim=(target_lufs - 25, target_lufs + 10))
-    return figure
+    title = "Loudness over time"
+    if not len(momentary_lufs):
+        return Plot(title, "The clip is shorter than the 400 ms over which loudness is measured.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 2.6))
+    axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, color=BLUE, linewidth=1)
+    axes.axhline(target_lufs, color=INK, linewidth=0.8, linestyle="--")
+    axes.set(
+        xlabel="seconds",
+        ylabel="momentary loudness, LUFS",
+        ylim=(target_lufs - 25, target_lufs + 10),
+    )
+    return Plot(
+        title,
+        "Each point is the loudness of the 400 ms before it; dashed is the target of the whole, "
+        f"{target_lufs:g} LUFS.",
+        f"A line over {len(momentary_lufs) * hop_s:.1f} s, at most {max(momentary_lufs):.1f} LUFS.",
+        figure,
+    )
 
 
-def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Figure:
+@styled
+def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Plot:
     """Average loudness a voice, measured now and as it stands in the package."""
-    figure, (axes,) = panels(size=(13, 3.4))
+    title = "Loudness of each voice before gain"
+    if not measured:
+        return Plot(title, "No voice was measured.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES if len(measured) > 12 else 6, 3.4))
     names = list(measured)
-    axes.bar(names, [measured[n] for n in names], color="tab:blue", alpha=0.6, label="measured")
-    axes.scatter(names, [shipped.get(n, np.nan) for n in names], color="black", s=14, label="in the package")
-    axes.set(ylabel="LUFS before gain", ylim=(-30, -14))
-    axes.tick_params(axis="x", rotation=90, labelsize=8)
-    axes.legend(frameon=False, ncols=2)
-    return figure
+    there = [shipped.get(name, np.nan) for name in names]
+    axes.vlines(names, -35, [measured[name] for name in names], color=BLUE, linewidth=6, alpha=0.5)
+    axes.scatter(names, [measured[name] for name in names], c=BLUE, s=30, label="measured now")
+    axes.scatter(names, there, c=ORANGE, marker="_", s=140, linewidth=2, label="in the package")
+    axes.set(ylabel="loudness before gain, LUFS", ylim=(-30, -14), xlim=(-0.6, len(names) - 0.4))
+    axes.tick_params(axis="x", rotation=90 if len(names) > 6 else 0, labelsize=8)
+    axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    furthest = np.nanmax(np.abs(np.subtract(list(measured.values()), there)))
+    return Plot(
+        title,
+        "A bar ends where the voice was measured; the dash is the level that the package ships.",
+        f"{counted(len(names), 'voice')}, from {min(measured.values()):.1f} to "
+        f"{max(measured.values()):.1f} LUFS; "
+        f"the furthest from the package by {furthest:.1f} LU.",
+        figure,
+    )

@@ -7,159 +7,285 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kokoro_lab.lab.plots.layout import bare, panels
+from kokoro_lab.lab.plots.style import (
+    BAD,
+    BLUE,
+    GREEN,
+    GROUND,
+    INK,
+    LINE,
+    MUTED,
+    PALE,
+    SERIES,
+    WIDEST_INCHES,
+    Plot,
+    bare,
+    counted,
+    label_of,
+    named,
+    panels,
+    plain,
+    styled,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
-def right_answers(table: pd.DataFrame) -> Figure:
+@styled
+def right_answers(table: pd.DataFrame) -> Plot:
     """A dot a listener of an ABX test: how often right, with its 95 % interval.
 
     Over the dashed line (guessing) with its whole interval: a difference is heard. The end of the thick
-    bar, a one-sided limit, left of the red line: the difference is shown to be inaudible.
+    bar, a one-sided limit, left of the other line: the difference is shown to be inaudible.
     """
     from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
 
-    height = 1.1 + 0.35 * len(table)
-    figure, (axes,) = panels(size=(9, height))
+    title = "How often each listener was right"
+    if table.empty:
+        return Plot(title, "Nobody has finished the test.")
     rows = range(len(table))
-    axes.hlines(rows, 0, table.upper_95_one_sided, color="tab:blue", alpha=0.15, linewidth=9)
-    axes.hlines(rows, table.low_95, table.high_95, color="tab:blue", linewidth=1.5)
-    axes.plot(table.proportion, rows, "o", color="tab:blue")
-    axes.axvline(CHANCE, color="0.3", linewidth=0.8, linestyle="--")
-    axes.axvline(INAUDIBLE_BELOW, color="tab:red", linewidth=0.8)
-    labels = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
-    axes.set(
-        xlabel="proportion of right answers",
-        xlim=(0, 1),
-        yticks=rows,
-        yticklabels=labels,
-        ylim=(len(table) - 0.4, -0.6),
+    figure, (axes,) = panels(size=(9, 1.2 + 0.35 * len(table)))
+    axes.hlines(rows, 0, table.upper_95_one_sided, color=BLUE, alpha=0.2, linewidth=9)
+    axes.hlines(rows, table.low_95, table.high_95, color=BLUE, linewidth=1.5)
+    axes.plot(table.proportion, rows, "o", color=BLUE)
+    axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle="--")
+    axes.axvline(INAUDIBLE_BELOW, color=BAD, linewidth=1)
+    named(axes, [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()])
+    axes.set(xlabel="proportion of right answers", xlim=(0, 1))
+    return Plot(
+        title,
+        f"Dot and thin bar: proportion and its 95 % interval; dashed is guessing, {CHANCE:g}. A difference "
+        "is heard if "
+        "the whole bar is right of it, and shown to be inaudible if the pale bar ends left of the line at "
+        f"{INAUDIBLE_BELOW:g}.",
+        "; ".join(
+            f"{row.listener}: {row.right} of {row.trials} right, 95 % interval {row.low_95:.2f} to "
+            f"{row.high_95:.2f}"
+            for row in table.itertuples()
+        )
+        + ".",
+        figure,
     )
-    return figure
 
 
-def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Figure:
+@styled
+def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Plot:
     """A row a pair, sorted: the candidate's distance between those of a change that is inaudible (left) and
     of one that everybody hears (right). The axis is logarithmic."""
-    rows = table.sort_values(column)
-    figure, (axes,) = panels(size=(10, 1.2 + 0.22 * len(rows)))
+    title = f"Each pair between {anchors[0]} and {anchors[1]}"
+    rows = table.dropna(subset=[column]).sort_values(column, ascending=False)
+    if rows.empty:
+        return Plot(title, "Durations differ, so distances would measure timing: none is drawn.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 1.4 + 0.22 * len(rows)))
     at = range(len(rows))
-    for anchor, color in zip(anchors, ("tab:green", "tab:red"), strict=True):
-        axes.plot(rows[anchor], at, "|", color=color, markersize=9, label=anchor)
-    axes.plot(rows[column], at, "o", color="tab:blue", markersize=5, label=column)
-    axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
-    axes.tick_params(axis="y", labelsize=7)
-    figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    return figure
+    for anchor, colour in zip(anchors, (GREEN, BAD), strict=True):
+        axes.plot(rows[anchor], at, "|", color=colour, markersize=9, markeredgewidth=2, label=anchor)
+    axes.plot(rows[column], at, "o", color=BLUE, markersize=5, label=column)
+    named(axes, list(rows.index))
+    axes.set(xscale="log", xlabel=label)
+    axes.tick_params(axis="y", labelsize=8)
+    plain(axes.xaxis)
+    figure.legend(loc="outside upper left", ncols=3)
+    return Plot(
+        title,
+        f"A row a pair, the one furthest apart first. Left mark: {anchors[0]}, which nobody hears; right "
+        "mark: "
+        f"{anchors[1]}, which everybody does. The axis is logarithmic.",
+        f"{counted(len(rows), 'pair')}; furthest apart is {rows.index[0]} with {rows[column].iloc[0]:.2g}, "
+        "between "
+        f"{rows[anchors[0]].iloc[0]:.2g} and {rows[anchors[1]].iloc[0]:.2g}.",
+        figure,
+    )
 
 
-def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Figure:
+@styled
+def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Plot:
     """Points by cost and quality, each with its name; those that no other beats in both are joined."""
-    figure, (axes,) = panels(size=(10, 6))
+    title = f"{label_of(quality)} against {label_of(cost)}"
+    if table.empty:
+        return Plot(title, "No point was measured.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 5))
     ordered = table.sort_values([cost, quality], ascending=[True, False])
     best = ordered[ordered[quality] > ordered[quality].cummax().shift(fill_value=-np.inf)]
-    axes.plot(best[cost], best[quality], color="tab:green", linewidth=1, zorder=1)
-    kept = ordered.index.isin(best.index)
-    axes.scatter(ordered[cost], ordered[quality], c=np.where(kept, "tab:green", "tab:gray"), zorder=2)
+    others = ordered[~ordered.index.isin(best.index)]
+    axes.plot(best[cost], best[quality], "o-", color=BLUE, linewidth=1, label="not beaten in both")
+    if len(others):
+        axes.plot(others[cost], others[quality], "s", color=MUTED, label="beaten by another in both")
     for _, row in ordered.iterrows():
         place = (row[cost], row[quality])
-        axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
-    axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
-    axes.set(xlabel=cost, ylabel=quality)
-    return figure
+        axes.annotate(row[label], place, fontsize=8, xytext=(5, 5), textcoords="offset points")
+    axes.axhline(
+        ceiling, color=INK, linewidth=0.8, linestyle=":", label=f"the most there can be, {ceiling:g}"
+    )
+    axes.set(xlabel=label_of(cost), ylabel=label_of(quality))
+    axes.margins(0.12)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return Plot(
+        title,
+        f"A point a {label}. Better is higher, cheaper is further left.",
+        f"{counted(len(table), 'point')}; not beaten in both: {', '.join(map(str, best[label]))}.",
+        figure,
+    )
 
 
-def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Figure:
-    """For each row of a table's column `rows` the values of its steps on one line, a colour a step."""
+@styled
+def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Plot:
+    """For each row of a table's column `rows` the values of its steps on one line, a mark a step."""
+    title = f"{label.partition(',')[0].capitalize()}, by {rows} and {steps}"
+    if table.empty:
+        return Plot(title, f"No {rows} was measured.")
     wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
-    figure, (axes,) = panels(size=(11, 1.5 + 0.35 * len(wide)))
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 1.5 + 0.35 * len(wide)))
     for number, step in enumerate(wide.columns):
-        axes.scatter(wide[step], range(len(wide)), color=f"C{number}", label=step, s=36, zorder=2)
-    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="0.8", linewidth=1, zorder=1)
-    axes.set(xlabel=label, yticks=range(len(wide)), yticklabels=list(wide.index))
-    axes.invert_yaxis()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
-    return figure
+        mark, colour = "osD^vX"[number % 6], SERIES[number % len(SERIES)]
+        axes.scatter(wide[step], range(len(wide)), c=colour, marker=mark, label=step, s=36, zorder=2)
+    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color=MUTED, linewidth=0.8, zorder=1)
+    named(axes, list(wide.index))
+    axes.set(xlabel=label)
+    figure.legend(loc="outside upper left", ncols=min(6, len(wide.columns)))
+    means = wide.mean()
+    return Plot(
+        title,
+        f"A row a {rows}, a mark a {steps}.",
+        "Means: " + ", ".join(f"{step} {mean:.1f}" for step, mean in means.items()) + ".",
+        figure,
+    )
 
 
-def error_rates(table: pd.DataFrame) -> Figure:
+@styled
+def error_rates(table: pd.DataFrame) -> Plot:
     """Two bars a voice, the candidate and the reference beside it, with 95 % intervals. Intervals that
     overlap show no difference; that they are wide shows that little was read."""
-    figure, (axes,) = panels(size=(max(6, 0.8 * len(table)), 3.6))
+    title = "Words that were not understood, by voice"
+    if table.empty:
+        return Plot(title, "No voice was read.")
+    figure, (axes,) = panels(size=(min(WIDEST_INCHES, max(6, 0.8 * len(table))), 3.8))
     at = np.arange(len(table))
-    for offset, side, color in ((-0.2, "candidate", "tab:blue"), (0.2, "reference", "0.6")):
+    for offset, side, colour in ((-0.2, "candidate", BLUE), (0.2, "reference", MUTED)):
         rate = table[f"{side}_percent"]
         beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
-        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=color, capsize=2, label=side)
+        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=colour, ecolor=INK, capsize=2, label=side)
     labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
     axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.legend(frameon=False, ncols=2)
-    return figure
+    axes.tick_params(axis="x", labelsize=8, length=0, rotation=90 if len(table) > 12 else 0)
+    axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    worst = table.candidate_percent.idxmax()
+    return Plot(
+        title,
+        "Candidate and reference with 95 % intervals. Intervals that overlap show no difference; wide "
+        "ones, that "
+        "little was read.",
+        f"{counted(len(table), 'voice')}; the candidate's highest rate is "
+        f"{table.candidate_percent.max():.1f} % "
+        f"({worst}), where the reference has {table.reference_percent[worst]:.1f} %.",
+        figure,
+    )
 
 
-def against_margins(table: pd.DataFrame) -> Figure:
+@styled
+def against_margins(table: pd.DataFrame) -> Plot:
     """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
-    against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
-    figure, (axes,) = panels(size=(10, 1.2 + 0.42 * len(table)))
+    against the margin (mark). A bar that reaches the mark: no loss of that size is ruled out."""
+    title = "Change of the candidate by each measure"
+    if table.empty:
+        return Plot(title, "No measure was taken.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 1.2 + 0.42 * len(table)))
     at = np.arange(len(table))
     shown = table.lower_percent >= table.margin_percent
-    colors = ["tab:blue" if each else "tab:red" for each in shown]
-    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
-    axes.scatter(table.mean_percent, at, c=colors, zorder=2)
-    axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
-    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
-    labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
-    axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
-    axes.invert_yaxis()
-    return figure
+    colours = [BLUE if each else BAD for each in shown]
+    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colours, linewidth=5, alpha=PALE)
+    axes.scatter(table.mean_percent, at, c=colours, zorder=2)
+    axes.plot(table.margin_percent, at, "|", color=BAD, markersize=18, markeredgewidth=2)
+    axes.axvline(0, color=INK, linewidth=0.8, linestyle="--")
+    named(axes, [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()])
+    axes.set(xlabel="change of the candidate, %")
+    return Plot(
+        title,
+        "The dot is the mean change, the bar reaches down to what the true one is above with 95 % "
+        "confidence, the "
+        "upright mark is the margin. A bar that passes its mark, in orange, does not rule out such a loss.",
+        "; ".join(
+            f"{row.Index}: {row.mean_percent:+.2f} %, at least {row.lower_percent:+.2f} %"
+            for row in table.itertuples()
+        )
+        + ".",
+        figure,
+    )
 
 
-def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+@styled
+def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Plot:
     """Lines of each part (rows) by verdict (columns), one bar a part, with the numbers in it."""
-    figure, (axes,) = panels(size=(10, 1 + 0.4 * len(counts)))
+    title = "Lines of the checklist by part and verdict"
+    if counts.empty:
+        return Plot(title, "No part was asked for.")
+    figure, (axes,) = panels(size=(WIDEST_INCHES, 1.2 + 0.36 * len(counts)))
     left = np.zeros(len(counts))
     for verdict in counts.columns:
-        bars = axes.barh(counts.index, counts[verdict], left=left, color=colours[verdict], label=verdict)
-        axes.bar_label(bars, [str(count) if count else "" for count in counts[verdict]], label_type="center")
-        left += counts[verdict]
+        bars = axes.barh(
+            range(len(counts)), counts[verdict], 0.75, left=left, color=colours[verdict], label=verdict
+        )
+        said = [str(count) if count else "" for count in counts[verdict]]
+        axes.bar_label(bars, said, label_type="center", color=GROUND)
+        left += counts[verdict].to_numpy()
+    named(axes, list(counts.index))
     axes.set(xlabel="lines")
-    axes.invert_yaxis()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
-    return figure
+    figure.legend(loc="outside upper left", ncols=len(counts.columns))
+    return Plot(
+        title,
+        "A bar a part, each number a count of lines.",
+        "In all: " + ", ".join(f"{verdict} {count}" for verdict, count in counts.sum().items()) + ".",
+        figure,
+    )
 
 
-def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
+_ENDED = "✓≈!✗"
+"""Before what is said of a stream, so that no colour is needed to tell them apart."""
+
+
+@styled
+def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Plot:
     """A cell for each scenario (rows) and transport (columns), in the colour of how the stream ended; in it
-    the longest silence in ms, and behind an arrow the longest time to recover. White was not asked."""
-    from matplotlib.colors import to_rgb
+    the longest silence in ms, and behind an arrow the longest time to recover. Empty was not asked."""
     from matplotlib.patches import Patch
 
+    title = "How each stream ended, by scenario and transport"
+    if table.empty:
+        return Plot(title, "No stream was asked for.")
     rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
-    grid = np.ones((len(rows), len(columns), 3))
-    size = (2.4 + 1.7 * len(columns), 1.2 + 0.4 * len(rows))
-    figure, (axes,) = panels(size=size)
+    marks = dict(zip(colours, _ENDED, strict=True))
+    figure, (axes,) = panels(size=(min(WIDEST_INCHES, 3 + 1.8 * len(columns)), 1.6 + 0.34 * len(rows)))
     for row in table.itertuples():
         at = rows.index(row.scenario), columns.index(row.transport)
-        grid[at] = to_rgb(colours[row.ended])
         recovered = "" if np.isnan(row.recover_most_s) else f" → {1000 * row.recover_most_s:.0f}"
-        said = f"{1000 * row.longest_silence_s:.0f}{recovered}"
+        said = f"{marks[row.ended]}  {1000 * row.longest_silence_s:.0f}{recovered}"
+        axes.barh(at[0], 1, 0.94, left=at[1] - 0.49, color=colours[row.ended], alpha=PALE)
         axes.text(at[1], at[0], said, ha="center", va="center", fontsize=9)
-    axes.imshow(grid, aspect="auto")
-    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+    named(axes, rows)
+    axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
+    axes.tick_params(length=0)
     axes.xaxis.tick_top()
-    patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
-    return figure
+    bare(axes, "left", "bottom")
+    patches = [
+        Patch(color=colour, alpha=PALE, label=f"{marks[name]} {name}") for name, colour in colours.items()
+    ]
+    figure.legend(handles=patches, loc="outside lower left", ncols=len(patches))
+    ended = table.ended.value_counts()
+    return Plot(
+        title,
+        "In each cell the longest silence in ms, behind the arrow the time to recover in ms. Empty: that "
+        "transport "
+        "cannot meet the fault.",
+        f"{counted(len(table), 'stream')}: "
+        + ", ".join(f"{how} {count}" for how, count in ended.items())
+        + ".",
+        figure,
+    )
 
 
-_TAKEN, _REFUSED = "C0", "0.85"
-
-
-def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
+@styled
+def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Plot:
     """How much of each graph's arithmetic each provider takes, and in how many partitions.
 
     Parameters
@@ -169,25 +295,35 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """
-    figure, beside = panels(1, len(providers), size=(4.2 * len(providers), 3.6), sharey=True)
+    title = "Arithmetic that the provider takes, by graph"
+    if table.empty:
+        return Plot(title, "No graph was looked at.")
+    figure, beside = panels(1, len(providers), size=(WIDEST_INCHES, 3.4), sharey=True)
+    taken = []
     for axes, (provider, words) in zip(beside, providers.items(), strict=True):
         rows = table.xs(provider, level="provider")
         share = rows["operations taken, %"]
-        axes.barh(rows.index, 100, color=_REFUSED)
-        axes.barh(rows.index, share, color=_TAKEN)
+        axes.barh(rows.index, 100, color=LINE)
+        axes.barh(rows.index, share, color=BLUE)
         for k, (percent, count) in enumerate(zip(share, rows.partitions, strict=True)):
-            said = "nothing" if count == 0 else f"{percent:.0f} % in {count} partition{'s' * (count > 1)}"
-            dark = percent > 55
+            said = "nothing" if count == 0 else f"{percent:.0f} % in {counted(int(count), 'partition')}"
+            within = percent > 55
             axes.text(
-                3 if dark else 97,
+                3 if within else 97,
                 k,
                 said,
-                ha="left" if dark else "right",
+                ha="left" if within else "right",
                 va="center",
                 fontsize=9,
-                color="white" if dark else "black",
+                color=GROUND if within else INK,
             )
+            taken.append(f"{rows.index[k]}, {words}: {said}")
         axes.set(xlim=(0, 100), xlabel="% of the arithmetic", title=words)
-        bare(axes, "top", "right", "left")
+        bare(axes, "left")
     beside[0].invert_yaxis()
-    return figure
+    return Plot(
+        title,
+        "A column each way to ask for the provider. Each partition costs a copy there and back.",
+        "; ".join(taken) + ".",
+        figure,
+    )

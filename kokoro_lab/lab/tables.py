@@ -1,0 +1,163 @@
+"""Tables as a notebook shows them: names in words, units beside them, and as many digits as tell "
+"something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.lab.results.units import unit_of, words_of
+
+DIGITS = 4
+SHOWN_ROWS = 100
+LONG_TEXT = 40
+NO_VALUE = "–"
+
+_SHEET = """<style>
+.shown { max-height: 34em; overflow: auto; margin: 1em 0; }
+.shown table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.shown th, .shown td { padding: .25em .7em; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line, #8886); }
+.shown thead th { position: sticky; top: 0; background: var(--ground, var(--jp-layout-color0, Canvas)); }
+.shown .number { text-align: right; white-space: nowrap; }
+.shown .long { min-width: 22em; }
+.shown small, .shown-note { color: var(--muted, inherit); font-weight: normal; }
+.shown .good { color: var(--good, inherit); }
+.shown .bad { color: var(--bad, inherit); font-weight: bold; }
+.shown .waiting { color: var(--waiting, inherit); }
+</style>"""
+_KINDS = {
+    **dict.fromkeys(("passed", "caught"), "good"),
+    **dict.fromkeys(("failed", "crashed", "missed", "LOST"), "bad"),
+    **dict.fromkeys(("stale", "not measured"), "waiting"),
+}
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table that shows itself in a notebook; made by `shown`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Every value a text, every column with a value somewhere.
+    units : tuple of str
+        Of each column, empty for none.
+    numbers : frozenset of str
+        Columns that stand at the right.
+    note : str
+        What is left out.
+    """
+
+    frame: pd.DataFrame
+    units: tuple[str, ...]
+    numbers: frozenset[str]
+    note: str = ""
+
+    def __repr__(self) -> str:
+        return self.frame.to_string(index=False) if len(self.frame) else self.note
+
+    def _repr_html_(self) -> str:
+        note = f'<p class="shown-note"><small>{escape(self.note)}</small></p>' if self.note else ""
+        if self.frame.empty:
+            return _SHEET + note
+        head = "".join(
+            f"<th{self._class(column)}>{escape(column)} <small>{escape(unit)}</small></th>"
+            for column, unit in zip(self.frame.columns, self.units, strict=True)
+        )
+        rows = "\n".join(
+            f"<tr>{''.join(map(self._cell, self.frame.columns, row))}</tr>"
+            for row in self.frame.itertuples(index=False)
+        )
+        # Who has no mouse moves a wide table by the keys
+        return (
+            f'{_SHEET}<div class="shown" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div>{note}"
+        )
+
+    def _class(self, column: str, text: str = "") -> str:
+        kind = (
+            "number" if column in self.numbers else "long" if len(text) > LONG_TEXT else _KINDS.get(text, "")
+        )
+        return f' class="{kind}"' if kind else ""
+
+    def _cell(self, column: str, text: str) -> str:
+        return f"<td{self._class(column, text)}>{escape(text)}</td>"
+
+
+def shown(rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_ROWS) -> ShownTable:
+    """A table for readers: no digits that tell nothing, and no column without a value.
+
+    Parameters
+    ----------
+    rows : DataFrame, Series or sequence of dataclasses
+        An index that is not merely counted is shown, too.
+    most : int
+        As many rows are shown; how many there are is said below.
+    """
+    frame = pd.DataFrame(rows)
+    if not isinstance(frame.index, pd.RangeIndex):
+        frame = frame.reset_index(names=[name or "" for name in frame.index.names])
+    frame.columns = [
+        " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns
+    ]
+    if frame.empty:
+        return ShownTable(pd.DataFrame(), (), frozenset(), "No rows.")
+    valueless = [name for name in frame.columns if frame[name].isna().all()]
+    notes = [f"Without a value: {', '.join(map(words_of, valueless))}."] if valueless else []
+    if len(frame) > most:
+        notes.append(f"The first {most} of {len(frame)} rows.")
+    frame = frame.drop(columns=valueless).head(most)
+    units = tuple(unit_of(name) for name in frame.columns)
+    numbers = {name: _is_number(frame[name]) for name in frame.columns}
+    texts = {name: _texts(frame[name]) for name in frame.columns}
+    words = {name: _words(name, list(frame.columns)) for name in frame.columns}
+    return ShownTable(
+        pd.DataFrame(texts).rename(columns=words),
+        units,
+        frozenset(words[name] for name, number in numbers.items() if number),
+        " ".join(notes),
+    )
+
+
+def _words(name: str, names: Sequence[str]) -> str:
+    """Without its unit, unless another column would be called the same."""
+    words = words_of(name)
+    return words if [words_of(other) for other in names].count(words) == 1 else name
+
+
+def _is_number(column: pd.Series) -> bool:
+    there = column.dropna()
+    return all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in there)
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Numbers of one column in as many places, unless they are of sizes too different for that."""
+    sizes = [
+        abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
+    ]
+    most = max(sizes, default=1.0)
+    places = min(DIGITS, max(0, DIGITS - 1 - math.floor(math.log10(most))))
+    alike = _is_number(column) and (not sizes or min(sizes) > most / 10**DIGITS)
+    return [_text(value, f",.{places}f" if alike else f".{DIGITS}g") for value in column]
+
+
+def _text(value: Any, how: str) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return NO_VALUE if math.isnan(value) else "∞" if value > 0 else "−∞"
+        return format(float(value), how).replace("-", "−", 1)
+    if isinstance(value, int | np.integer):
+        return f"{value:,}".replace("-", "−")
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(map(str, value)) or NO_VALUE
+    return NO_VALUE if value is None or value is pd.NA or value == "" else str(value)
