@@ -1,5 +1,4 @@
-"""Tables as a notebook shows them: names in words, units beside them, and as many digits as tell "
-"something."""
+"""Tables as a notebook shows them: named as axes are, with their units, and no digit that tells nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.results.units import unit_of, words_of
+from kokoro_lab.lab.plots.style import label_of
+from kokoro_lab.lab.results.units import words_of
 
 DIGITS = 4
 SHOWN_ROWS = 100
@@ -28,7 +28,7 @@ _SHEET = """<style>
 .shown thead th { position: sticky; top: 0; background: var(--ground, var(--jp-layout-color0, Canvas)); }
 .shown .number { text-align: right; white-space: nowrap; }
 .shown .long { min-width: 22em; }
-.shown small, .shown-note { color: var(--muted, inherit); font-weight: normal; }
+.shown-note { color: var(--muted, inherit); }
 .shown .good { color: var(--good, inherit); }
 .shown .bad { color: var(--bad, inherit); font-weight: bold; }
 .shown .waiting { color: var(--waiting, inherit); }
@@ -48,8 +48,6 @@ class ShownTable:
     ----------
     frame : DataFrame
         Every value a text, every column with a value somewhere.
-    units : tuple of str
-        Of each column, empty for none.
     numbers : frozenset of str
         Columns that stand at the right.
     note : str
@@ -57,7 +55,6 @@ class ShownTable:
     """
 
     frame: pd.DataFrame
-    units: tuple[str, ...]
     numbers: frozenset[str]
     note: str = ""
 
@@ -68,10 +65,7 @@ class ShownTable:
         note = f'<p class="shown-note"><small>{escape(self.note)}</small></p>' if self.note else ""
         if self.frame.empty:
             return _SHEET + note
-        head = "".join(
-            f"<th{self._class(column)}>{escape(column)} <small>{escape(unit)}</small></th>"
-            for column, unit in zip(self.frame.columns, self.units, strict=True)
-        )
+        head = "".join(f"<th{self._class(column)}>{escape(column)}</th>" for column in self.frame.columns)
         rows = "\n".join(
             f"<tr>{''.join(map(self._cell, self.frame.columns, row))}</tr>"
             for row in self.frame.itertuples(index=False)
@@ -98,39 +92,28 @@ def shown(rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_R
     Parameters
     ----------
     rows : DataFrame, Series or sequence of dataclasses
-        An index that is not merely counted is shown, too.
+        An index that has a name, or is not merely counted, is shown, too.
     most : int
         As many rows are shown; how many there are is said below.
     """
     frame = pd.DataFrame(rows)
-    if not isinstance(frame.index, pd.RangeIndex):
+    if not isinstance(frame.index, pd.RangeIndex) or frame.index.name:
         frame = frame.reset_index(names=[name or "" for name in frame.index.names])
     frame.columns = [
-        " ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns
+        " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in frame.columns
     ]
     if frame.empty:
-        return ShownTable(pd.DataFrame(), (), frozenset(), "No rows.")
+        return ShownTable(pd.DataFrame(), frozenset(), "No rows.")
     valueless = [name for name in frame.columns if frame[name].isna().all()]
     notes = [f"Without a value: {', '.join(map(words_of, valueless))}."] if valueless else []
     if len(frame) > most:
         notes.append(f"The first {most} of {len(frame)} rows.")
     frame = frame.drop(columns=valueless).head(most)
-    units = tuple(unit_of(name) for name in frame.columns)
-    numbers = {name: _is_number(frame[name]) for name in frame.columns}
-    texts = {name: _texts(frame[name]) for name in frame.columns}
-    words = {name: _words(name, list(frame.columns)) for name in frame.columns}
-    return ShownTable(
-        pd.DataFrame(texts).rename(columns=words),
-        units,
-        frozenset(words[name] for name, number in numbers.items() if number),
-        " ".join(notes),
-    )
-
-
-def _words(name: str, names: Sequence[str]) -> str:
-    """Without its unit, unless another column would be called the same."""
-    words = words_of(name)
-    return words if [words_of(other) for other in names].count(words) == 1 else name
+    named = {name: label_of(name) or name for name in frame.columns}
+    labels = [label if list(named.values()).count(label) == 1 else name for name, label in named.items()]
+    numbers = (label for label, name in zip(labels, frame.columns, strict=True) if _is_number(frame[name]))
+    texts = {label: _texts(frame[name]) for label, name in zip(labels, frame.columns, strict=True)}
+    return ShownTable(pd.DataFrame(texts), frozenset(numbers), " ".join(notes))
 
 
 def _is_number(column: pd.Series) -> bool:

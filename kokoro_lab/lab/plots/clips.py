@@ -71,7 +71,7 @@ def speech(clip: Clip) -> Plot:
             bottom.axvline(timing.start_s, color="0.95", alpha=0.6, linewidth=0.5)
             for axes, text in ((top, timing.text), (bottom, timing.phonemes)):
                 above = axes.get_xaxis_transform()
-                axes.text(middle_s, 1.02, text, ha="center", va="bottom", fontsize=9, transform=above)
+                axes.text(middle_s, 1.02, text, ha="center", va="bottom", fontsize=8, transform=above)
     below[-1].set_xlabel("seconds")
     figure.colorbar(image, ax=below[1::2], label="dB below the loudest", pad=0.01, aspect=20 * lines)
     shown_s = min(duration_s, lines * LINE_S)
