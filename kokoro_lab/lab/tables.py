@@ -25,13 +25,16 @@ _SHEET = """<style>
 .shown table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .shown th, .shown td { padding: .25em .7em; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line, #8886); }
-.shown thead th { position: sticky; top: 0; background: var(--ground, var(--jp-layout-color0, Canvas)); }
-.shown .number { text-align: right; white-space: nowrap; }
+.shown thead th { vertical-align: bottom; position: sticky; top: 0;
+  background: var(--ground, var(--jp-layout-color0, Canvas)); }
+.shown .number { text-align: right; }
+.shown td.number { white-space: nowrap; }
 .shown .long { min-width: 22em; }
 .shown-note { color: var(--muted, inherit); }
 .shown .good { color: var(--good, inherit); }
 .shown .bad { color: var(--bad, inherit); font-weight: bold; }
 .shown .waiting { color: var(--waiting, inherit); }
+@media print { .shown { max-height: none; overflow: visible; } }
 </style>"""
 _KINDS = {
     **dict.fromkeys(("passed", "caught"), "good"),
@@ -86,7 +89,9 @@ class ShownTable:
         return f"<td{self._class(column, text)}>{escape(text)}</td>"
 
 
-def shown(rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_ROWS) -> ShownTable:
+def shown(
+    rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_ROWS, none: str = "No rows."
+) -> ShownTable:
     """A table for readers: no digits that tell nothing, and no column without a value.
 
     Parameters
@@ -95,6 +100,8 @@ def shown(rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_R
         An index that has a name, or is not merely counted, is shown, too.
     most : int
         As many rows are shown; how many there are is said below.
+    none : str
+        What is said where there is no row.
     """
     frame = pd.DataFrame(rows)
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.name:
@@ -103,7 +110,7 @@ def shown(rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_R
         " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in frame.columns
     ]
     if frame.empty:
-        return ShownTable(pd.DataFrame(), frozenset(), "No rows.")
+        return ShownTable(pd.DataFrame(), frozenset(), none)
     valueless = [name for name in frame.columns if frame[name].isna().all()]
     notes = [f"Without a value: {', '.join(map(words_of, valueless))}."] if valueless else []
     if len(frame) > most:
@@ -138,7 +145,8 @@ def _text(value: Any, how: str) -> str:
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
             return NO_VALUE if math.isnan(value) else "∞" if value > 0 else "−∞"
-        return format(float(value), how).replace("-", "−", 1)
+        text = format(float(value), how)
+        return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "−")
     if isinstance(value, int | np.integer):
         return f"{value:,}".replace("-", "−")
     if isinstance(value, list | tuple | set | frozenset):

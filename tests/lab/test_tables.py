@@ -37,6 +37,8 @@ def test_names_are_words_and_units_stand_beside_them() -> None:
         ([0.098333, 12.5], ["0.10", "12.50"]),
         ([1234.5678, 2.0], ["1,235", "2"]),
         ([1e-6, 1.0], ["1e−06", "1"]),
+        ([-1e-9, -0.0, 1.0], ["−1e−09", "0", "1"]),
+        ([-0.0, 1.0], ["0.000", "1.000"]),
         ([0.0, 0.25], ["0.0000", "0.2500"]),
         ([np.nan, -3.14159], ["–", "−3.142"]),
         ([np.inf, 1.0], ["∞", "1.000"]),
@@ -77,6 +79,7 @@ def test_what_is_left_out_is_said() -> None:
     assert len(table.frame) == 3
     assert "The first 3 of 7 rows." in table._repr_html_()
     assert "No rows." in shown(pd.DataFrame())._repr_html_()
+    assert "Nothing &lt; 1." in shown(pd.DataFrame(), none="Nothing < 1.")._repr_html_()
 
 
 def test_faults_put_in_on_purpose_are_a_table_and_no_list() -> None:

@@ -188,8 +188,8 @@ def bare(axes: Axes, *sides: str) -> None:
 
 def label_of(column: str) -> str:
     """A column's name as an axis has it: words, then the unit."""
-    unit = unit_of(column)
-    return words_of(column) + (f", {unit}" if unit else "")
+    words, unit = words_of(column), unit_of(column)
+    return f"{words}, {unit}" if unit and unit != words else words
 
 
 def named(axes: Axes, names: Any) -> None:

@@ -232,3 +232,19 @@ def test_a_browser_shows_each_plot_light_and_dark_and_on_a_phone() -> None:
             corner = shot.getpixel((shot.width - 2, 2))
             assert corner == tuple(int(ground[i : i + 2], 16) for i in (1, 3, 5))
             page.close()
+
+
+@pytest.mark.test_all
+@pytest.mark.parametrize(("theme", "scheme"), [("true", "light"), ("false", "dark")])
+def test_in_jupyterlab_a_plot_follows_its_theme_and_not_the_system(theme: str, scheme: str) -> None:
+    figure = EXAMPLES["loading"][0]()._repr_html_()
+    with chromium() as browser:
+        page = browser.new_page(color_scheme={"light": "dark", "dark": "light"}[scheme])
+        page.set_content(f'<body data-jp-theme-light="{theme}"><div class="lm-Widget">{figure}</div></body>')
+        assert page.eval_on_selector("img", "image => getComputedStyle(image).colorScheme") == scheme
+        shot = Image.open(io.BytesIO(page.locator("img").screenshot())).convert("RGB")
+        blue = {"light": style.BLUE, "dark": ON_DARK[style.BLUE]}[scheme]
+        assert tuple(int(blue[i : i + 2], 16) for i in (1, 3, 5)) in {
+            shot.getpixel((x, y)) for x in range(shot.width) for y in range(0, shot.height, 4)
+        }
+        page.close()
