@@ -15,7 +15,7 @@ import pandas as pd
 from kokoro_lab.lab.plots.style import label_of
 from kokoro_lab.lab.results.units import words_of
 
-DIGITS = 4
+DIGITS, MOST_PLACES = 4, 6
 SHOWN_ROWS = 100
 LONG_TEXT = 40
 NO_VALUE = "–"
@@ -28,8 +28,8 @@ _SHEET = """<style>
 .shown thead th { vertical-align: bottom; position: sticky; top: 0;
   background: var(--ground, var(--jp-layout-color0, Canvas)); }
 .shown .number { text-align: right; }
-.shown td.number { white-space: nowrap; }
-.shown .long { min-width: 22em; }
+.shown td { white-space: nowrap; }
+.shown td.long { white-space: pre-line; min-width: 22em; }
 .shown-note { color: var(--muted, inherit); }
 .shown .good { color: var(--good, inherit); }
 .shown .bad { color: var(--bad, inherit); font-weight: bold; }
@@ -81,7 +81,11 @@ class ShownTable:
 
     def _class(self, column: str, text: str = "") -> str:
         kind = (
-            "number" if column in self.numbers else "long" if len(text) > LONG_TEXT else _KINDS.get(text, "")
+            "number"
+            if column in self.numbers
+            else "long"
+            if len(text) > LONG_TEXT or "\n" in text
+            else _KINDS.get(text, "")
         )
         return f' class="{kind}"' if kind else ""
 
@@ -134,7 +138,7 @@ def _texts(column: pd.Series) -> list[str]:
         abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
     ]
     most = max(sizes, default=1.0)
-    places = min(DIGITS, max(0, DIGITS - 1 - math.floor(math.log10(most))))
+    places = min(MOST_PLACES, max(0, DIGITS - 1 - math.floor(math.log10(most))))
     alike = _is_number(column) and (not sizes or min(sizes) > most / 10**DIGITS)
     return [_text(value, f",.{places}f" if alike else f".{DIGITS}g") for value in column]
 

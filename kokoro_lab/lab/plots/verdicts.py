@@ -27,6 +27,7 @@ from kokoro_lab.lab.plots.style import (
     plain,
     styled,
 )
+from kokoro_lab.lab.results.units import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +199,7 @@ def against_margins(table: pd.DataFrame) -> Plot:
     axes.scatter(table.mean_percent, at, c=colours, zorder=2)
     axes.plot(table.margin_percent, at, "|", color=BAD, markersize=18, markeredgewidth=2)
     axes.axvline(0, color=INK, linewidth=0.8, linestyle="--")
-    named(axes, [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()])
+    named(axes, [f"{words_of(row.Index)} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()])
     axes.set(xlabel="change of the candidate, %")
     return Plot(
         title,
@@ -206,7 +207,7 @@ def against_margins(table: pd.DataFrame) -> Plot:
         "confidence, the "
         "upright mark is the margin. A bar that passes its mark, in orange, does not rule out such a loss.",
         "; ".join(
-            f"{row.Index}: {row.mean_percent:+.2f} %, at least {row.lower_percent:+.2f} %"
+            f"{words_of(row.Index)}: {row.mean_percent:+.2f} %, at least {row.lower_percent:+.2f} %"
             for row in table.itertuples()
         )
         + ".",
