@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,22 +22,6 @@ SHOWN_ROWS = 100
 LONG_TEXT = 40
 NO_VALUE = "–"
 
-_SHEET = """<style>
-.shown { max-height: 34em; overflow: auto; margin: 1em 0; }
-.shown table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.shown th, .shown td { padding: .25em .7em; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line, #8886); }
-.shown thead th { vertical-align: bottom; position: sticky; top: 0;
-  background: var(--ground, var(--jp-layout-color0, Canvas)); }
-.shown .number { text-align: right; }
-.shown td { white-space: nowrap; }
-.shown td.long { white-space: pre-line; min-width: 22em; }
-.shown-note { color: var(--muted, inherit); }
-.shown .good { color: var(--good, inherit); }
-.shown .bad { color: var(--bad, inherit); font-weight: bold; }
-.shown .waiting { color: var(--waiting, inherit); }
-@media print { .shown { max-height: none; overflow: visible; } }
-</style>"""
 _KINDS = {
     **dict.fromkeys(("passed", "caught"), "good"),
     **dict.fromkeys(("failed", "crashed", "missed", "LOST"), "bad"),
@@ -67,7 +53,7 @@ class ShownTable:
     def _repr_html_(self) -> str:
         note = f'<p class="shown-note"><small>{escape(self.note)}</small></p>' if self.note else ""
         if self.frame.empty:
-            return _SHEET + note
+            return _sheet() + note
         head = "".join(f"<th{self._class(column)}>{escape(column)}</th>" for column in self.frame.columns)
         rows = "\n".join(
             f"<tr>{''.join(map(self._cell, self.frame.columns, row))}</tr>"
@@ -75,7 +61,7 @@ class ShownTable:
         )
         # Who has no mouse moves a wide table by the keys
         return (
-            f'{_SHEET}<div class="shown" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+            f'{_sheet()}<div class="shown" tabindex="0"><table><thead><tr>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div>{note}"
         )
 
@@ -156,3 +142,8 @@ def _text(value: Any, how: str) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(map(str, value)) or NO_VALUE
     return NO_VALUE if value is None or value is pd.NA or value == "" else str(value)
+
+
+@cache
+def _sheet() -> str:
+    return f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"

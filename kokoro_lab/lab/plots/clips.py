@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kokoro_lab.datatypes import Clip, Samples
-from kokoro_lab.lab.plots.style import (
-    BAD,
-    BLUE,
-    GOOD,
-    GREEN,
-    INK,
-    MUTED,
-    ORANGE,
-    WIDEST_INCHES,
-    Plot,
-    counted,
-    named,
-    panels,
-    styled,
-)
+from kokoro_lab.lab.plots.palette import BAD, BLUE, GOOD, GREEN, INK, MUTED, ORANGE
+from kokoro_lab.lab.plots.style import Drawing, counted, named, panels, plotted
 from kokoro_lab.metrics.mel import mel_filters, mel_power
 
 if TYPE_CHECKING:
@@ -42,19 +29,22 @@ LINE_S, SHOWN_LINES = 8.0, 4
 """A long clip is broken into lines, as its text would be, of which so many are drawn."""
 NAMED = 25
 """As many rows of one plot have names."""
-PALE_DOTS = 0.4
+SHOWN_POINTS = 1200
+"""Of a waveform: a point for each pixel."""
 
 
-@styled
-def speech(clip: Clip) -> Plot:
-    """Waveform over spectrogram, words above and phonemes between, where they are heard; in lines of 8 s."""
-    title = "What is heard, and when"
+@plotted
+def speech(clip: Clip) -> Drawing:
+    """What is heard, and when.
+
+    Above the waveform the words, above the spectrogram their phonemes, each from where it begins.
+    """
     rate, duration_s = clip.sample_rate_hz, clip.duration_s
     if not len(clip.samples):
-        return Plot(title, "The clip is empty.")
+        return Drawing(None, "The clip is empty.")
     lines = min(SHOWN_LINES, int(np.ceil(duration_s / LINE_S)))
     width_s = min(duration_s, LINE_S)
-    figure, below = panels(2 * lines, size=(WIDEST_INCHES, 3.6 * lines), height_ratios=(1, 2) * lines)
+    figure, below = panels(2 * lines, height=3.6 * lines, height_ratios=(1, 2) * lines)
     decibels = _mel_db(clip.samples, rate)
     for line in range(lines):
         top, bottom = below[2 * line : 2 * line + 2]
@@ -65,39 +55,26 @@ def speech(clip: Clip) -> Plot:
             axes.set_xlim(start_s, start_s + width_s)
         for timing in clip.timings:
             middle_s = (timing.start_s + timing.end_s) / 2
-            if not start_s <= middle_s < start_s + width_s:
-                continue
-            top.axvline(timing.start_s, color=MUTED, linewidth=0.5)
-            bottom.axvline(timing.start_s, color="0.95", alpha=0.6, linewidth=0.5)
-            for axes, text in ((top, timing.text), (bottom, timing.phonemes)):
-                above = axes.get_xaxis_transform()
-                axes.text(middle_s, 1.02, text, ha="center", va="bottom", fontsize=8, transform=above)
+            if start_s <= middle_s < start_s + width_s:
+                top.axvline(timing.start_s, color=MUTED, linewidth=0.5)
+                bottom.axvline(timing.start_s, color="0.95", alpha=0.6, linewidth=0.5)
+                for axes, text in ((top, timing.text), (bottom, timing.phonemes)):
+                    above = axes.get_xaxis_transform()
+                    axes.text(middle_s, 1.02, text, ha="center", va="bottom", fontsize=8, transform=above)
     below[-1].set_xlabel("seconds")
     figure.colorbar(image, ax=below[1::2], label="dB below the loudest", pad=0.01, aspect=20 * lines)
     shown_s = min(duration_s, lines * LINE_S)
-    cut = "" if shown_s == duration_s else f" The first {shown_s:.0f} of {duration_s:.0f} s are drawn."
-    words = " ".join(timing.text for timing in clip.timings)
-    return Plot(
-        title,
-        "Above the waveform the words, above the spectrogram their phonemes, each from where it begins."
-        + cut,
-        f"Waveform and spectrogram up to 12 kHz of {duration_s:.1f} s of speech: {words or 'no words'}",
-        figure,
-    )
+    note = "" if shown_s == duration_s else f"The first {shown_s:.0f} of {duration_s:.0f} s are drawn."
+    words = " ".join(timing.text for timing in clip.timings) or "no words"
+    return Drawing(figure, f"Waveform and spectrogram of {duration_s:.1f} s of speech: {words}", note)
 
 
 def _wave(axes: Axes, samples: Samples, rate_hz: int, start_s: float, stop_s: float) -> None:
     """The lowest and the highest sample of each pixel: a line through all weighs as much as the sound."""
     part = samples[int(start_s * rate_hz) : int(stop_s * rate_hz)]
-    edges = np.linspace(0, len(part), min(len(part), 1200), endpoint=False).astype(int)
-    at_s = start_s + edges / rate_hz
-    axes.fill_between(
-        at_s,
-        np.minimum.reduceat(part, edges),
-        np.maximum.reduceat(part, edges),
-        color=BLUE,
-        linewidth=0.5,
-    )
+    edges = np.linspace(0, len(part), min(len(part), SHOWN_POINTS), endpoint=False).astype(int)
+    low, high = np.minimum.reduceat(part, edges), np.maximum.reduceat(part, edges)
+    axes.fill_between(start_s + edges / rate_hz, low, high, color=BLUE, linewidth=0.5)
     axes.set(ylabel="amplitude", ylim=(-1, 1), xticks=[])
 
 
@@ -128,20 +105,23 @@ def _less_and_more() -> Colormap:
     """Blue for less, orange for more, and where nothing differs the ground that the plot stands on."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    stops = ["#0072b2ff", "#0072b200", "#d55e0000", "#d55e00ff"]
-    return LinearSegmentedColormap.from_list("less-and-more", list(zip((0, 0.5, 0.5, 1), stops, strict=True)))
+    stops = ((0, "#0072b2ff"), (0.5, "#0072b200"), (0.5, "#d55e0000"), (1, "#d55e00ff"))
+    return LinearSegmentedColormap.from_list("less-and-more", stops)
 
 
-@styled
-def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Plot:
-    """Spectrograms of two recordings and their difference, over the length that both have."""
-    title = "Reference, candidate, and their difference"
+@plotted
+def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Drawing:
+    """Reference, candidate, and their difference.
+
+    In the difference, over the length that both have, orange is where the candidate has more, blue where it
+    has less. A stripe is a fault; a part that is striped all over is shifted in time.
+    """
     if not min(len(reference), len(candidate)):
-        return Plot(title, "One of the recordings is empty.")
+        return Drawing(None, "One of the recordings is empty.")
     spectra = {"reference": _mel_db(reference, rate_hz), "candidate": _mel_db(candidate, rate_hz)}
     common = min(each.shape[1] for each in spectra.values())
     difference = spectra["candidate"][:, :common] - spectra["reference"][:, :common]
-    figure, below = panels(3, size=(WIDEST_INCHES, 6.5), sharex=True)
+    figure, below = panels(3, height=6.5, sharex=True)
     for axes, (name, decibels) in zip(below, (*spectra.items(), ("difference", difference)), strict=True):
         differs = name == "difference"
         length_s = decibels.shape[1] * MEL_HOP_SAMPLES / rate_hz
@@ -149,109 +129,105 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
         axes.set(title=name)
         figure.colorbar(image, ax=axes, label="dB" if differs else "dB below the loudest", pad=0.01)
     below[-1].set_xlabel("seconds")
-    return Plot(
-        title,
-        "In the difference orange is where the candidate has more, blue where it has less. A stripe is a "
-        "fault; a part that is striped all over is shifted in time.",
-        f"Three spectrograms of {common * MEL_HOP_SAMPLES / rate_hz:.1f} s. The two differ by "
-        f"{np.abs(difference).mean():.1f} dB on average, by {np.abs(difference).max():.0f} dB at most.",
+    apart = np.abs(difference)
+    return Drawing(
         figure,
+        f"Three spectrograms of {common * MEL_HOP_SAMPLES / rate_hz:.1f} s. The two differ by "
+        f"{apart.mean():.1f} dB "
+        f"on average, by {apart.max():.0f} dB at most.",
     )
 
 
 def _mel_db(samples: Samples, rate_hz: int) -> np.ndarray:
-    power = mel_power(
-        samples,
-        rate_hz,
-        window_samples=MEL_WINDOW_SAMPLES,
-        hop_samples=MEL_HOP_SAMPLES,
-        bands=MEL_BANDS,
-    ).T
+    sizes = {"window_samples": MEL_WINDOW_SAMPLES, "hop_samples": MEL_HOP_SAMPLES, "bands": MEL_BANDS}
+    power = mel_power(samples, rate_hz, **sizes).T
     floor = 10 ** (-SHOWN_DB / 10)
     decibels: np.ndarray = 10 * np.log10(np.maximum(power / max(power.max(), SILENT_POWER), floor))
     return decibels
 
 
-@styled
+@plotted
 def within_band(
     names: Sequence[str], values: Sequence[float], *, low: float | None, high: float | None, label: str
-) -> Plot:
-    """A row a clip, the one nearest to a limit first, with its name; all others share the last row."""
-    what = label.partition(",")[0]
-    title = f"{what[:1].upper()}{what[1:]}, clip by clip"
-    limits = " and ".join(
-        f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
-    )
+) -> Drawing:
+    """Each clip against its limits.
+
+    Dashed are the limits, and a cross is beyond them. The clip nearest to a limit is first.
+    """
     at = np.asarray(values, float)
     room = np.minimum(at - (-np.inf if low is None else low), (np.inf if high is None else high) - at)
     order = [i for i in np.argsort(room, kind="stable") if np.isfinite(at[i])]
+    title = f"{label[:1].upper()}{label.partition(',')[0][1:]}, clip by clip"
     if not order:
-        return Plot(title, "No clip has a value.")
+        return Drawing(None, "No clip has a value.", title=title)
     first, others = order[:NAMED], order[NAMED:]
-    rows = [names[i] for i in first] + ([f"{counted(len(others), 'other')}"] if others else [])
-    figure, (axes,) = panels(size=(WIDEST_INCHES, 1 + 0.24 * len(rows)))
+    rows = [*(names[i] for i in first), *([counted(len(others), "other")] if others else [])]
+    figure, (axes,) = panels(height=1 + 0.24 * len(rows))
     _band(axes.axvline, axes.axvspan, low, high)
     for inside, colour, mark in ((True, GOOD, "o"), (False, BAD, "X")):
-        chosen = [(row, i) for row, i in enumerate(first) if (room[i] >= 0) is np.bool_(inside)]
-        axes.scatter([at[i] for _, i in chosen], [row for row, _ in chosen], c=colour, marker=mark, zorder=3)
-    axes.scatter(at[others], [len(first)] * len(others), c=GOOD, alpha=PALE_DOTS, s=14)
+        chosen = [row for row, i in enumerate(first) if (room[i] >= 0) == inside]
+        axes.scatter([at[first[row]] for row in chosen], chosen, c=colour, marker=mark, zorder=3)
+    axes.scatter(at[others], [len(first)] * len(others), c=GOOD, alpha=0.4, s=14)
     named(axes, rows)
     axes.tick_params(axis="y", labelsize=8)
     axes.grid(axis="y", color=MUTED, alpha=0.2)
     axes.set_xlabel(label)
-    beyond = int((room[order] < 0).sum())
     left_out = len(at) - len(order)
-    missing = f" {counted(left_out, 'clip')} without a value {'is' if left_out == 1 else 'are'} not drawn."
-    return Plot(
-        title,
-        f"The clip nearest to a limit is first. It should be {limits}; a cross is not."
-        + (missing if left_out else ""),
-        f"{counted(len(order), 'clip')}, {beyond or 'none'} beyond the limit. First is {names[first[0]]} "
-        "with "
-        f"{at[first[0]]:.3g}; the median is {np.median(at[order]):.3g}.",
+    return Drawing(
         figure,
+        f"{counted(len(order), 'clip')}, {int((room[order] < 0).sum()) or 'none'} beyond a limit. First is "
+        f"{names[first[0]]} with {at[first[0]]:.3g}; the median is {np.median(at[order]):.3g}.",
+        f"{counted(left_out, 'clip')} without a value not drawn." if left_out else "",
+        title,
     )
 
 
-@styled
-def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Plot:
-    """A dot a clip over its voice: files left, streams right. What is outside the band is a cross, and named.
+@plotted
+def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
+    """Loudness of every clip, by voice.
 
-    `clips` has the columns voice, way (`file` or `stream`), text and integrated_lufs.
+    A dot a clip, files left and streams right. One outside the band is a cross with the name of its text.
+
+    Parameters
+    ----------
+    clips : DataFrame
+        With the columns voice, way (`file` or `stream`), text and integrated_lufs.
+    low, high : float
+        The band, in LUFS.
     """
-    title = "Loudness of every clip, by voice"
     if clips.empty:
-        return Plot(title, "No clip is long enough to be judged.")
+        return Drawing(None, "No clip is long enough to be judged.")
     voices = list(dict.fromkeys(clips.voice))
-    figure, (axes,) = panels(size=(min(WIDEST_INCHES, max(6.0, 0.45 * len(voices) + 2)), 4.2))
+    figure, (axes,) = panels(height=4.2, width=min(10.0, max(6.0, 0.45 * len(voices) + 2)))
     _band(axes.axhline, axes.axhspan, low, high)
+    inside = clips.integrated_lufs.between(low, high)
     for way, colour, aside in (("file", BLUE, -0.18), ("stream", GREEN, 0.18)):
-        rows = clips[clips.way == way]
-        places = np.array([voices.index(name) for name in rows.voice]) + aside
-        good = rows.integrated_lufs.between(low, high).to_numpy()
-        axes.scatter(places[good], rows.integrated_lufs[good], c=colour, s=14, alpha=0.7, label=way)
-        axes.scatter(places[~good], rows.integrated_lufs[~good], c=BAD, marker="X", s=36, zorder=3)
-        for x, y, text in zip(places[~good], rows.integrated_lufs[~good], rows.text[~good], strict=True):
-            axes.annotate(text, (x, y), fontsize=8, color=BAD, xytext=(5, 0), textcoords="offset points")
-    axes.set(
-        ylabel="integrated loudness, LUFS",
-        xticks=range(len(voices)),
-        xticklabels=voices,
-        xlim=(-0.6, len(voices) - 0.4),
+        places = clips.voice.map(voices.index) + aside
+        for rows, look in ((inside, {"c": colour, "s": 14, "alpha": 0.7, "label": way}), (~inside, _OUTSIDE)):
+            chosen = rows & (clips.way == way)
+            axes.scatter(places[chosen], clips.integrated_lufs[chosen], **look)
+        for row in clips.assign(place=places)[~inside & (clips.way == way)].itertuples():
+            at = (row.place, row.integrated_lufs)
+            axes.annotate(row.text, at, fontsize=8, color=BAD, xytext=(5, 0), textcoords="offset points")
+    axes.set(ylabel="integrated loudness, LUFS")
+    _voices(axes, voices)
+    lowest, highest = clips.integrated_lufs.min(), clips.integrated_lufs.max()
+    return Drawing(
+        figure,
+        f"{counted(len(clips), 'clip')} of {counted(len(voices), 'voice')}, "
+        f"{int((~inside).sum()) or 'none'} outside "
+        f"the band, from {lowest:.1f} to {highest:.1f} LUFS.",
+        f"The band is {low:g} to {high:g} LUFS.",
     )
+
+
+_OUTSIDE: Any = {"c": BAD, "marker": "X", "s": 36, "zorder": 3}
+
+
+def _voices(axes: Axes, voices: Sequence[str]) -> None:
+    axes.set(xticks=range(len(voices)), xticklabels=voices, xlim=(-0.6, len(voices) - 0.4))
     axes.tick_params(axis="x", rotation=90 if len(voices) > 6 else 0, labelsize=8)
     axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    outside = int((~clips.integrated_lufs.between(low, high)).sum())
-    return Plot(
-        title,
-        f"Every dot is a clip and belongs between {low:g} and {high:g} LUFS; one that does not is a cross "
-        "with "
-        "the name of its text.",
-        f"{counted(len(clips), 'clip')} of {counted(len(voices), 'voice')}, {outside or 'none'} outside "
-        "the band, "
-        f"from {clips.integrated_lufs.min():.1f} to {clips.integrated_lufs.max():.1f} LUFS.",
-        figure,
-    )
 
 
 def _band(
@@ -264,50 +240,42 @@ def _band(
         span(low, high, color=BLUE, alpha=0.08, linewidth=0)
 
 
-@styled
-def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Plot:
-    """Momentary loudness (400 ms) of one clip against the target of the whole."""
-    title = "Loudness over time"
+@plotted
+def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Drawing:
+    """Loudness over time.
+
+    Each point is the loudness of the 400 ms before it; dashed is the target of the whole.
+    """
     if not len(momentary_lufs):
-        return Plot(title, "The clip is shorter than the 400 ms over which loudness is measured.")
-    figure, (axes,) = panels(size=(WIDEST_INCHES, 2.6))
+        return Drawing(None, "The clip is shorter than the 400 ms over which loudness is measured.")
+    figure, (axes,) = panels(height=2.6)
     axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, color=BLUE, linewidth=1)
     axes.axhline(target_lufs, color=INK, linewidth=0.8, linestyle="--")
-    axes.set(
-        xlabel="seconds",
-        ylabel="momentary loudness, LUFS",
-        ylim=(target_lufs - 25, target_lufs + 10),
-    )
-    return Plot(
-        title,
-        "Each point is the loudness of the 400 ms before it; dashed is the target of the whole, "
-        f"{target_lufs:g} LUFS.",
-        f"A line over {len(momentary_lufs) * hop_s:.1f} s, at most {max(momentary_lufs):.1f} LUFS.",
-        figure,
-    )
+    axes.set(xlabel="seconds", ylabel="momentary loudness, LUFS", ylim=(target_lufs - 25, target_lufs + 10))
+    length_s = len(momentary_lufs) * hop_s
+    return Drawing(figure, f"A line over {length_s:.1f} s, at most {max(momentary_lufs):.1f} LUFS.")
 
 
-@styled
-def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Plot:
-    """Average loudness a voice, measured now and as it stands in the package."""
-    title = "Loudness of each voice before gain"
+@plotted
+def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawing:
+    """Loudness of each voice before gain.
+
+    A bar ends where the voice was measured; the dash is the level that the package ships.
+    """
     if not measured:
-        return Plot(title, "No voice was measured.")
-    figure, (axes,) = panels(size=(WIDEST_INCHES if len(measured) > 12 else 6, 3.4))
-    names = list(measured)
-    there = [shipped.get(name, np.nan) for name in names]
-    axes.vlines(names, -35, [measured[name] for name in names], color=BLUE, linewidth=6, alpha=0.5)
-    axes.scatter(names, [measured[name] for name in names], c=BLUE, s=30, label="measured now")
-    axes.scatter(names, there, c=ORANGE, marker="_", s=140, linewidth=2, label="in the package")
-    axes.set(ylabel="loudness before gain, LUFS", ylim=(-30, -14), xlim=(-0.6, len(names) - 0.4))
-    axes.tick_params(axis="x", rotation=90 if len(names) > 6 else 0, labelsize=8)
-    axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-    furthest = np.nanmax(np.abs(np.subtract(list(measured.values()), there)))
-    return Plot(
-        title,
-        "A bar ends where the voice was measured; the dash is the level that the package ships.",
-        f"{counted(len(names), 'voice')}, from {min(measured.values()):.1f} to "
-        f"{max(measured.values()):.1f} LUFS; "
-        f"the furthest from the package by {furthest:.1f} LU.",
+        return Drawing(None, "No voice was measured.")
+    figure, (axes,) = panels(height=3.4, width=10 if len(measured) > 12 else 6)
+    at, lufs = range(len(measured)), list(measured.values())
+    there = [shipped.get(name, np.nan) for name in measured]
+    axes.vlines(at, -35, lufs, color=BLUE, linewidth=6, alpha=0.5)
+    axes.scatter(at, lufs, c=BLUE, s=30, label="measured now")
+    axes.scatter(at, there, c=ORANGE, marker="_", s=140, linewidth=2, label="in the package")
+    axes.set(ylabel="loudness before gain, LUFS", ylim=(-30, -14))
+    _voices(axes, list(measured))
+    furthest = np.nanmax(np.abs(np.subtract(lufs, there)))
+    return Drawing(
         figure,
+        f"{counted(len(lufs), 'voice')}, from {min(lufs):.1f} to {max(lufs):.1f} LUFS; the furthest from "
+        "the package "
+        f"by {furthest:.1f} LU.",
     )

@@ -1,8 +1,4 @@
-"""Where every plot begins: its colours, its lettering, its size, and how it is shown.
-
-Colours are those of Okabe and Ito, which people tell apart who do not see red or green, darkened for a light
-ground and lightened for a dark one. A plot is drawn in those of a light ground; its picture names the other.
-"""
+"""Where every plot begins and ends: its lettering and its size, its words, and how it is shown."""
 
 from __future__ import annotations
 
@@ -10,12 +6,14 @@ import io
 import re
 import warnings
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
-from typing import TYPE_CHECKING, Any, ParamSpec
+from inspect import getdoc
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
+from kokoro_lab.lab.plots.palette import BLUE, GROUND, INK, MUTED, ON_DARK
 from kokoro_lab.lab.results.units import unit_of, words_of
 
 if TYPE_CHECKING:
@@ -23,62 +21,28 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-INK, MUTED, LINE, GROUND = "#1b1e23", "#5a626d", "#d9dde3", "#ffffff"
-BLUE, ORANGE, GREEN, YELLOW, PURPLE = "#0072b2", "#c25100", "#00694b", "#6b5200", "#b8498c"
-ON_DARK = {
-    INK: "#e8eaed",
-    MUTED: "#a3abb6",
-    LINE: "#363c45",
-    GROUND: "#15181c",
-    BLUE: "#56b4e9",
-    ORANGE: "#f0944d",
-    GREEN: "#4fcfa4",
-    YELLOW: "#e9d94f",
-    PURPLE: "#cc5fa3",
-}
-"""Colour on a light ground → the same on a dark one."""
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, MUTED)
-LINE_STYLES = ("-", "--", ":", "-.")
-GOOD, BAD = BLUE, ORANGE
-PALE = 0.4
-"""Opacity of a ground on which text is read."""
-
 PIXELS_PER_INCH = 144
 """Two pixels a point."""
-WIDEST_INCHES = 10.0
-
 _STYLE: Any = {
     "font.family": ["DejaVu Sans"],
-    "font.size": 10,
     "svg.fonttype": "none",  # a reader's own fonts have the letters of every script
     "svg.hashsalt": "kokoro_lab",  # so that the same data is the same picture
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "axes.facecolor": "none",
     "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
     "legend.fontsize": 9,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.edgecolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
     "lines.color": BLUE,
-    "patch.edgecolor": INK,
+    **dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
 }
-_SHEET = (
-    f"<style>:root{{{''.join(f'--c{one[1:]}:{one};' for one in ON_DARK)}}}@media (prefers-color-scheme: dark)"
-    f"{{:root{{{''.join(f'--c{one[1:]}:{other};' for one, other in ON_DARK.items())}}}}}</style>"
-)
+_LIGHT = "".join(f"--c{one[1:]}:{one};" for one in ON_DARK)
+_DARK = "".join(f"--c{one[1:]}:{other};" for one, other in ON_DARK.items())
+_COLOURS = f"<style>:root{{{_LIGHT}}}@media (prefers-color-scheme: dark){{:root{{{_DARK}}}}}</style>"
 # JupyterLab's theme is not the system's
-_JUPYTER = "".join(
-    f"[data-jp-theme-light={light}] .lm-Widget .plot{{color-scheme:{scheme}}}"
-    for light, scheme in (("true", "light"), ("false", "dark"))
+_THEMES = (
+    "<style>[data-jp-theme-light=true] .lm-Widget .plot{color-scheme:light}"
+    "[data-jp-theme-light=false] .lm-Widget .plot{color-scheme:dark}</style>"
 )
 
 
@@ -117,7 +81,7 @@ class Plot:
         picture = f"data:image/svg+xml;base64,{b64encode(self.svg().encode()).decode()}"
         # A phone moves a wide plot to the side: lettering of 4 pixels is read by nobody
         return (
-            f'<figure class="plot" style="margin:1em 0"><style>{_JUPYTER}</style>'
+            f'<figure class="plot" style="margin:1em 0">{_THEMES}'
             f'<figcaption style="margin-bottom:.5em;max-width:60em">{words}</figcaption>'
             f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{escape(self.title)}">'
             f'<img src="{picture}" alt="{escape(self.alt)}" '
@@ -132,7 +96,7 @@ class Plot:
         text = written.getvalue().replace("'DejaVu Sans'", "system-ui, sans-serif")
         for colour in ON_DARK:
             text = text.replace(colour, f"var(--c{colour[1:]})")
-        return text.replace("<defs>", f"<defs>{_SHEET}", 1)
+        return text.replace("<defs>", f"<defs>{_COLOURS}", 1)
 
     def savefig(self, target: Any, **options: Any) -> None:
         """Write the picture on a light ground, as `Figure.savefig` does, in two pixels a point.
@@ -151,34 +115,50 @@ class Plot:
             self.figure.savefig(target, **{"facecolor": GROUND, "dpi": PIXELS_PER_INCH, **options})
 
 
+class Drawing(NamedTuple):
+    """What a plot's function draws: a figure with the words for who does not see it, or none and why. What
+    the caption says of this figure alone is a note; a title of its own takes the place of the docstring's."""
+
+    figure: Figure | None
+    alt: str
+    note: str = ""
+    title: str = ""
+
+
 _Arguments = ParamSpec("_Arguments")
 
 
-def styled(draw: Callable[_Arguments, Plot]) -> Callable[_Arguments, Plot]:
-    """A function that draws in the one style, whatever matplotlib's settings are."""
+def plotted(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
+    """A function that draws in the one style. The first line of its docstring is the title of the plot, and
+    the paragraph behind it the caption: what marks mean is written once, for readers of the code and of the
+    plot."""
+    words = [" ".join(part.split()) for part in str(getdoc(draw)).split("\n\n")]
+    title, caption = words[0].rstrip("."), words[1]
 
     @wraps(draw)
     def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Plot:
         import matplotlib
 
         with matplotlib.rc_context(_STYLE):
-            return draw(*args, **kwargs)
+            figure, alt, note, own_title = draw(*args, **kwargs)
+        if figure is None:
+            return Plot(own_title or title, alt)
+        return Plot(own_title or title, f"{caption} {note}".strip(), alt, figure)
 
     return drawn
 
 
 def panels(
-    rows: int = 1, columns: int = 1, *, size: tuple[float, float], **options: Any
+    rows: int = 1, columns: int = 1, *, height: float, width: float = 10.0, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure of so many panels, row by row; `size` in inches, `options` as of `Figure.subplots`.
+    """An empty figure of so many panels, row by row; in inches, `options` as of `Figure.subplots`.
 
     No pyplot knows of it: what that knows of is shown a second time at the end of its cell.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
-    return figure, list(axes.flat)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
 
 
 def bare(axes: Axes, *sides: str) -> None:
@@ -192,7 +172,7 @@ def label_of(column: str) -> str:
     return f"{words}, {unit}" if unit and unit != words else words
 
 
-def named(axes: Axes, names: Any) -> None:
+def named(axes: Axes, names: Sequence[str]) -> None:
     """A row each, from the top, with its name."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(max(1, len(names)) - 0.5, -0.5))
     axes.tick_params(axis="y", length=0)
@@ -211,3 +191,8 @@ def plain(axis: Axis) -> None:
 def counted(number: int, noun: str) -> str:
     """`1 clip`, `2 clips`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(values: Sequence[object]) -> str:
+    """As a sentence."""
+    return f"{'; '.join(map(str, values))}."

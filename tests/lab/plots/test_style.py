@@ -16,8 +16,8 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.plots import Plot, style
-from kokoro_lab.lab.plots.style import ON_DARK, PALE, SERIES
+from kokoro_lab.lab.plots import Plot, palette
+from kokoro_lab.lab.plots.palette import ON_DARK, PALE, SERIES
 from tests.browser import chromium
 from tests.lab.plots.examples import EXAMPLES
 
@@ -74,7 +74,7 @@ def test_a_plot_takes_the_colours_of_its_ground(html: str) -> None:
     assert "@media (prefers-color-scheme: dark)" in svg
     drawn_in = set(re.findall(r"(?:fill|stroke): (#\w{6})", svg))
     assert not drawn_in & set(ON_DARK), "a colour that stays as it is on a dark ground"
-    assert f"var(--c{style.INK[1:]})" in svg
+    assert f"var(--c{palette.INK[1:]})" in svg
     assert len(svg) < 500_000
 
 
@@ -127,8 +127,8 @@ def test_the_worst_clip_is_named_first() -> None:
     names = [text.get_text() for text in plot.figure.axes[0].get_yticklabels()]
     assert names[:2] == ["clip-38", "clip-37"]
     assert names[-1] == "14 others"
-    assert "5 beyond the limit" in plot.alt
-    assert "1 clip without a value is not drawn" in plot.caption
+    assert "5 beyond a limit" in plot.alt
+    assert "1 clip without a value not drawn." in plot.caption
 
 
 # ---------------------------------------------------------------------------------------------- colours
@@ -163,12 +163,12 @@ SCHEMES = [(dict(zip(ON_DARK, ON_DARK, strict=True)), 0), (ON_DARK, 1)]
 @pytest.mark.parametrize(("colours", "ground"), SCHEMES, ids=["light", "dark"])
 def test_colours_stand_out_from_their_ground(colours: dict[str, str], ground: int) -> None:
     assert len(GROUNDS) == 2
-    for text in (style.INK, style.MUTED, style.ORANGE):
+    for text in (palette.INK, palette.MUTED, palette.ORANGE):
         assert contrast(colours[text], GROUNDS[ground]) >= 4.5
     for mark in SERIES:
         assert contrast(colours[mark], GROUNDS[ground]) >= 3, mark
-        assert contrast(colours[mark], colours[style.GROUND]) >= 3, "letters in a bar"
-        assert contrast(colours[style.INK], mixed(colours[mark], GROUNDS[ground], PALE)) >= 4.5, mark
+        assert contrast(colours[mark], colours[palette.GROUND]) >= 3, "letters in a bar"
+        assert contrast(colours[palette.INK], mixed(colours[mark], GROUNDS[ground], PALE)) >= 4.5, mark
 
 
 # Machado, Oliveira and Fernandes (2009), severity 1: what who lacks one kind of cone sees of linear light
@@ -202,7 +202,7 @@ def test_colours_are_told_apart_by_the_colour_blind(colours: dict[str, str], gro
 
 
 def test_no_map_goes_from_red_to_green() -> None:
-    source = "".join(path.read_text("utf-8") for path in Path(style.__file__).parent.glob("*.py"))
+    source = "".join(path.read_text("utf-8") for path in Path(palette.__file__).parent.glob("*.py"))
     assert set(re.findall(r'cmap="(\w+)"', source)) <= {"cividis", "viridis", "magma"}
     assert not re.search(r'"tab:|"C\d"|"(red|green|black)"|colormaps\[', source), (
         "a colour beside the palette"
@@ -243,7 +243,7 @@ def test_in_jupyterlab_a_plot_follows_its_theme_and_not_the_system(theme: str, s
         page.set_content(f'<body data-jp-theme-light="{theme}"><div class="lm-Widget">{figure}</div></body>')
         assert page.eval_on_selector("img", "image => getComputedStyle(image).colorScheme") == scheme
         shot = Image.open(io.BytesIO(page.locator("img").screenshot())).convert("RGB")
-        blue = {"light": style.BLUE, "dark": ON_DARK[style.BLUE]}[scheme]
+        blue = {"light": palette.BLUE, "dark": ON_DARK[palette.BLUE]}[scheme]
         assert tuple(int(blue[i : i + 2], 16) for i in (1, 3, 5)) in {
             shot.getpixel((x, y)) for x in range(shot.width) for y in range(0, shot.height, 4)
         }
