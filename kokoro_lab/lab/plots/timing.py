@@ -131,7 +131,7 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -
         )
         axes.set(yticks=range(len(table.index)), yticklabels=table.index, ylim=(-0.5, len(table.index) - 0.5))
         axes.tick_params(length=0)
-        if max(len(str(one)) for one in table.columns) > 8:
+        if sum(len(str(one)) for one in table.columns) > 80 / len(full):
             axes.tick_params(axis="x", rotation=90)
         bare(axes, "left", "bottom")
     return Drawing(figure, listed(said), title=title)

@@ -131,12 +131,12 @@ def error_rates(table: pd.DataFrame) -> Drawing:
         return Drawing(None, "No voice was read.")
     figure, (axes,) = panels(height=3.8, width=min(10, max(6, 0.8 * len(table))))
     at = np.arange(len(table))
-    for offset, side, colour in ((-0.2, "candidate", BLUE), (0.2, "reference", MUTED)):
+    for offset, side, colour, mark in ((-0.12, "candidate", BLUE, "o"), (0.12, "reference", MUTED, "s")):
         rate = table[f"{side}_percent"]
         beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
-        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=colour, ecolor=INK, capsize=2, label=side)
+        axes.errorbar(at + offset, rate, yerr=beyond, fmt=mark, color=colour, capsize=3, label=side)
     labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
-    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
+    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels, xlim=(-0.6, len(table) - 0.4))
     axes.tick_params(axis="x", labelsize=8, length=0, rotation=90 if len(table) > 12 else 0)
     axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     worst = table.candidate_percent.idxmax()
@@ -210,7 +210,7 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
         return Drawing(None, "No stream was asked for.")
     rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
     marks = dict(zip(colours, _ENDED, strict=True))
-    figure, (axes,) = panels(height=1.6 + 0.34 * len(rows), width=min(10, 3 + 1.8 * len(columns)))
+    figure, (axes,) = panels(height=1.6 + 0.34 * len(rows), width=min(10, max(7, 3 + 1.8 * len(columns))))
     for row in table.itertuples():
         y, x = rows.index(row.scenario), columns.index(row.transport)
         recovered = "" if np.isnan(row.recover_most_s) else f" → {1000 * row.recover_most_s:.0f}"

@@ -195,9 +195,8 @@ def test_rates_are_of_each_voice_with_their_intervals() -> None:
     figure = plots.error_rates(found).figure
     assert figure is not None
     (axes,) = figure.axes
-    assert [bar.get_height() for bar in axes.patches] == pytest.approx(
-        [*found.candidate_percent, *found.reference_percent]
-    )
+    drawn = [height for dots in axes.containers for height in dots[0].get_ydata()]
+    assert drawn == pytest.approx([*found.candidate_percent, *found.reference_percent])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["first\nen", "second\nen"]
 
 
