@@ -94,7 +94,7 @@ def shown(
         What is said where there is no row.
     """
     frame = pd.DataFrame(rows)
-    if not isinstance(frame.index, pd.RangeIndex) or frame.index.name:
+    if any(frame.index.names) or not pd.api.types.is_integer_dtype(frame.index):
         frame = frame.reset_index(names=[name or "" for name in frame.index.names])
     frame.columns = [
         " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in frame.columns

@@ -28,6 +28,7 @@ def cells(html: str, kind: str = "td") -> list[str]:
 def test_names_are_words_and_units_stand_beside_them() -> None:
     html = shown(pd.DataFrame({"true_peak_dbtp": [-1.5], "clips_count": [3]}))._repr_html_()
     assert cells(html, "th") == ["true peak, dBTP", "clips"]
+    assert list(shown(pd.DataFrame({"lufs": [1], "percent": [2]})).frame.columns) == ["LUFS", "percent"]
     assert cells(html) == ["−1.500", "3"]
 
 
@@ -63,6 +64,7 @@ def test_a_column_without_a_value_is_named_and_not_shown() -> None:
 def test_an_index_is_shown_if_it_says_something() -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     assert list(shown(frame).frame.columns) == ["a"]
+    assert list(shown(frame.sort_values("a", ascending=False)).frame.columns) == ["a"]
     assert list(shown(frame.rename_axis("trial")).frame.columns) == ["trial", "a"]
     assert list(shown(frame.set_index(pd.Index(["x", "y"], name="clip"))).frame.columns) == ["clip", "a"]
     grouped = pd.DataFrame({"voice": ["a", "a"], "lufs": [-16.0, -17.0]}).groupby("voice").agg(["min", "max"])

@@ -9,6 +9,7 @@ import numpy as np
 
 from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, INK, MUTED, PALE, SERIES
 from kokoro_lab.lab.plots.style import Drawing, counted, listed, named, panels, plain, plotted
+from kokoro_lab.lab.results.units import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,8 +111,9 @@ def ratios_in_turn(table: pd.DataFrame) -> Drawing:
         rows = table[table.figure == name]
         axes.plot(rows.trial, rows.ratio, "o", color=BLUE, markersize=4)
         axes.axhline(median, color=INK, linewidth=0.8)
-        axes.set(title=name, xlabel="trial", ylim=(0, 1.2 * rows.ratio.max()))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set(title=words_of(str(name)), xlabel="trial")
+        axes.set(xlim=(rows.trial.min() - 0.5, rows.trial.max() + 0.5), ylim=(0, 1.2 * rows.ratio.max()))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     for axes in columns[len(medians) :]:
         axes.remove()
     for axes in columns[::across]:

@@ -169,7 +169,9 @@ def bare(axes: Axes, *sides: str) -> None:
 def label_of(column: str) -> str:
     """A column's name as an axis has it: words, then the unit."""
     words, unit = words_of(column), unit_of(column)
-    return words if not unit or words in (unit, "percent") else f"{words}, {unit}"
+    if unit.lower() == words:
+        return unit
+    return words if not unit or words == "percent" else f"{words}, {unit}"
 
 
 def named(axes: Axes, names: Sequence[str]) -> None:

@@ -176,6 +176,8 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 
     A bar a part, each number a count of lines.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if counts.empty:
         return Drawing(None, "No part was asked for.")
     figure, (axes,) = panels(height=1.2 + 0.36 * len(counts))
@@ -187,6 +189,7 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
         left += numbers.to_numpy()
     named(axes, list(counts.index))
     axes.set(xlabel="lines")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     figure.legend(loc="outside upper left", ncols=len(counts.columns))
     return Drawing(
         figure, f"In all: {listed([f'{verdict} {count}' for verdict, count in counts.sum().items()])}"
