@@ -45,6 +45,7 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
         axes.set(title=name, xlabel="÷ the default's")
         axes.set_xscale("log")
         plain(axes.xaxis)
+        axes.tick_params(axis="x", which="both", rotation=45)
         said.append(f"{name}: {faster.sum()} of {len(table)} better, {slower.sum()} worse")
     return Drawing(figure, listed(said))
 

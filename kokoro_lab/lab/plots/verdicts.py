@@ -136,7 +136,8 @@ def error_rates(table: pd.DataFrame) -> Drawing:
         beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
         axes.errorbar(at + offset, rate, yerr=beyond, fmt=mark, color=colour, capsize=3, label=side)
     labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
-    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels, xlim=(-0.6, len(table) - 0.4))
+    axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
+    axes.set(xlim=(-0.6, len(table) - 0.4), ylim=(0, None))
     axes.tick_params(axis="x", labelsize=8, length=0, rotation=90 if len(table) > 12 else 0)
     axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     worst = table.candidate_percent.idxmax()
