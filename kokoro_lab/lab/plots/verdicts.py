@@ -75,7 +75,7 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
 
     Better is higher, cheaper is further left. Joined are those that no other beats in both.
     """
-    title = f"{label_of(quality)} against {label_of(cost)}, a point a {label}"
+    title = f"{words_of(quality)} against {words_of(cost)}, a point a {label}"
     if table.empty:
         return Drawing(None, "No point was measured.", title=title)
     figure, (axes,) = panels(height=5)
