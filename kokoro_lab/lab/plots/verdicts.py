@@ -110,7 +110,7 @@ def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str
     wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
     figure, (axes,) = panels(height=1.5 + 0.35 * len(wide))
     for number, step in enumerate(wide.columns):
-        look: Any = {"c": SERIES[number % len(SERIES)], "marker": "osD^vX"[number % 6]}
+        look: Any = {"c": SERIES[number % len(SERIES)], "marker": "osD^vXP*"[number % 8]}
         axes.scatter(wide[step], range(len(wide)), label=step, s=36, zorder=2, **look)
     axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color=MUTED, linewidth=0.8, zorder=1)
     named(axes, list(wide.index))
