@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import colormaps
 from matplotlib import pyplot as plt
@@ -129,6 +130,17 @@ def test_the_worst_clip_is_named_first() -> None:
     assert names[-1] == "14 others"
     assert "5 beyond a limit" in plot.alt
     assert "1 clip without a value not drawn." in plot.caption
+
+
+def test_eight_steps_are_told_apart() -> None:
+    table = pd.DataFrame({"layer": "conv", "method": [f"m{i}" for i in range(8)], "held_out_db": range(8)})
+    plot = plots.ladder(
+        table, rows="layer", steps="method", value="held_out_db", label="signal over error, dB"
+    )
+    assert plot.figure is not None
+    dots = plot.figure.axes[0].collections[:8]
+    looks = {(str(dot.get_facecolor()), str(dot.get_paths()[0].vertices)) for dot in dots}
+    assert len(looks) == 8
 
 
 # ---------------------------------------------------------------------------------------------- colours
