@@ -17,7 +17,7 @@ import pandas as pd
 from kokoro_lab.lab.plots.style import label_of
 from kokoro_lab.lab.results.units import words_of
 
-DIGITS, MOST_PLACES = 4, 6
+DIGITS = 4
 SHOWN_ROWS = 100
 LONG_TEXT = 40
 NO_VALUE = "–"
@@ -119,14 +119,14 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _texts(column: pd.Series) -> list[str]:
-    """Numbers of one column in as many places, unless they are of sizes too different for that."""
+    """Numbers of one column in as many places, unless that leaves the smallest fewer than two digits."""
     sizes = [
         abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
     ]
     most = max(sizes, default=1.0)
-    places = min(MOST_PLACES, max(0, DIGITS - 1 - math.floor(math.log10(most))))
-    alike = _is_number(column) and (not sizes or min(sizes) > most / 10**DIGITS)
-    return [_text(value, f",.{places}f" if alike else f".{DIGITS}g") for value in column]
+    places = min(DIGITS, max(0, DIGITS - 1 - math.floor(math.log10(most))))
+    alike = _is_number(column) and (not sizes or min(sizes) >= 10 ** (1 - places))
+    return [_text(value, f",.{places}f" if alike else f",.{DIGITS}g") for value in column]
 
 
 def _text(value: Any, how: str) -> str:
