@@ -204,8 +204,8 @@ def settled_minutes(soak: Soak) -> float:
     return min(SETTLE_S, soak.run_s / 4) / 60
 
 
-def printed(soak: Soak) -> Iterator[str]:
-    """The figures as a person reads them."""
+def printed(soak: Soak, *, tables: bool = True) -> Iterator[str]:
+    """The figures as a person reads them; without the tables where those are shown beside it."""
     yield (
         f"{len(soak.streams)} streams of {len(soak.wholes)} readings in {soak.minutes:.1f} minutes, "
         f"{soak.concurrency} at a time; {len(soak.streams) - len(soak.heard)} ended unexpectedly"
@@ -214,7 +214,7 @@ def printed(soak: Soak) -> Iterator[str]:
         yield "meanwhile " + ", ".join(f"{count} {kind}" for kind, count in sorted(soak.misbehaved.items()))
     for one in soak.streams[soak.streams.fault != ""].itertuples():
         yield f"  stream {one.number} over {one.way}, after {one.at_s:.0f} s: {one.fault}"
-    if len(soak.heard):
+    if tables and len(soak.heard):
         yield by_reading(soak).round(3).to_string()
         yield drift_table(soak).round(1).to_string()
     growth = growth_of(soak.holdings)

@@ -19,6 +19,7 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab import plots
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.gates.evidence import (
@@ -49,7 +50,7 @@ PARTS = (
 )
 NAME = "90_verification_checklist"
 LINES = Path(__file__).with_name("checklist.json")
-COLOURS = {PASSED: "#7fc97f", STALE: "#fdd97a", NOT_MEASURED: "#d9d9d9", FAILED: "#e4572e"}
+COLOURS = {PASSED: plots.GREEN, STALE: plots.YELLOW, NOT_MEASURED: plots.MUTED, FAILED: plots.ORANGE}
 COLUMNS = (
     *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
     *("note", "owner", "reviewed"),

@@ -18,6 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab import plots
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.bench.trial import play
@@ -40,7 +41,7 @@ says nothing of the faults: words are judged there, and times only told."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended."""
-COLOURS = {SAMPLES: "#7fc97f", WORDS: "#c7e9c0", ERROR: "#fdd97a", LOST: "#e4572e"}
+COLOURS = {SAMPLES: plots.GREEN, WORDS: plots.BLUE, ERROR: plots.YELLOW, LOST: plots.ORANGE}
 LATE_S = 1.2
 """How long the control's listener waits."""
 CHUNK_BYTES = 2_400

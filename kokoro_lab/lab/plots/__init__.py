@@ -1,4 +1,4 @@
-"""Figures for notebooks. Each function takes data and returns a figure; none of them measures.
+"""Plots for notebooks. Each function takes data and returns a `Plot`; none of them measures.
 
 The only place that knows matplotlib, which is loaded when something is drawn.
 """
@@ -11,6 +11,7 @@ from kokoro_lab.lab.plots.clips import (
     speech,
     within_band,
 )
+from kokoro_lab.lab.plots.palette import BLUE, GREEN, MUTED, ORANGE, YELLOW
 from kokoro_lab.lab.plots.ratios import (
     against_bands,
     against_default,
@@ -20,6 +21,7 @@ from kokoro_lab.lab.plots.ratios import (
     ratios_in_turn,
     tuned_front,
 )
+from kokoro_lab.lab.plots.style import Plot
 from kokoro_lab.lab.plots.timing import (
     ahead_of_the_player,
     heat_maps,

@@ -7,139 +7,209 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kokoro_lab.lab.plots.layout import bare, panels
+from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, INK, MUTED, PALE, SERIES
+from kokoro_lab.lab.plots.style import Drawing, counted, listed, named, panels, plain, plotted
+from kokoro_lab.lab.results.units import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
 
     from kokoro_lab.metrics.intervals import Estimate
 
-_FASTER, _SLOWER, _TIE = "tab:green", "tab:red", "0.45"
+_FASTER, _SLOWER, _TIE = GREEN, BAD, MUTED
+_DASHES = ("-", "--", ":", "-.")
 
 
-def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Figure:
-    """Ratios to the default with their intervals, a panel each figure; within the grey band is a tie.
+@plotted
+def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawing:
+    """Each configuration against the default.
 
-    Parameters
-    ----------
-    ratios : mapping of str to DataFrame
-        By title; a row each configuration with ratio, low and high.
+    The dot is the ratio to the default, the bar its interval: left of the grey band is better (green), right
+    of it worse (orange), and what touches it is a tie (grey).
+
+    Parameters ---------- ratios : mapping of str to DataFrame
+        By title, a panel each; a row each configuration with ratio, low and high.
     margin : float
         Half the width of the band around 1.
     """
-    rows = max(len(table) for table in ratios.values())
-    figure, columns = panels(1, len(ratios), size=(13, 1.2 + 0.32 * rows), sharey=True)
-    for axes, (title, table) in zip(columns, ratios.items(), strict=True):
-        axes.axvspan(1 - margin, 1 + margin, color="0.92")
-        better, worse = table.high < 1 - margin, table.low > 1 + margin
-        colours = np.select([better, worse], [_FASTER, _SLOWER], _TIE)
-        _intervals(axes, table, list(colours))
-        axes.set(title=title, xlabel="of the default's")
+    rows = max((len(table) for table in ratios.values()), default=0)
+    if not rows:
+        return Drawing(None, "No configuration was measured beside the default.")
+    figure, columns = panels(1, len(ratios), height=1.2 + 0.32 * rows, sharey=True)
+    said = []
+    for axes, (name, table) in zip(columns, ratios.items(), strict=True):
+        axes.axvspan(1 - margin, 1 + margin, color=MUTED, alpha=0.15, linewidth=0)
+        faster, slower = table.high < 1 - margin, table.low > 1 + margin
+        _intervals(axes, table, list(np.select([faster, slower], [_FASTER, _SLOWER], _TIE)))
+        axes.set(title=name, xlabel="÷ the default's")
         axes.set_xscale("log")
-        _plain(axes.xaxis)
-        bare(axes, "top", "right")
-    return figure
+        plain(axes.xaxis)
+        axes.tick_params(axis="x", which="both", rotation=45)
+        said.append(f"{name}: {faster.sum()} of {len(table)} better, {slower.sum()} worse")
+    return Drawing(figure, listed(said))
 
 
-def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) -> Figure:
-    """A row a cost: candidate ÷ defaults with its interval. Left of the dashed line it is a gain; a bar that
-    reaches its red mark does not rule out a loss, and nothing is adopted."""
+@plotted
+def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) -> Drawing:
+    """The chosen settings against the defaults.
+
+    The dot is the ratio, the bar its interval. Left of the dashed line is a gain; a bar that reaches its
+    upright mark does not rule out a loss, and nothing is adopted.
+    """
     import pandas as pd
 
+    if not ratios:
+        return Drawing(None, "Nothing was chosen, or no comparison was asked for, so nothing is compared.")
     rows = [(ratio.value, ratio.low, ratio.high) for ratio in ratios.values()]
     table = pd.DataFrame(rows, list(ratios), ["ratio", "low", "high"])
     limits = [margins[name] for name in ratios]
-    figure, (axes,) = panels(size=(9, 1 + 0.45 * max(1, len(ratios))))
-    _intervals(axes, table, list(np.where(table.high >= limits, "tab:red", "tab:blue")))
-    axes.plot(limits, range(len(limits)), "|", color="tab:red", markersize=18, markeredgewidth=2)
+    figure, (axes,) = panels(height=1 + 0.45 * len(ratios))
+    _intervals(axes, table, list(np.where(table.high >= limits, BAD, BLUE)))
+    axes.plot(limits, range(len(limits)), "|", color=BAD, markersize=18, markeredgewidth=2)
     axes.set(xlabel="chosen ÷ defaults")
-    return figure
+    return Drawing(
+        figure, listed([f"{row.Index}: {row.low:.3f} to {row.high:.3f}" for row in table.itertuples()])
+    )
 
 
-def against_bands(table: pd.DataFrame, limit: float) -> Figure:
-    """A row a figure: median (dot) and 95 % interval (bar), ÷ golden. A bar all over the red line fails."""
-    figure, (axes,) = panels(size=(9, 1.2 + 0.4 * len(table)))
+@plotted
+def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
+    """Each figure against its golden band.
+
+    Median (dot) and 95 % interval (bar). A figure fails whose whole bar is right of the line.
+    """
+    if table.empty:
+        return Drawing(None, "No time decides in this run, so nothing is held against the band.")
+    figure, (axes,) = panels(height=1.2 + 0.4 * len(table))
     shown = table[["ratio", "low", "high"]].div(table.golden, axis=0)
-    _intervals(axes, shown, list(np.where(table.over_at_least > limit, "tab:red", "tab:blue")))
-    axes.axvline(limit, color="tab:red", linewidth=0.8)
-    axes.set(xlabel="ratio to the reference inference ÷ golden")
-    return figure
+    fails = table.over_at_least > limit
+    _intervals(axes, shown, list(np.where(fails, BAD, BLUE)))
+    axes.axvline(limit, color=BAD, linewidth=1)
+    axes.set(xlabel="ratio to the reference inference ÷ golden ratio")
+    return Drawing(
+        figure,
+        f"{counted(len(table), 'figure')}, {int(fails.sum()) or 'none'} over the band; the highest is "
+        f"{shown.ratio.idxmax()}, {shown.ratio.max():.2f} of golden.",
+    )
 
 
-def ratios_in_turn(table: pd.DataFrame) -> Figure:
-    """A panel a figure: every trial's ratio, in the order in which they were taken."""
-    names = list(dict.fromkeys(table.figure))
-    figure, columns = panels(1, len(names), size=(2.6 * len(names), 2.6))
-    for axes, name in zip(columns, names, strict=True):
+@plotted
+def ratios_in_turn(table: pd.DataFrame) -> Drawing:
+    """Every trial's ratio to the reference, in turn.
+
+    A dot a trial; the line is their median.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if table.empty:
+        return Drawing(None, "No trial was measured.")
+    medians = table.groupby("figure", sort=False).ratio.median()
+    across = min(4, len(medians))
+    down = -(-len(medians) // across)
+    figure, columns = panels(down, across, height=2.2 * down)
+    for axes, (name, median) in zip(columns, medians.items(), strict=False):
         rows = table[table.figure == name]
-        axes.plot(rows.trial, rows.ratio, "o", color="tab:blue", markersize=4)
-        axes.axhline(rows.ratio.median(), color="0.4", linewidth=0.8)
-        axes.set(title=name, xlabel="trial", ylim=(0, 1.2 * rows.ratio.max()))
-    columns[0].set_ylabel("ours ÷ reference")
-    return figure
+        axes.plot(rows.trial, rows.ratio, "o", color=BLUE, markersize=4)
+        axes.axhline(median, color=INK, linewidth=0.8)
+        axes.set(title=words_of(str(name)), xlabel="trial")
+        axes.set(xlim=(rows.trial.min() - 0.5, rows.trial.max() + 0.5), ylim=(0, 1.2 * rows.ratio.max()))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axes in columns[len(medians) :]:
+        axes.remove()
+    for axes in columns[::across]:
+        axes.set_ylabel("ours ÷ reference")
+    return Drawing(figure, f"Medians: {listed([f'{name} {value:.2f}' for name, value in medians.items()])}")
 
 
-def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) -> Figure:
-    """A dot a configuration: time to first audio against real-time factor, colour for memory, all as ratios
-    to the defaults, which are where the lines cross. Ringed ones are the Pareto front, grey ones sound
-    otherwise; the star is the one that was chosen."""
-    figure, (axes,) = panels(size=(9, 5.5))
+@plotted
+def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) -> Drawing:
+    """Configurations that were tried, as ratios to the defaults.
+
+    The defaults are where the dashed lines cross; lower left is heard sooner and computes less, and a dark
+    dot needs less memory. Thick rings are the Pareto front, with the numbers of their trials.
+    """
     able = table[table.state == "feasible"]
     others = table[table.state == "sounds otherwise"]
-    axes.scatter(others.ttfa_ratio, others.rtf_ratio, color="0.8", marker="x", label="sounds otherwise")
+    if able.empty and others.empty:
+        return Drawing(None, "No configuration could be measured.")
+    figure, (axes,) = panels(height=5, width=9)
+    if len(others):
+        axes.scatter(others.ttfa_ratio, others.rtf_ratio, c=MUTED, marker="x", label="sounds otherwise")
     reach = max(0.01, float(np.abs(able.memory_ratio - 1).max())) if len(able) else 0.01
     dots = axes.scatter(
         able.ttfa_ratio,
         able.rtf_ratio,
         c=able.memory_ratio,
-        cmap="RdYlGn_r",
+        cmap="cividis",
         vmin=1 - reach,
         vmax=1 + reach,
-        edgecolors=["black" if front else "none" for front in able.front],
-        s=60,
+        edgecolors=INK,
+        linewidths=[2.2 if front else 0.5 for front in able.front],
+        s=70,
         zorder=2,
+        label="sounds alike",
     )
     figure.colorbar(dots, ax=axes, label="memory ÷ the defaults'")
     for number, row in able[able.front].iterrows():
         place = (row.ttfa_ratio, row.rtf_ratio)
-        axes.annotate(str(number), place, fontsize=8, xytext=(5, 5), textcoords="offset points")
+        axes.annotate(str(number), place, fontsize=8, xytext=(6, 6), textcoords="offset points")
     if chosen is not None:
-        same = (able[list(chosen)] == list(chosen.values())).all(axis=1)
-        axes.plot(able.ttfa_ratio[same], able.rtf_ratio[same], "*", color="black", markersize=16, zorder=1)
+        same = able[(able[list(chosen)] == list(chosen.values())).all(axis=1)]
+        axes.plot(same.ttfa_ratio, same.rtf_ratio, "*", color=INK, markersize=20, zorder=1, label="chosen")
     for line in (axes.axhline, axes.axvline):
-        line(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0)
+        line(1, color=MUTED, linewidth=0.8, linestyle="--", zorder=0)
     axes.set(xlabel="time to first audio ÷ the defaults'", ylabel="real-time factor ÷ the defaults'")
-    return figure
+    axes.margins(0.15)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return Drawing(
+        figure,
+        f"{counted(len(able), 'configuration')} that sound alike, {len(others)} that do not; on the Pareto "
+        "front: "
+        f"{', '.join(map(str, able.index[able.front])) or 'none'}.",
+    )
 
 
-def cold_starts(starts: pd.DataFrame) -> Figure:
-    """From the start of a process to its first sample: imports, loading, and the first text's own way.
+@plotted
+def cold_starts(starts: pd.DataFrame) -> Drawing:
+    """From the start of the process to the first sample.
 
-    `starts` has process_s, load_s and first_ttfa_s by configuration; rows without are left out.
+    A bar a configuration, cut into what it waits for.
+
+    Parameters
+    ----------
+    starts : DataFrame
+        With process_s, load_s and first_ttfa_s by configuration; rows without are left out.
     """
     shown = starts.dropna(subset=["process_s"])
+    if shown.empty:
+        return Drawing(None, "No configuration could be started on this machine.")
     parts = {
         "Python and imports": shown.process_s - shown.load_s,
         "loading the engine": shown.load_s,
         "first text, cold": shown.first_ttfa_s,
     }
-    figure, (axes,) = panels(size=(9, 1.2 + 0.32 * len(shown)))
+    figure, (axes,) = panels(height=1.4 + 0.32 * len(shown))
     left = np.zeros(len(shown))
-    for name, seconds in parts.items():
-        axes.barh(list(shown.index), seconds, left=left, label=name)
+    for (name, seconds), colour in zip(parts.items(), SERIES, strict=False):
+        axes.barh(range(len(shown)), seconds, 0.7, left=left, color=colour, label=name)
         left += seconds.to_numpy()
-    axes.invert_yaxis()
-    axes.set(xlabel="seconds from the start of the process to the first sample")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(parts), frameon=False)
-    bare(axes, "top", "right")
-    return figure
+    named(axes, list(shown.index))
+    axes.set(xlabel="seconds")
+    figure.legend(loc="outside upper left", ncols=len(parts))
+    omitted = len(starts) - len(shown)
+    return Drawing(
+        figure,
+        f"{counted(len(shown), 'configuration')}, from {left.min():.1f} to {left.max():.1f} s.",
+        f"{counted(omitted, 'configuration')} could not be started here." if omitted else "",
+    )
 
 
-def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Figure:
-    """What each configuration takes for texts of different lengths; dashed where one might choose anew.
+@plotted
+def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Drawing:
+    """What each configuration takes, by the length of the text.
+
+    A line a configuration, medians of each text; dashed where one might choose another configuration.
 
     Parameters
     ----------
@@ -150,25 +220,29 @@ def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequ
     thresholds : sequence of int
         In characters.
     """
-    from matplotlib import colormaps
-    from matplotlib.ticker import LogLocator
-
-    colors = colormaps["tab20"]
-    figure, columns = panels(1, len(figures), size=(13, 4))
+    lengths = np.unique(trials.characters) if len(trials) else np.array([])
+    # A text is about as long as asked for: one length is a cluster, and no curve
+    if not len(lengths) or lengths[-1] < 1.5 * lengths[0]:
+        return Drawing(None, "Texts of one length were spoken, so there is nothing to choose by length.")
+    figure, columns = panels(1, len(figures), height=4)
     for axes, (column, words) in zip(columns, figures.items(), strict=True):
         for number, (name, own) in enumerate(trials.groupby("system", sort=False)):
             of_text = own.groupby("characters")[column].median()
-            color = colors(number % colors.N)
-            axes.plot(of_text.index, of_text, marker=".", linewidth=1, label=name, color=color)
+            look: Any = {
+                "color": SERIES[number % len(SERIES)],
+                "linestyle": _DASHES[number // len(SERIES) % 4],
+            }
+            axes.plot(of_text.index, of_text, marker=".", linewidth=1, label=name, **look)
         for threshold in thresholds:
-            axes.axvline(threshold, color="0.6", linewidth=0.8, linestyle="--")
+            if lengths[0] < threshold < lengths[-1]:
+                axes.axvline(threshold, color=MUTED, linewidth=0.8, linestyle="--")
         axes.set(xlabel="characters", ylabel=words, xscale="log", yscale="log")
-        _plain(axes.xaxis)
-        axes.xaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
-        _plain(axes.yaxis)
-        bare(axes, "top", "right")
-    columns[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
-    return figure
+        plain(axes.xaxis)
+        plain(axes.yaxis)
+    handles, labels = columns[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=2, fontsize=8)
+    configurations = counted(len(labels), "configuration")
+    return Drawing(figure, f"{configurations} over texts of {lengths[0]} to {lengths[-1]} characters.")
 
 
 def _intervals(axes: Axes, table: pd.DataFrame, colours: Sequence[str]) -> None:
@@ -176,14 +250,7 @@ def _intervals(axes: Axes, table: pd.DataFrame, colours: Sequence[str]) -> None:
     at = np.arange(len(table))
     known = np.isfinite(table.high.to_numpy(float))
     bars = [colour for colour, kept in zip(colours, known, strict=True) if kept]
-    axes.hlines(at[known], table.low[known], table.high[known], colors=bars, linewidth=5, alpha=0.4)
+    axes.hlines(at[known], table.low[known], table.high[known], colors=bars, linewidth=5, alpha=PALE)
     axes.scatter(table.ratio, at, c=list(colours), zorder=2)
-    axes.axvline(1, color="0.4", linewidth=0.8, linestyle="--")
-    axes.set(yticks=at, yticklabels=list(table.index), ylim=(max(1, len(table)) - 0.5, -0.5))
-
-
-def _plain(axis: Axis) -> None:
-    """Numbers on a logarithmic axis as one says them, and not as powers of ten."""
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("{x:g}")
-    axis.set_tick_params(which="minor", labelsize=7)
+    axes.axvline(1, color=INK, linewidth=0.8, linestyle="--")
+    named(axes, list(table.index))

@@ -3,167 +3,236 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kokoro_lab.lab.plots.layout import bare, panels
+from kokoro_lab.lab.plots.palette import BAD, BLUE, GROUND, INK, LINE, MUTED, PALE, SERIES
+from kokoro_lab.lab.plots.style import Drawing, bare, counted, label_of, listed, panels, plotted
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
-def stages(seconds: Mapping[str, float], audio_s: float) -> Figure:
-    """Where the computing of one utterance went, in milliseconds a second of audio."""
-    figure, (axes,) = panels(size=(9, 1.6))
-    left = 0.0
-    for name, value in seconds.items():
-        width = 1000 * value / audio_s
-        axes.barh([0], [width], left=left, label=f"{name} {width:.0f} ms")
-        left += width
-    axes.set(yticks=[], xlabel="milliseconds of computing per second of audio")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.5), ncols=len(seconds), frameon=False)
-    return figure
+@plotted
+def stages(seconds: Mapping[str, float], audio_s: float) -> Drawing:
+    """Computing for each second of speech, by stage.
+
+    One bar, cut where a stage ends and the next begins.
+    """
+    if not seconds or not audio_s:
+        return Drawing(None, "No second of speech was made.")
+    figure, (axes,) = panels(height=1.7)
+    said, left = [], 0.0
+    for (name, value), colour in zip(seconds.items(), SERIES, strict=False):
+        width_ms = 1000 * value / audio_s
+        said.append(f"{name}, {width_ms:.1f} ms")
+        axes.barh([0], [width_ms], left=left, color=colour, label=said[-1])
+        left += width_ms
+    axes.set(yticks=[], xlabel="milliseconds of computing for each second of speech", xlim=(0, left or 1))
+    figure.legend(loc="outside upper left", ncols=len(seconds))
+    bare(axes, "left")
+    return Drawing(figure, listed(said))
 
 
 SHOWN_OPERATORS = 5
 
 
-def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Figure:
-    """What a listener waits for, as one bar cut into stages; beside it what the vocoder is busy with."""
-    figure, (left, right) = panels(1, 2, size=(13, 3.4), width_ratios=(5, 2))
+@plotted
+def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Drawing:
+    """The way to the first audio, warm.
+
+    Left, from the request on, each stage as wide as it is long (medians). Right, what the vocoder's time is
+    spent on.
+    """
+    if not stage_s:
+        return Drawing(None, "No stage was timed.")
+    figure, (left, right) = panels(1, 2, height=3.2, width_ratios=(5, 2))
     total_ms = 1000 * sum(stage_s.values())
-    at_ms, above = 0.0, False
+    at_ms, side, said = 0.0, -1, []
     for i, (stage, seconds) in enumerate(stage_s.items()):
         width_ms = 1000 * seconds
-        left.barh([0], [width_ms], left=at_ms, height=0.5, color=f"C{i}", edgecolor="white")
+        colour = SERIES[i % len(SERIES)]
+        left.barh([0], [width_ms], left=at_ms, height=0.5, color=colour, edgecolor=GROUND)
         middle_ms = at_ms + width_ms / 2
-        text = f"{stage}\n{width_ms:.{0 if width_ms >= 10 else 1}f} ms"
-        if width_ms > 0.09 * total_ms:
-            left.text(middle_ms, 0, text, ha="center", va="center", color="white", fontsize=9)
+        said.append(f"{stage}\n{width_ms:.{0 if width_ms >= 10 else 1}f} ms")
+        if width_ms > 0.13 * total_ms:
+            left.text(middle_ms, 0, said[-1], ha="center", va="center", color=GROUND, fontsize=9)
         else:  # slivers are named above and below the bar by turns, so that names do not meet
-            above = not above
-            y = 0.62 if above else -0.62
+            side = -side
+            line = {"arrowstyle": "-", "color": colour}
+            place: Any = {
+                "ha": "center",
+                "va": "bottom" if side > 0 else "top",
+                "fontsize": 9,
+                "color": colour,
+            }
             left.annotate(
-                text,
-                (middle_ms, 0.25 if above else -0.25),
-                (middle_ms, y),
-                ha="center",
-                va="bottom" if above else "top",
-                color=f"C{i}",
-                fontsize=9,
-                arrowprops={"arrowstyle": "-", "color": f"C{i}"},
+                said[-1], (middle_ms, 0.25 * side), (middle_ms, 0.62 * side), arrowprops=line, **place
             )
         at_ms += width_ms
-    left.set(
-        yticks=[],
-        ylim=(-1.3, 1.3),
-        xlim=(0, total_ms),
-        xlabel="milliseconds from the request",
-        title=f"{total_ms:.0f} ms to the first audio, warm",
-    )
+    left.set(yticks=[], ylim=(-1.3, 1.3), xlim=(0, total_ms or 1), xlabel="milliseconds from the request")
+    left.set_title(f"{total_ms:.0f} ms to the first audio")
     shown = dict(list(operator_share.items())[:SHOWN_OPERATORS])
     shown["all others"] = sum(operator_share.values()) - sum(shown.values())
-    bars = right.barh(list(shown), [100 * share for share in shown.values()], color="0.5")
+    bars = right.barh(list(shown), [100 * share for share in shown.values()], color=MUTED)
     right.bar_label(bars, fmt="%.0f %%", padding=3, fontsize=9)
     right.invert_yaxis()
-    right.set(xlim=(0, 115), xticks=[], title="operators, share of the vocoder's time")
-    bare(left, "top", "right", "left")
-    bare(right, "top", "right", "left", "bottom")
-    return figure
+    right.set(xlim=(0, 115), xticks=[], title="operators, % of the vocoder's time")
+    bare(left, "left")
+    bare(right, "left", "bottom")
+    return Drawing(figure, f"{total_ms:.0f} ms: {listed(said)}".replace("\n", " "))
 
 
-def loading(milliseconds: Mapping[str, float]) -> Figure:
-    """How long each part of an engine takes to load."""
-    figure, (axes,) = panels(size=(9, 3))
-    bars = axes.barh(list(milliseconds), list(milliseconds.values()), color="tab:blue")
+@plotted
+def loading(milliseconds: Mapping[str, float]) -> Drawing:
+    """What is loaded at the start.
+
+    A bar a part, each loaded by itself.
+    """
+    if not milliseconds:
+        return Drawing(None, "No part was loaded.")
+    figure, (axes,) = panels(height=0.8 + 0.3 * len(milliseconds))
+    bars = axes.barh(list(milliseconds), list(milliseconds.values()), color=BLUE)
     axes.bar_label(bars, fmt="%.0f ms", padding=3, fontsize=9)
     axes.invert_yaxis()
     axes.set(xlabel="milliseconds", xlim=(0, 1.12 * max(milliseconds.values())))
-    bare(axes, "top", "right")
-    return figure
+    return Drawing(figure, listed([f"{part} {value:.0f} ms" for part, value in milliseconds.items()]))
 
 
-def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Figure:
-    """Tables side by side, each cell with its value; the darker, the more, and white is 0."""
-    figure, beside = panels(1, len(tables), size=(4.4 * len(tables), 3.6))
-    for axes, (title, table) in zip(beside, tables.items(), strict=True):
+@plotted
+def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Drawing:
+    """Tables side by side.
+
+    Each cell has its value; the stronger its colour, the more, within its map.
+    """
+    what, up, across = (
+        " and ".join(one.partition(",")[0] for one in names) for names in (tables, [ylabel], [xlabel])
+    )
+    title = f"{what[:1].upper()}{what[1:]}, by {up} and {across}"
+    full = {name: table for name, table in tables.items() if table.size}
+    if not full:
+        return Drawing(None, "Nothing was counted.", title=title)
+    rows = max(len(table) for table in full.values())
+    figure, beside = panels(1, len(full), height=max(2.6, 1.3 + 0.34 * rows))
+    said = []
+    for axes, (name, table) in zip(beside, full.items(), strict=True):
         values = table.to_numpy(float)
-        most = float(values.max()) or 1.0
-        axes.imshow(values, cmap="Reds", vmin=0, vmax=most, aspect="auto")
+        least, most = np.nanmin(values), np.nanmax(values)
+        said.append(f"{name}: from {least:.0f} to {most:.0f}")
         for (row, column), value in np.ndenumerate(values):
-            color = "white" if value > 0.6 * most else "black"
-            axes.text(column, row, f"{value:.0f}", ha="center", va="center", color=color)
+            if np.isfinite(value):
+                alpha = PALE * max(0.0, value) / (most or 1)
+                axes.barh(row, 1, 0.94, left=column - 0.5, color=BLUE, alpha=alpha)
+                axes.text(column, row, f"{value:.0f}", ha="center", va="center")
+        axes.set(title=name, xlabel=xlabel, ylabel=ylabel)
         axes.set(
-            title=title,
-            xlabel=xlabel,
-            ylabel=ylabel,
-            xticks=range(len(table.columns)),
-            xticklabels=table.columns,
-            yticks=range(len(table.index)),
-            yticklabels=table.index,
+            xticks=range(len(table.columns)), xticklabels=table.columns, xlim=(-0.5, len(table.columns) - 0.5)
         )
-    return figure
+        axes.set(yticks=range(len(table.index)), yticklabels=table.index, ylim=(-0.5, len(table.index) - 0.5))
+        axes.tick_params(length=0)
+        if sum(len(str(one)) for one in table.columns) > 80 / len(full):
+            axes.tick_params(axis="x", rotation=90)
+        bare(axes, "left", "bottom")
+    return Drawing(figure, listed(said), title=title)
 
 
+SHOWN_AHEAD_S = 2.0
+"""A stream that is so far ahead of its player is out of danger."""
+
+
+@plotted
 def ahead_of_the_player(
     streams: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
     pre_buffers: Sequence[int],
-) -> Figure:
-    """How much audio is there that has not been played yet, had the player begun with the first chunk.
+) -> Drawing:
+    """How far each stream is ahead of its player.
 
-    `streams` has a panel each name, a line each pair of arrivals and lengths. How far a line falls below
-    0 is the pre-buffer that it needs; dashed lines are `pre_buffers`, in chunks.
+    A line a stream, until it is safely ahead. Below 0 a player that began with the first chunk is silent; the
+    dashed lines are as far as each pre-buffer reaches.
+
+    Parameters ---------- streams : mapping of str to sequence of (arrivals, lengths)
+        In seconds; a panel each name.
+    pre_buffers : sequence of int
+        In chunks.
     """
-    figure, beside = panels(1, len(streams), size=(13, 3.4), sharey=True, sharex=True)
-    for axes, (name, pairs) in zip(beside, streams.items(), strict=True):
+    heard = {name: [pair for pair in pairs if len(pair[0])] for name, pairs in streams.items()}
+    heard = {name: pairs for name, pairs in heard.items() if pairs}
+    if not heard:
+        return Drawing(None, "No chunk arrived.")
+    figure, beside = panels(1, len(heard), height=3.2, sharey=True, sharex=True)
+    lowest_s, safe_s = 0.0, 0.0
+    longest_s = max(float(pairs[0][1][0]) for pairs in heard.values())
+    for axes, (name, pairs) in zip(beside, heard.items(), strict=True):
         for arrivals_s, lengths_s in pairs:
             since_s = np.asarray(arrivals_s) - arrivals_s[0]
             there_s = np.cumsum(lengths_s) - since_s
             # Just before a chunk comes, and just after
             steps_s = np.column_stack([there_s - lengths_s, there_s]).reshape(-1)
-            axes.plot(np.repeat(since_s, 2), steps_s, linewidth=0.8, color="tab:blue", alpha=0.6)
-        axes.axhspan(-100, 0, color="tab:red", alpha=0.06)
-        axes.axhline(0, color="0.3", linewidth=0.8)
+            axes.plot(np.repeat(since_s, 2), steps_s, linewidth=0.8, color=BLUE, alpha=0.6)
+            lowest_s = min(lowest_s, float(steps_s[2:].min(initial=0)))
+            safe_s = max(safe_s, float(since_s[there_s < SHOWN_AHEAD_S].max(initial=0)))
         for chunks in pre_buffers:
-            axes.axhline(-chunks * pairs[0][1][0], color="tab:red", linewidth=0.6, linestyle="--")
-        axes.set(title=name, xlabel="seconds after the first chunk", xlim=(0, 3), ylim=(-1, 2))
-    beside[0].set_ylabel("seconds ahead of the player")
-    return figure
+            axes.axhline(-chunks * pairs[0][1][0], color=BAD, linewidth=0.8, linestyle="--")
+        axes.axhline(0, color=INK, linewidth=0.8)
+        axes.set(title=name, xlabel="seconds after the first chunk")
+    floor_s = 1.15 * min(lowest_s, -longest_s * max(pre_buffers, default=1))
+    for axes in beside:
+        axes.axhspan(floor_s, 0, color=BAD, alpha=0.08, linewidth=0)
+    beside[0].set(ylabel="seconds ahead", xlim=(0, 1.1 * max(safe_s, 0.05)), ylim=(floor_s, SHOWN_AHEAD_S))
+    return Drawing(
+        figure,
+        f"{counted(sum(map(len, heard.values())), 'stream')}; the furthest behind by {abs(lowest_s):.3f} "
+        "s; all are "
+        f"{SHOWN_AHEAD_S:g} s ahead, or whole, {safe_s:.2f} s after their first chunk.",
+    )
 
 
 Points = tuple[Sequence[float], Sequence[float]]
 """Minutes, and values."""
 
 
-def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Figure:
-    """A panel a figure of `streams`, a dot a stream; `windows`, by the same names, are joined by a line.
+@plotted
+def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
+    """Does anything creep? Every stream against the usual of its text.
 
-    Values are relative to their usual level. Behind the dashed line drift is looked for, which is half of the
-    run; what is left of the dotted line are the first minutes.
+    A grey dot a stream, a blue dot the median of a window, if there are enough. Right of the dashed line
+    drift is looked for; left of the dotted one are the first minutes; 1 is the usual.
     """
-    figure, below = panels(len(streams), size=(12, 2.2 * len(streams)), sharex=True)
-    for axes, (name, (minutes, values)) in zip(below, streams.items(), strict=True):
-        axes.plot(*windows[name], "o-", color="tab:blue", markersize=5)
-        axes.axhline(1, color="0.3", linewidth=0.6)
-        axes.axvline(max(minutes, default=0) / 2, color="0.3", linewidth=0.8, linestyle="--")
-        axes.axvline(settled_min, color="0.3", linewidth=0.8, linestyle=":")
+    there = {name: points for name, points in streams.items() if len(points[0])}
+    if not there:
+        return Drawing(None, "No stream ended, so that none is drawn.")
+    figure, below = panels(len(there), height=1.9 * len(there) + 0.4, sharex=True)
+    said = []
+    for axes, (name, (minutes, values)) in zip(below, there.items(), strict=True):
+        axes.plot(*windows[name], "o-", color=BLUE, markersize=5)
+        axes.axhline(1, color=INK, linewidth=0.6)
+        axes.axvline(max(minutes) / 2, color=INK, linewidth=0.8, linestyle="--")
+        axes.axvline(settled_min, color=INK, linewidth=0.8, linestyle=":")
         # One stream that was held up must not flatten what creeps: what is beyond is drawn at the edge
-        reach = 1.2 * max(0.1, float(np.percentile(np.abs(np.subtract(values, 1)), 95)) if values else 0)
-        axes.plot(minutes, np.clip(values, 1 - reach, 1 + reach), ".", color="0.6", markersize=4, zorder=1)
+        reach = 1.2 * max(0.1, float(np.percentile(np.abs(np.subtract(values, 1)), 95)))
+        axes.plot(minutes, np.clip(values, 1 - reach, 1 + reach), ".", color=MUTED, markersize=4, zorder=1)
         axes.set(ylabel=f"{name} ÷ usual", ylim=(1 - 1.05 * reach, 1 + 1.05 * reach))
+        said.append(f"{name}: {counted(len(values), 'stream')}, from {min(values):.2f} to {max(values):.2f}")
     below[-1].set_xlabel("minutes")
-    return figure
+    return Drawing(figure, listed(said))
 
 
+@plotted
 def held_over_time(
     minutes: Sequence[float], columns: Mapping[str, Sequence[float]], settled_min: float
-) -> Figure:
-    """A panel a column: memory, descriptors, threads. The first minutes end at the dotted line."""
-    figure, beside = panels(1, len(columns), size=(13, 2.8), sharex=True)
+) -> Drawing:
+    """What the server holds.
+
+    Left of the dotted line are the first minutes. A step is a pool that grows once, a ramp a leak.
+    """
+    if not len(minutes) or not columns:
+        return Drawing(None, "The server was not looked at, for the run was too short.")
+    figure, beside = panels(1, len(columns), height=2.6, sharex=True)
     for axes, (name, values) in zip(beside, columns.items(), strict=True):
-        axes.plot(minutes, values, color="tab:blue", linewidth=1)
-        axes.axvline(settled_min, color="0.3", linewidth=0.8, linestyle=":")
-        axes.set(title=name, xlabel="minutes", ylim=(0, 1.15 * max(values)))
-    return figure
+        axes.plot(minutes, values, ".-", color=BLUE, linewidth=1, markersize=3)
+        axes.axvline(settled_min, color=INK, linewidth=0.8, linestyle=":")
+        axes.grid(axis="y", color=LINE)
+        axes.set(title=label_of(name), xlabel="minutes", ylim=(0, 1.15 * max(values) or 1))
+    said = [f"{label_of(name)}: {values[0]:.0f} to {values[-1]:.0f}" for name, values in columns.items()]
+    return Drawing(figure, listed(said))

@@ -3,164 +3,242 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kokoro_lab.lab.plots.layout import bare, panels
+from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, GROUND, INK, LINE, MUTED, PALE, SERIES
+from kokoro_lab.lab.plots.style import Drawing, bare, counted, label_of, listed, named, panels, plain, plotted
+from kokoro_lab.lab.results.units import words_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
-def right_answers(table: pd.DataFrame) -> Figure:
-    """A dot a listener of an ABX test: how often right, with its 95 % interval.
+@plotted
+def right_answers(table: pd.DataFrame) -> Drawing:
+    """How often each listener was right.
 
-    Over the dashed line (guessing) with its whole interval: a difference is heard. The end of the thick
-    bar, a one-sided limit, left of the red line: the difference is shown to be inaudible.
+    Dot and thin bar: proportion and its 95 % interval; dashed is guessing. A difference is heard if the whole
+    bar is right of it, and shown to be inaudible if the pale bar, a one-sided limit, ends left of the other
+    line.
     """
     from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
 
-    height = 1.1 + 0.35 * len(table)
-    figure, (axes,) = panels(size=(9, height))
+    if table.empty:
+        return Drawing(None, "Nobody has finished the test.")
     rows = range(len(table))
-    axes.hlines(rows, 0, table.upper_95_one_sided, color="tab:blue", alpha=0.15, linewidth=9)
-    axes.hlines(rows, table.low_95, table.high_95, color="tab:blue", linewidth=1.5)
-    axes.plot(table.proportion, rows, "o", color="tab:blue")
-    axes.axvline(CHANCE, color="0.3", linewidth=0.8, linestyle="--")
-    axes.axvline(INAUDIBLE_BELOW, color="tab:red", linewidth=0.8)
-    labels = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
-    axes.set(
-        xlabel="proportion of right answers",
-        xlim=(0, 1),
-        yticks=rows,
-        yticklabels=labels,
-        ylim=(len(table) - 0.4, -0.6),
-    )
-    return figure
+    figure, (axes,) = panels(height=1.2 + 0.35 * len(table), width=9)
+    axes.hlines(rows, 0, table.upper_95_one_sided, color=BLUE, alpha=0.2, linewidth=9)
+    axes.hlines(rows, table.low_95, table.high_95, color=BLUE, linewidth=1.5)
+    axes.plot(table.proportion, rows, "o", color=BLUE)
+    axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle="--")
+    axes.axvline(INAUDIBLE_BELOW, color=BAD, linewidth=1)
+    names = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
+    named(axes, names)
+    axes.set(xlabel="proportion of right answers", xlim=(0, 1))
+    intervals = zip(names, table.low_95, table.high_95, strict=True)
+    return Drawing(figure, listed([f"{name}: {low:.2f} to {high:.2f}" for name, low, high in intervals]))
 
 
-def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Figure:
-    """A row a pair, sorted: the candidate's distance between those of a change that is inaudible (left) and
-    of one that everybody hears (right). The axis is logarithmic."""
-    rows = table.sort_values(column)
-    figure, (axes,) = panels(size=(10, 1.2 + 0.22 * len(rows)))
+@plotted
+def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Drawing:
+    """Each pair between what nobody hears and what everybody does.
+
+    A row a pair, the one furthest apart first: the candidate's distance between those of a change that is
+    inaudible (left mark) and of one that everybody hears (right mark). The axis is logarithmic.
+    """
+    rows = table.dropna(subset=[column]).sort_values(column, ascending=False)
+    if rows.empty:
+        return Drawing(None, "Durations differ, so distances would measure timing: none is drawn.")
+    figure, (axes,) = panels(height=1.4 + 0.22 * len(rows))
     at = range(len(rows))
-    for anchor, color in zip(anchors, ("tab:green", "tab:red"), strict=True):
-        axes.plot(rows[anchor], at, "|", color=color, markersize=9, label=anchor)
-    axes.plot(rows[column], at, "o", color="tab:blue", markersize=5, label=column)
-    axes.set(xscale="log", xlabel=label, yticks=at, yticklabels=rows.index)
-    axes.tick_params(axis="y", labelsize=7)
-    figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    return figure
+    for anchor, colour in zip(anchors, (GREEN, BAD), strict=True):
+        axes.plot(rows[anchor], at, "|", color=colour, markersize=9, markeredgewidth=2, label=anchor)
+    axes.plot(rows[column], at, "o", color=BLUE, markersize=5, label=column)
+    named(axes, list(rows.index))
+    axes.set(xscale="log", xlabel=label)
+    axes.tick_params(axis="y", labelsize=8)
+    plain(axes.xaxis)
+    figure.legend(loc="outside upper left", ncols=3)
+    first = rows.iloc[0]
+    return Drawing(
+        figure,
+        f"{counted(len(rows), 'pair')}; furthest apart is {rows.index[0]} with {first[column]:.2g}, between "
+        f"{first[anchors[0]]:.2g} and {first[anchors[1]]:.2g}.",
+    )
 
 
-def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Figure:
-    """Points by cost and quality, each with its name; those that no other beats in both are joined."""
-    figure, (axes,) = panels(size=(10, 6))
+@plotted
+def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Drawing:
+    """Quality against cost.
+
+    Better is higher, cheaper is further left. Joined are those that no other beats in both.
+    """
+    title = f"{words_of(quality)} against {words_of(cost)}, a point a {label}"
+    if table.empty:
+        return Drawing(None, "No point was measured.", title=title)
+    figure, (axes,) = panels(height=5)
     ordered = table.sort_values([cost, quality], ascending=[True, False])
     best = ordered[ordered[quality] > ordered[quality].cummax().shift(fill_value=-np.inf)]
-    axes.plot(best[cost], best[quality], color="tab:green", linewidth=1, zorder=1)
-    kept = ordered.index.isin(best.index)
-    axes.scatter(ordered[cost], ordered[quality], c=np.where(kept, "tab:green", "tab:gray"), zorder=2)
+    others = ordered[~ordered.index.isin(best.index)]
+    axes.plot(best[cost], best[quality], "o-", color=BLUE, linewidth=1, label="not beaten in both")
+    if len(others):
+        axes.plot(others[cost], others[quality], "s", color=MUTED, label="beaten by another in both")
     for _, row in ordered.iterrows():
         place = (row[cost], row[quality])
-        axes.annotate(row[label], place, fontsize=8, xytext=(4, 4), textcoords="offset points")
-    axes.axhline(ceiling, color="black", linewidth=0.5, linestyle=":")
-    axes.set(xlabel=cost, ylabel=quality)
-    return figure
+        axes.annotate(row[label], place, fontsize=8, xytext=(5, 5), textcoords="offset points")
+    axes.axhline(
+        ceiling, color=INK, linewidth=0.8, linestyle=":", label=f"the most there can be, {ceiling:g}"
+    )
+    axes.set(xlabel=label_of(cost), ylabel=label_of(quality))
+    axes.margins(0.12)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    unbeaten = ", ".join(map(str, best[label]))
+    return Drawing(figure, f"{counted(len(table), 'point')}; not beaten in both: {unbeaten}.", title=title)
 
 
-def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Figure:
-    """For each row of a table's column `rows` the values of its steps on one line, a colour a step."""
+@plotted
+def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Drawing:
+    """How far each step goes.
+
+    A row each, with a mark a step.
+    """
+    title = f"{label.partition(',')[0].capitalize()}, by {rows} and {steps}"
+    if table.empty:
+        return Drawing(None, f"No {rows} was measured.", title=title)
     wide = table.pivot(index=rows, columns=steps, values=value)[list(dict.fromkeys(table[steps]))]
-    figure, (axes,) = panels(size=(11, 1.5 + 0.35 * len(wide)))
+    figure, (axes,) = panels(height=1.5 + 0.35 * len(wide))
     for number, step in enumerate(wide.columns):
-        axes.scatter(wide[step], range(len(wide)), color=f"C{number}", label=step, s=36, zorder=2)
-    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color="0.8", linewidth=1, zorder=1)
-    axes.set(xlabel=label, yticks=range(len(wide)), yticklabels=list(wide.index))
-    axes.invert_yaxis()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=len(wide.columns), frameon=False)
-    return figure
+        look: Any = {"c": SERIES[number % len(SERIES)], "marker": "osD^vXP*"[number % 8]}
+        axes.scatter(wide[step], range(len(wide)), label=step, s=36, zorder=2, **look)
+    axes.hlines(range(len(wide)), wide.min(axis=1), wide.max(axis=1), color=MUTED, linewidth=0.8, zorder=1)
+    named(axes, list(wide.index))
+    axes.set(xlabel=label)
+    figure.legend(loc="outside upper left", ncols=min(6, len(wide.columns)))
+    means = listed([f"{step} {mean:.1f}" for step, mean in wide.mean().items()])
+    return Drawing(figure, f"Means: {means}", title=title)
 
 
-def error_rates(table: pd.DataFrame) -> Figure:
-    """Two bars a voice, the candidate and the reference beside it, with 95 % intervals. Intervals that
-    overlap show no difference; that they are wide shows that little was read."""
-    figure, (axes,) = panels(size=(max(6, 0.8 * len(table)), 3.6))
+@plotted
+def error_rates(table: pd.DataFrame) -> Drawing:
+    """Words that were not understood, by voice.
+
+    Candidate and reference with 95 % intervals. Intervals that overlap show no difference; wide ones, that
+    little was read.
+    """
+    if table.empty:
+        return Drawing(None, "No voice was read.")
+    figure, (axes,) = panels(height=3.8, width=min(10, max(6, 0.8 * len(table))))
     at = np.arange(len(table))
-    for offset, side, color in ((-0.2, "candidate", "tab:blue"), (0.2, "reference", "0.6")):
+    for offset, side, colour, mark in ((-0.12, "candidate", BLUE, "o"), (0.12, "reference", MUTED, "s")):
         rate = table[f"{side}_percent"]
         beyond = [rate - table[f"{side}_low"], table[f"{side}_high"] - rate]
-        axes.bar(at + offset, rate, 0.4, yerr=beyond, color=color, capsize=2, label=side)
+        axes.errorbar(at + offset, rate, yerr=beyond, fmt=mark, color=colour, capsize=3, label=side)
     labels = [f"{voice}\n{language}" for voice, language in table.language.items()]
     axes.set(ylabel="word error rate, %", xticks=at, xticklabels=labels)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.legend(frameon=False, ncols=2)
-    return figure
+    axes.set(xlim=(-0.6, len(table) - 0.4), ylim=(0, None))
+    axes.tick_params(axis="x", labelsize=8, length=0, rotation=90 if len(table) > 12 else 0)
+    axes.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    worst = table.candidate_percent.idxmax()
+    return Drawing(
+        figure,
+        f"{counted(len(table), 'voice')}; the candidate's highest rate is "
+        f"{table.candidate_percent[worst]:.1f} % "
+        f"({worst}), where the reference has {table.reference_percent[worst]:.1f} %.",
+    )
 
 
-def against_margins(table: pd.DataFrame) -> Figure:
-    """A row a measure: the mean change (dot) and how far down it may truly lie (bar, one-sided 95 % limit),
-    against the margin (red). A bar that reaches the red mark is red: no loss of that size is ruled out."""
-    figure, (axes,) = panels(size=(10, 1.2 + 0.42 * len(table)))
+@plotted
+def against_margins(table: pd.DataFrame) -> Drawing:
+    """Change of the candidate by each measure.
+
+    The dot is the mean change, the bar reaches down to what the true one is above with 95 % confidence, the
+    upright mark is the margin. A bar that passes its mark, in orange, does not rule out such a loss.
+    """
+    if table.empty:
+        return Drawing(None, "No measure was taken.")
+    figure, (axes,) = panels(height=1.2 + 0.42 * len(table))
     at = np.arange(len(table))
-    shown = table.lower_percent >= table.margin_percent
-    colors = ["tab:blue" if each else "tab:red" for each in shown]
-    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colors, linewidth=5, alpha=0.4)
-    axes.scatter(table.mean_percent, at, c=colors, zorder=2)
-    axes.plot(table.margin_percent, at, "|", color="tab:red", markersize=18, markeredgewidth=2)
-    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
-    labels = [f"{row.Index} ({row.how}), p = {row.holm_p:.2g}" for row in table.itertuples()]
-    axes.set(xlabel="change of the candidate, %", yticks=at, yticklabels=labels)
-    axes.invert_yaxis()
-    return figure
+    colours = [BLUE if each else BAD for each in table.lower_percent >= table.margin_percent]
+    axes.hlines(at, table.lower_percent, table.mean_percent, colors=colours, linewidth=5, alpha=PALE)
+    axes.scatter(table.mean_percent, at, c=colours, zorder=2)
+    axes.plot(table.margin_percent, at, "|", color=BAD, markersize=18, markeredgewidth=2)
+    axes.axvline(0, color=INK, linewidth=0.8, linestyle="--")
+    rows = [(words_of(str(row.Index)), row) for row in table.itertuples()]
+    named(axes, [f"{name} ({row.how}), p = {row.holm_p:.2g}" for name, row in rows])
+    axes.set(xlabel="change of the candidate, %")
+    return Drawing(figure, listed([f"{name}: at least {row.lower_percent:+.2f} %" for name, row in rows]))
 
 
-def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """Lines of each part (rows) by verdict (columns), one bar a part, with the numbers in it."""
-    figure, (axes,) = panels(size=(10, 1 + 0.4 * len(counts)))
-    left = np.zeros(len(counts))
-    for verdict in counts.columns:
-        bars = axes.barh(counts.index, counts[verdict], left=left, color=colours[verdict], label=verdict)
-        axes.bar_label(bars, [str(count) if count else "" for count in counts[verdict]], label_type="center")
-        left += counts[verdict]
+@plotted
+def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
+    """Lines of the checklist by part and verdict.
+
+    A bar a part, each number a count of lines.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if counts.empty:
+        return Drawing(None, "No part was asked for.")
+    figure, (axes,) = panels(height=1.2 + 0.36 * len(counts))
+    at, left = range(len(counts)), np.zeros(len(counts))
+    for verdict, numbers in counts.items():
+        bars = axes.barh(at, numbers, 0.75, left=left, color=colours[str(verdict)], label=verdict)
+        said = [str(count) if count else "" for count in numbers]
+        axes.bar_label(bars, said, label_type="center", color=GROUND)
+        left += numbers.to_numpy()
+    named(axes, list(counts.index))
     axes.set(xlabel="lines")
-    axes.invert_yaxis()
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=len(counts.columns), frameon=False)
-    return figure
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    figure.legend(loc="outside upper left", ncols=len(counts.columns))
+    return Drawing(
+        figure, f"In all: {listed([f'{verdict} {count}' for verdict, count in counts.sum().items()])}"
+    )
 
 
-def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Figure:
-    """A cell for each scenario (rows) and transport (columns), in the colour of how the stream ended; in it
-    the longest silence in ms, and behind an arrow the longest time to recover. White was not asked."""
-    from matplotlib.colors import to_rgb
+_ENDED = "✓≈!✗"
+"""Before what is said of a stream, so that no colour is needed to tell them apart."""
+
+
+@plotted
+def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
+    """How each stream ended, by scenario and transport.
+
+    In each cell the longest silence in ms, behind the arrow the longest time to recover in ms. Empty: that
+    transport cannot meet the fault.
+    """
     from matplotlib.patches import Patch
 
+    if table.empty:
+        return Drawing(None, "No stream was asked for.")
     rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
-    grid = np.ones((len(rows), len(columns), 3))
-    size = (2.4 + 1.7 * len(columns), 1.2 + 0.4 * len(rows))
-    figure, (axes,) = panels(size=size)
+    marks = dict(zip(colours, _ENDED, strict=True))
+    figure, (axes,) = panels(height=1.6 + 0.34 * len(rows), width=min(10, max(7, 3 + 1.8 * len(columns))))
     for row in table.itertuples():
-        at = rows.index(row.scenario), columns.index(row.transport)
-        grid[at] = to_rgb(colours[row.ended])
+        y, x = rows.index(row.scenario), columns.index(row.transport)
         recovered = "" if np.isnan(row.recover_most_s) else f" → {1000 * row.recover_most_s:.0f}"
-        said = f"{1000 * row.longest_silence_s:.0f}{recovered}"
-        axes.text(at[1], at[0], said, ha="center", va="center", fontsize=9)
-    axes.imshow(grid, aspect="auto")
-    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+        said = f"{marks[row.ended]}  {1000 * row.longest_silence_s:.0f}{recovered}"
+        axes.barh(y, 1, 0.94, left=x - 0.49, color=colours[row.ended], alpha=PALE)
+        axes.text(x, y, said, ha="center", va="center", fontsize=9)
+    named(axes, rows)
+    axes.set(xticks=range(len(columns)), xticklabels=columns, xlim=(-0.5, len(columns) - 0.5))
+    axes.tick_params(length=0)
     axes.xaxis.tick_top()
-    patches = [Patch(color=colour, label=name) for name, colour in colours.items()]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
-    return figure
+    bare(axes, "left", "bottom")
+    patches = [
+        Patch(color=colour, alpha=PALE, label=f"{marks[name]} {name}") for name, colour in colours.items()
+    ]
+    figure.legend(handles=patches, loc="outside lower left", ncols=len(patches))
+    ended = listed([f"{how} {count}" for how, count in table.ended.value_counts().items()])
+    return Drawing(figure, f"{counted(len(table), 'stream')}: {ended}")
 
 
-_TAKEN, _REFUSED = "C0", "0.85"
+@plotted
+def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
+    """Arithmetic that the provider takes, by graph.
 
-
-def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
-    """How much of each graph's arithmetic each provider takes, and in how many partitions.
+    A column each way to ask for the provider. Each partition costs a copy there and back.
 
     Parameters
     ----------
@@ -169,25 +247,22 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Figure:
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """
-    figure, beside = panels(1, len(providers), size=(4.2 * len(providers), 3.6), sharey=True)
+    if table.empty:
+        return Drawing(None, "No graph was looked at.")
+    figure, beside = panels(1, len(providers), height=3.4, sharey=True)
+    taken = []
     for axes, (provider, words) in zip(beside, providers.items(), strict=True):
         rows = table.xs(provider, level="provider")
         share = rows["operations taken, %"]
-        axes.barh(rows.index, 100, color=_REFUSED)
-        axes.barh(rows.index, share, color=_TAKEN)
+        axes.barh(rows.index, 100, color=LINE)
+        axes.barh(rows.index, share, color=BLUE)
         for k, (percent, count) in enumerate(zip(share, rows.partitions, strict=True)):
-            said = "nothing" if count == 0 else f"{percent:.0f} % in {count} partition{'s' * (count > 1)}"
-            dark = percent > 55
-            axes.text(
-                3 if dark else 97,
-                k,
-                said,
-                ha="left" if dark else "right",
-                va="center",
-                fontsize=9,
-                color="white" if dark else "black",
-            )
+            said = "nothing" if count == 0 else f"{percent:.0f} % in {counted(int(count), 'partition')}"
+            within = percent > 55
+            x, side, colour = (3, "left", GROUND) if within else (97, "right", INK)
+            axes.text(x, k, said, ha=side, va="center", fontsize=9, color=colour)
+            taken.append(f"{rows.index[k]}, {words}: {said}")
         axes.set(xlim=(0, 100), xlabel="% of the arithmetic", title=words)
-        bare(axes, "top", "right", "left")
+        bare(axes, "left")
     beside[0].invert_yaxis()
-    return figure
+    return Drawing(figure, listed(taken))

@@ -79,7 +79,8 @@ def test_only_fp32_is_analysed(hum: Engine) -> None:
 
 
 def test_the_figure_counts_partitions() -> None:
-    figure = plots.taken_by(analysis.table(rows()), {INTENDED: "fixed"})
+    figure = plots.taken_by(analysis.table(rows()), {INTENDED: "fixed"}).figure
+    assert figure is not None
     said = [text.get_text() for text in figure.axes[0].texts]
     assert said[-1] == "100 % in 1 partition"
     assert said[0] == "20 % in 4 partitions"

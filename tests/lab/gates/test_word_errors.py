@@ -194,10 +194,11 @@ def test_rates_are_of_each_voice_with_their_intervals() -> None:
     assert first.candidate_percent == pytest.approx(100 * 33 / 1200)
     assert first.reference_percent == second.candidate_percent == pytest.approx(100 * 3 / 1200)
     assert first.candidate_low < first.candidate_percent < first.candidate_high
-    (axes,) = plots.error_rates(found).axes
-    assert [bar.get_height() for bar in axes.patches] == pytest.approx(
-        [*found.candidate_percent, *found.reference_percent]
-    )
+    figure = plots.error_rates(found).figure
+    assert figure is not None
+    (axes,) = figure.axes
+    drawn = [height for dots in axes.containers for height in dots[0].get_ydata()]
+    assert drawn == pytest.approx([*found.candidate_percent, *found.reference_percent])
     assert [label.get_text() for label in axes.get_xticklabels()] == ["first\nen", "second\nen"]
 
 

@@ -1,0 +1,200 @@
+"""Where every plot begins and ends: its lettering and its size, its words, and how it is shown."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from html import escape
+from inspect import getdoc
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+
+from kokoro_lab.lab.plots.palette import BLUE, GROUND, INK, MUTED, ON_DARK
+from kokoro_lab.lab.results.units import unit_of, words_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+PIXELS_PER_INCH = 144
+"""Two pixels a point."""
+_STYLE: Any = {
+    "font.family": ["DejaVu Sans"],
+    "svg.fonttype": "none",  # a reader's own fonts have the letters of every script
+    "svg.hashsalt": "kokoro_lab",  # so that the same data is the same picture
+    "axes.titlesize": 10,
+    "legend.fontsize": 9,
+    "lines.color": BLUE,
+    **dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+}
+_LIGHT = "".join(f"--c{one[1:]}:{one};" for one in ON_DARK)
+_DARK = "".join(f"--c{one[1:]}:{other};" for one, other in ON_DARK.items())
+_COLOURS = f"<style>:root{{{_LIGHT}}}@media (prefers-color-scheme: dark){{:root{{{_DARK}}}}}</style>"
+# JupyterLab's theme is not the system's
+_THEMES = (
+    "<style>[data-jp-theme-light=true] .lm-Widget .plot{color-scheme:light}"
+    "[data-jp-theme-light=false] .lm-Widget .plot{color-scheme:dark}</style>"
+)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture with the words that it needs; shows itself in a notebook, on a light and on a dark ground.
+
+    Parameters
+    ----------
+    title : str
+    caption : str
+        What the marks mean; of a plot without a picture, why there is nothing to see.
+    alt : str
+        What is to be seen, for who does not see it.
+    figure : matplotlib.figure.Figure, optional
+        None where there is no data: a frame without data says nothing.
+    """
+
+    title: str
+    caption: str
+    alt: str = ""
+    figure: Figure | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("title", "caption", "alt"):
+            object.__setattr__(self, name, re.sub(r"(?<![\w-])-(?=\d)", "−", getattr(self, name)))
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {self.alt or self.caption}"
+
+    def _repr_html_(self) -> str:
+        words = f"<b>{escape(self.title)}.</b> {escape(self.caption)}"
+        if self.figure is None:
+            return f'<p class="plot">{words}</p>'
+        width_px = int(96 * self.figure.get_figwidth())
+        picture = f"data:image/svg+xml;base64,{b64encode(self.svg().encode()).decode()}"
+        # A phone moves a wide plot to the side: lettering of 4 pixels is read by nobody
+        return (
+            f'<figure class="plot" style="margin:1em 0">{_THEMES}'
+            f'<figcaption style="margin-bottom:.5em;max-width:60em">{words}</figcaption>'
+            f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{escape(self.title)}">'
+            f'<img src="{picture}" alt="{escape(self.alt)}" '
+            f'style="display:block;width:{width_px}px;min-width:{min(640, width_px)}px;max-width:100%">'
+            "</div></figure>"
+        )
+
+    def svg(self) -> str:
+        """The picture; it takes the colours of the ground that its reader prefers."""
+        written = io.StringIO()
+        self.savefig(written, format="svg", facecolor="none", metadata=dict.fromkeys(("Date", "Creator")))
+        text = written.getvalue().replace("'DejaVu Sans'", "system-ui, sans-serif")
+        for colour in ON_DARK:
+            text = text.replace(colour, f"var(--c{colour[1:]})")
+        return text.replace("<defs>", f"<defs>{_COLOURS}", 1)
+
+    def savefig(self, target: Any, **options: Any) -> None:
+        """Write the picture on a light ground, as `Figure.savefig` does, in two pixels a point.
+
+        Raises
+        ------
+        ValueError
+            There is no data.
+        """
+        import matplotlib
+
+        if self.figure is None:
+            raise ValueError(f"{self!r} Nothing can be drawn.")
+        with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts have it
+            self.figure.savefig(target, **{"facecolor": GROUND, "dpi": PIXELS_PER_INCH, **options})
+
+
+class Drawing(NamedTuple):
+    """What a plot's function draws: a figure with the words for who does not see it, or none and why. What
+    the caption says of this figure alone is a note; a title of its own takes the place of the docstring's."""
+
+    figure: Figure | None
+    alt: str
+    note: str = ""
+    title: str = ""
+
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def plotted(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
+    """A function that draws in the one style. The first line of its docstring is the title of the plot, and
+    the paragraph behind it the caption: what marks mean is written once, for readers of the code and of the
+    plot."""
+    words = [" ".join(part.split()) for part in str(getdoc(draw)).split("\n\n")]
+    title, caption = words[0].rstrip("."), words[1]
+
+    @wraps(draw)
+    def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Plot:
+        import matplotlib
+
+        with matplotlib.rc_context(_STYLE):
+            figure, alt, note, own_title = draw(*args, **kwargs)
+        if figure is None:
+            return Plot(own_title or title, alt)
+        return Plot(own_title or title, f"{caption} {note}".strip(), alt, figure)
+
+    return drawn
+
+
+def panels(
+    rows: int = 1, columns: int = 1, *, height: float, width: float = 10.0, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure of so many panels, row by row; in inches, `options` as of `Figure.subplots`.
+
+    No pyplot knows of it: what that knows of is shown a second time at the end of its cell.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+
+
+def bare(axes: Axes, *sides: str) -> None:
+    """Without the lines at these sides of a panel."""
+    axes.spines[list(sides)].set_visible(False)
+
+
+def label_of(column: str) -> str:
+    """A column's name as an axis has it: words, then the unit."""
+    words, unit = words_of(column), unit_of(column)
+    if unit.lower() == words:
+        return unit
+    return words if not unit or words == "percent" else f"{words}, {unit}"
+
+
+def named(axes: Axes, names: Sequence[str]) -> None:
+    """A row each, from the top, with its name."""
+    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(max(1, len(names)) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+
+
+def plain(axis: Axis) -> None:
+    """Numbers on a logarithmic axis as one says them, and not as powers of ten."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}")
+    axis.set_tick_params(which="both", labelsize=9)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 clip`, `2 clips`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(values: Sequence[object]) -> str:
+    """As a sentence."""
+    return f"{'; '.join(map(str, values))}."

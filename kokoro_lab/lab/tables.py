@@ -1,0 +1,149 @@
+"""Tables as a notebook shows them: named as axes are, with their units, and no digit that tells nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.lab.plots.style import label_of
+from kokoro_lab.lab.results.units import words_of
+
+DIGITS = 4
+SHOWN_ROWS = 100
+LONG_TEXT = 40
+NO_VALUE = "–"
+
+_KINDS = {
+    **dict.fromkeys(("passed", "caught"), "good"),
+    **dict.fromkeys(("failed", "crashed", "missed", "LOST"), "bad"),
+    **dict.fromkeys(("stale", "not measured"), "waiting"),
+}
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table that shows itself in a notebook; made by `shown`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Every value a text, every column with a value somewhere.
+    numbers : frozenset of str
+        Columns that stand at the right.
+    note : str
+        What is left out.
+    """
+
+    frame: pd.DataFrame
+    numbers: frozenset[str]
+    note: str = ""
+
+    def __repr__(self) -> str:
+        return self.frame.to_string(index=False) if len(self.frame) else self.note
+
+    def _repr_html_(self) -> str:
+        note = f'<p class="shown-note"><small>{escape(self.note)}</small></p>' if self.note else ""
+        if self.frame.empty:
+            return _sheet() + note
+        head = "".join(f"<th{self._class(column)}>{escape(column)}</th>" for column in self.frame.columns)
+        rows = "\n".join(
+            f"<tr>{''.join(map(self._cell, self.frame.columns, row))}</tr>"
+            for row in self.frame.itertuples(index=False)
+        )
+        # Who has no mouse moves a wide table by the keys
+        return (
+            f'{_sheet()}<div class="shown" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div>{note}"
+        )
+
+    def _class(self, column: str, text: str = "") -> str:
+        kind = (
+            "number"
+            if column in self.numbers
+            else "long"
+            if len(text) > LONG_TEXT or "\n" in text
+            else _KINDS.get(text, "")
+        )
+        return f' class="{kind}"' if kind else ""
+
+    def _cell(self, column: str, text: str) -> str:
+        return f"<td{self._class(column, text)}>{escape(text)}</td>"
+
+
+def shown(
+    rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_ROWS, none: str = "No rows."
+) -> ShownTable:
+    """A table for readers: no digits that tell nothing, and no column without a value.
+
+    Parameters
+    ----------
+    rows : DataFrame, Series or sequence of dataclasses
+        An index that has a name, or is not merely counted, is shown, too.
+    most : int
+        As many rows are shown; how many there are is said below.
+    none : str
+        What is said where there is no row.
+    """
+    frame = pd.DataFrame(rows)
+    if any(frame.index.names) or not pd.api.types.is_integer_dtype(frame.index):
+        frame = frame.reset_index(names=[name or "" for name in frame.index.names])
+    frame.columns = [
+        " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in frame.columns
+    ]
+    if frame.empty:
+        return ShownTable(pd.DataFrame(), frozenset(), none)
+    valueless = [name for name in frame.columns if frame[name].isna().all()]
+    notes = [f"Without a value: {', '.join(map(words_of, valueless))}."] if valueless else []
+    if len(frame) > most:
+        notes.append(f"The first {most} of {len(frame)} rows.")
+    frame = frame.drop(columns=valueless).head(most)
+    named = {name: label_of(name) or name for name in frame.columns}
+    labels = [label if list(named.values()).count(label) == 1 else name for name, label in named.items()]
+    numbers = (label for label, name in zip(labels, frame.columns, strict=True) if _is_number(frame[name]))
+    texts = {label: _texts(frame[name]) for label, name in zip(labels, frame.columns, strict=True)}
+    return ShownTable(pd.DataFrame(texts), frozenset(numbers), " ".join(notes))
+
+
+def _is_number(column: pd.Series) -> bool:
+    there = column.dropna()
+    return all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in there)
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Numbers of one column in as many places, unless that leaves the smallest fewer than two digits."""
+    sizes = [
+        abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
+    ]
+    most = max(sizes, default=1.0)
+    places = min(DIGITS, max(0, DIGITS - 1 - math.floor(math.log10(most))))
+    alike = _is_number(column) and (not sizes or min(sizes) >= 10 ** (1 - places))
+    return [_text(value, f",.{places}f" if alike else f",.{DIGITS}g") for value in column]
+
+
+def _text(value: Any, how: str) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return NO_VALUE if math.isnan(value) else "∞" if value > 0 else "−∞"
+        text = format(float(value), how)
+        return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "−")
+    if isinstance(value, int | np.integer):
+        return f"{value:,}".replace("-", "−")
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(map(str, value)) or NO_VALUE
+    return NO_VALUE if value is None or value is pd.NA or value == "" else str(value)
+
+
+@cache
+def _sheet() -> str:
+    return f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
