@@ -18,6 +18,7 @@ from kokoro_lab.commands.doctor import doctor
 from kokoro_lab.commands.export import export
 from kokoro_lab.commands.fetch import fetch
 from kokoro_lab.commands.golden import golden
+from kokoro_lab.commands.listen import listen
 from kokoro_lab.commands.player import player
 from kokoro_lab.commands.run import run
 from kokoro_lab.commands.serve import serve
@@ -57,7 +58,7 @@ def main(context: click.Context) -> None:
             click.echo(f"Warning: {sentence}", err=True)
 
 
-for command in (bench, doctor, export, fetch, golden, player, run, serve, service, speak, text, tune):
+for command in (bench, doctor, export, fetch, golden, listen, player, run, serve, service, speak, text, tune):
     main.add_command(command)
 
 

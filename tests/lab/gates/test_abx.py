@@ -120,11 +120,14 @@ def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
 @pytest.mark.parametrize(
     ("counts", "passes"),
     [
-        ({"ada": (22, 39)}, True),
-        ({"ada": (23, 39)}, False),
+        (dict.fromkeys("abcde", (22, 39)), True),
+        (dict.fromkeys("abcde", (4, 8)), True),
+        (dict.fromkeys("abcd", (22, 39)), False),  # a listener is missing
+        (dict.fromkeys("abcde", (3, 7)), False),  # four trials are
+        (dict.fromkeys("abcd", (20, 39)) | {"odd": (9, 39)}, False),
+        ({"ada": (19, 39)}, False),  # one pair of ears
         ({"ada": (8, 16)}, False),  # too few trials show nothing
-        ({"ada": (20, 40), "bo": (19, 40), "cy": (21, 40)}, True),
-        ({"ada": (18, 40), "bo": (17, 40), "cy": (31, 40)}, False),  # one of them hears it
+        (dict.fromkeys("abcd", (18, 40)) | {"cy": (31, 40)}, False),  # one of them hears it
         ({}, False),
     ],
 )
