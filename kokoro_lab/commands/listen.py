@@ -41,7 +41,7 @@ VOICES = "af_heart,am_michael,bf_emma"
     help="How many, or names with commas; they keep their links.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=int, default=8890, show_default=True, help="Port to listen on.")
+@click.option("--port", type=int, default=8881, show_default=True, help="Port to listen on.")
 @json_option
 def listen(
     folder: str | None,

@@ -135,6 +135,11 @@ class ListeningResult:
             return f"No difference is heard by {names}, and what others hear is open: {counted}."
         return f"Nothing is shown yet: {counted}."
 
+    def remarks(self) -> list[str]:
+        """What qualifies the verdict of a run that asked them, in a few words; nothing where it is shown."""
+        waiting = "waiting for listeners: " if self.outcome == "open" else ""
+        return [] if self.outcome == "inaudible" else [waiting + self.headline()]
+
     def sentences(self) -> list[str]:
         """What the answers show, what they do not, and what it would take."""
         said = [

@@ -254,9 +254,10 @@ def open_session(
 
 
 def folder_of(test: str | os.PathLike[str]) -> Path:
-    """Where a test is: a bare name that names none in this folder is one of `results/listening`."""
+    """Where a test is: a bare name, such as "fp32-int8", that names none in this folder is one of
+    `results/listening`; "./fp32-int8" is a path."""
     here = Path(test)
-    bare = here.name == str(here) and not (here / TEST_FILE).exists()
+    bare = here.name == test and not (here / TEST_FILE).exists()
     return results_folder() / "listening" / here if bare else here
 
 

@@ -117,6 +117,22 @@ def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
     assert len(abx.heard(made, 0)) == 8
 
 
+def test_people_hear_the_same_pairs_whether_or_not_the_others_are_spoken(hum: Engine) -> None:
+    texts, voices = abx.short_texts("3"), ["hum", "hum_high"]
+    all_spoken = abx.heard(abx.make_pairs(hum, hum, texts, voices), 4)
+    alone = abx.make_heard(hum, hum, voices, 4, texts)
+    assert [pair.name for pair in alone] == [pair.name for pair in all_spoken]
+    for one, other in zip(alone, all_spoken, strict=True):
+        np.testing.assert_array_equal(one.candidate, other.candidate)
+
+
+@pytest.mark.parametrize(
+    ("trials", "shape"), [(1, (1, 1)), (6, (6, 1)), (39, (10, 4)), (40, (10, 4)), (41, (9, 5))]
+)
+def test_a_test_has_ten_pairs_at_most_and_trials_enough(trials: int, shape: tuple[int, int]) -> None:
+    assert abx.shape_of(trials) == shape
+
+
 @pytest.mark.parametrize(
     ("counts", "passes"),
     [
