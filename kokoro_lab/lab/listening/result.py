@@ -183,7 +183,7 @@ class ListeningResult:
         headline = self.headline()
         said = "".join(f"<li>{escape(each)}</li>" for each in self.sentences() if each != headline)
         rows = "".join(_html_row(row) for row in self.table().to_dict("records"))
-        head = f"<tr><th>listener</th><th>right</th><th>{_picture(_SCALE, 'scale')}</th><th>outcome</th></tr>"
+        head = f"<tr><th>listener</th><th>{_picture(_SCALE, 'right: none, guessing, 70 %, all')}</th></tr>"
         return (
             f'<p style="border-left: .4em solid {COLOURS[self.outcome]}; padding: .3em .8em">'
             f"<b>{escape(headline)}</b></p>"
@@ -244,8 +244,8 @@ def _html_row(row: Mapping[Any, Any]) -> str:
         f"{row['proportion']:.0%} right, 95 % interval {row['low_95']:.0%} to {row['high_95']:.0%}",
     )
     return (
-        f"<tr><td>{escape(row['listener'])}</td><td>{row['right']} of {row['trials']}</td><td>{picture}</td>"
-        f'<td style="color: {colour}">{MARKS[row["outcome"]]}</td></tr>'
+        f"<tr><td><b>{escape(row['listener'])}</b> {row['right']} of {row['trials']}<br>"
+        f'<span style="color: {colour}">{MARKS[row["outcome"]]}</span></td><td>{picture}</td></tr>'
     )
 
 

@@ -239,6 +239,8 @@ def test_the_result_comes_by_itself_after_a_reload_in_the_middle(
     assert "Nothing is shown yet: ada was" in result.inner_text()
     assert "Missing: 35 trials and 4 listeners." in result.inner_text()
     assert result.locator("svg").count() == 2
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert read_answers(session.path_of("ada")).letters == ["A", "A", "B", "B"]
     assert serious_findings(page) == []
     assert {urlsplit(asked).netloc for asked in page.asked} == {urlsplit(url).netloc}
