@@ -101,7 +101,7 @@ class Panel:
         answered, trials = len(sitting.answers.letters), len(sitting.trials)
         state = {"answered": answered, "trials": trials, "complete": sitting.answers.complete}
         if sitting.answers.complete:
-            return state | {"result": self.session.result().of(listener)._repr_html_()}
+            return state | {"result": sitting.result()._repr_html_()}
         sounds = {button: sound for sound, button in self._sounds_of(listener, answered).items()}
         return state | {
             "calibration": sounds.pop(LEVEL),

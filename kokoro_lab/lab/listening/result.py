@@ -74,10 +74,6 @@ class ListeningResult:
         """Who hears a difference, each judged alone."""
         return [name for name, count in self.counts.items() if outcome_of(abx.outcome(*count)) == "heard"]
 
-    def of(self, listener: str) -> ListeningResult:
-        """What one of them may see: their own."""
-        return ListeningResult({listener: self.counts[listener]} if listener in self.counts else {}, {})
-
     def figures(self) -> dict[str, float]:
         """For `result.json`; empty while nobody has come to the end."""
         pooled = self.pooled

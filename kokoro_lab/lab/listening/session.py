@@ -112,6 +112,14 @@ class Sitting:
             )
         self.answers.append(letter, plays, heard_s)
 
+    def result(self) -> ListeningResult:
+        """What this listener may see of what was answered: their own, once all is."""
+        own = self.answers.listener
+        if self.answers.complete:
+            count = right_answers(self.trials, self.answers.letters), len(self.trials)
+            return ListeningResult({own: count}, {})
+        return ListeningResult({}, {own: (len(self.answers.letters), len(self.trials))})
+
 
 def _wav(pair: LevelledPair, side: Side, seed: int) -> bytes:
     samples = pair.side(side)
@@ -166,11 +174,9 @@ class ListeningSession:
                     value=path.name,
                     mend=f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was.",
                 )
-            if found.complete:
-                trials = self.plan.trials(found.listener)
-                counts[found.listener] = (right_answers(trials, found.letters), len(trials))
-            else:
-                unfinished[found.listener] = (len(found.letters), found.trials)
+            own = Sitting(self.plan, self.plan.trials(found.listener), found).result()
+            counts |= own.counts
+            unfinished |= own.unfinished
         return ListeningResult(counts, unfinished)
 
     def pairs_table(self) -> pd.DataFrame:

@@ -105,6 +105,17 @@ def test_the_last_answer_brings_the_listeners_own_result(panel: Panel) -> None:
         panel.answer("bo", 4, "A", PLAYS, HEARD_S)
 
 
+def test_a_damaged_file_of_one_keeps_nobody_else_from_the_test(
+    panel: Panel, session: ListeningSession
+) -> None:
+    session.path_of("ada").write_text("no answers\n")
+    for number in range(4):
+        state = panel.answer("bo", number, "A", PLAYS, HEARD_S)
+    assert "of 4" in state["result"]
+    with pytest.raises(AnswersError, match=r"ada\.jsonl"):
+        panel.state("ada")
+
+
 def test_progress_names_all_who_take_part(panel: Panel, session: ListeningSession) -> None:
     panel.answer("bo", 0, "A", PLAYS, HEARD_S)
     session.sitting("mia").answers.append("A", PLAYS)  # in a notebook

@@ -92,13 +92,6 @@ def test_one_keen_ear_is_not_drowned() -> None:
     assert SHOWN not in said(result)
 
 
-def test_a_listener_sees_their_own_row_alone() -> None:
-    result = of(**GUESSERS).of("listener-2")
-    assert list(result.table().listener) == ["listener-2"]
-    assert "listener-1" not in result._repr_html_()
-    assert of(**GUESSERS).of("nobody").counts == {}
-
-
 @pytest.mark.parametrize(
     ("counts", "mark"),
     [
