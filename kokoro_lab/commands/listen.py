@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from ipaddress import ip_address
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING
 
 import click
@@ -60,68 +61,74 @@ def listen(
     FOLDER is a path or a name in results/listening, REFERENCE-CANDIDATE unless given. With --serve, a test
     that is not there is made: both variants speak its passages.
     """
-    from kokoro_lab.lab.listening import open_session
-    from kokoro_lab.lab.listening.session import TEST_FILE, folder_of
+    from kokoro_lab.lab.listening.session import folder_of
 
     place = folder_of(folder or f"{reference}-{candidate}")
-    begun = (place / TEST_FILE).exists()
-    if serve and not begun:
-        session = _new_session(place, reference, candidate, trials or TRIALS, voices.split(","))
-    elif begun:
-        session = open_session(place)
-    else:
+    if not serve:
+        _show(place, as_json)
+        return
+    from kokoro_lab.lab.routes.listening import bound_to
+
+    names = _names(listeners)
+    with bound_to(host, port) as bound:  # before anything is spoken: it may be taken
+        session = _session(place, (reference, candidate), trials, voices.split(","))
+        _serve(session, names, bound)
+
+
+def _show(place: Path, as_json: bool) -> None:
+    from kokoro_lab.lab.listening import open_session
+    from kokoro_lab.lab.listening.session import TEST_FILE
+
+    if not (place / TEST_FILE).exists():
         raise AnswersError(
             f"There is no listening test in {place}.",
             field="FOLDER",
             value=str(place),
             mend="--serve makes one, for people to take; or name the folder of another.",
         )
-    if trials and begun:
-        _refuse_other(session, trials)
-    if serve:
-        _serve(session, _names(listeners), host, port)
-        return
-    result = session.result()
+    result = open_session(place).result()
     table = result.table()
-    lines = [result.headline(), *(s for s in result.sentences() if s != result.headline())]
+    lines = [result.headline(), *(each for each in result.sentences() if each != result.headline())]
     if not table.empty:
         lines.insert(1, table.round(3).to_string(index=False))
     record = {"outcome": result.outcome, "figures": result.figures(), "sentences": result.sentences()}
     show(lines, finite(record | {"listeners": table.to_dict("records")}), as_json)
 
 
-def _refuse_other(session: ListeningSession, trials: int) -> None:
-    """A test that is there keeps its number of trials."""
-    from kokoro_lab.lab.gates.abx import shape_of
+def _session(
+    place: Path, variants: tuple[str, str], trials: int | None, voices: list[str]
+) -> ListeningSession:
+    """The test that is there, or a new one, spoken by both variants."""
+    from kokoro_lab.lab.gates import abx
+    from kokoro_lab.lab.listening import open_session
+    from kokoro_lab.lab.listening.session import TEST_FILE
 
-    if len(session.plan) != math.prod(shape_of(trials)):
+    pairs, repeats = abx.shape_of(trials or TRIALS)
+    if not (place / TEST_FILE).exists():
+        say(f"{' and '.join(variants)} speak {pairs} passages; each is heard {repeats} times.")
+        reference, candidate = map(abx.engine_of, variants)
+        spoken = abx.make_heard(reference, candidate, voices, pairs)
+        return open_session(place, spoken, repeats=repeats, seed=abx.SEED)
+    session = open_session(place)
+    if trials and len(session.plan) != pairs * repeats:
         raise ParameterError(
-            f"The test in {session.folder} has {len(session.plan)} trials.",
+            f"The test in {place} has {len(session.plan)} trials.",
             field="trials",
             value=trials,
             mend="Leave --trials out, or name another FOLDER for another test.",
         )
-
-
-def _new_session(
-    place: Path, reference: str, candidate: str, trials: int, voices: list[str]
-) -> ListeningSession:
-    from kokoro_lab.lab.gates import abx
-    from kokoro_lab.lab.listening import open_session
-
-    pairs, repeats = abx.shape_of(trials)
-    say(f"{reference} and {candidate} speak {pairs} passages; each is heard {repeats} times.")
-    engines = abx.engine_of(reference), abx.engine_of(candidate)
-    return open_session(place, abx.make_heard(*engines, voices, pairs), repeats=repeats, seed=abx.SEED)
+    return session
 
 
 def _names(listeners: str) -> list[str]:
     if listeners.isdecimal():
         return [f"listener-{number}" for number in range(1, int(listeners) + 1)]
-    return [name.strip() for name in listeners.split(",") if name.strip()]
+    from kokoro_lab.lab.listening.answers import check_listener
+
+    return [check_listener(name.strip()) for name in listeners.split(",") if name.strip()]
 
 
-def _serve(session: ListeningSession, listeners: list[str], host: str, port: int) -> None:
+def _serve(session: ListeningSession, listeners: list[str], bound: socket) -> None:
     from kokoro_lab.lab.listening.panel import open_panel
     from kokoro_lab.lab.routes.listening import make_listening_server
 
@@ -129,13 +136,14 @@ def _serve(session: ListeningSession, listeners: list[str], host: str, port: int
     if not panel.listeners:
         panel = open_panel(session, _names("1"))
     progress = panel.progress()
-    server, address = make_listening_server(panel, host, port)
+    host = bound.getsockname()[0]
+    server, address = make_listening_server(panel, bound)
     trials, width = len(session.plan), max(map(len, panel.listeners))
     for name in panel.listeners:
         click.echo(f"{name:{width}}  {address}{panel.tokens[name]}/  {progress[name]} of {trials} trials")
     click.echo(f"{'you':{width}}  {address}{panel.tokens['']}/  who is how far, and the result")
     say("Give each listener one link, and nobody yours. Ctrl-C ends the server; answers and links are kept.")
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if not ip_address(host).is_loopback:
         say(
             "Other machines reach it, unencrypted: do this in a network that you trust, and write this "
             "machine's name or address into the links."

@@ -95,7 +95,11 @@ def make_heard(
 ) -> list[PassagePair]:
     """The pairs of `heard`, with no other being spoken: as many of all texts with all voices."""
     chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
-    return [each.pair for text, voice in chosen for each in make_pairs(reference, candidate, [text], [voice])]
+    pairs: list[PassagePair] = []
+    for text, voice in tqdm(chosen, desc="passages"):
+        first, second = (speak(engine, [text], [voice], progress=False) for engine in (reference, candidate))
+        pairs += [each.pair for each in pair_up(first, second)]
+    return pairs
 
 
 def shape_of(trials: int) -> tuple[int, int]:

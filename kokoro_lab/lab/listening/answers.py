@@ -113,7 +113,7 @@ class AnswerFile:
                 mend="Close the other window, and load this one again: it goes on after the last answer.",
             )
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        heard = {"heard_s": dict(heard_s)} if heard_s else {}
+        heard = {"heard_s": {name: round(value, 3) for name, value in heard_s.items()}} if heard_s else {}
         self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), **heard, "at": at})
         self.letters.append(letter)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kokoro_lab.lab.listening.panel import Panel
 from kokoro_lab.lab.listening.session import ListeningSession
-from kokoro_lab.lab.routes.listening import make_listening_server
+from kokoro_lab.lab.routes.listening import bound_to, make_listening_server
 
 
 class ListeningView:
@@ -39,7 +39,7 @@ class ListeningView:
     def __init__(self, session: ListeningSession, listener: str) -> None:
         session.sitting(listener)
         panel = Panel(session, [listener])
-        self._server, address = make_listening_server(panel, "127.0.0.1", 0)
+        self._server, address = make_listening_server(panel, bound_to("127.0.0.1", 0))
         self.url = f"{address}{panel.tokens[listener]}/"
         Thread(target=self._server.serve_forever, name="listening test", daemon=True).start()
 

@@ -7,6 +7,7 @@ the files of the page, which are the same for every test.
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 from typing import Literal
 
@@ -25,11 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from kokoro_lab.errors import AnswersError, KokoroLabError, ParameterError
+from kokoro_lab.errors import AnswersError, KokoroLabError, ParameterError, SettingsError
 from kokoro_lab.lab import listening, report
 from kokoro_lab.lab.listening.panel import Panel
-from kokoro_lab.server.http.listening import listener as bound_to
-from kokoro_lab.server.http.listening import url_of
+from kokoro_lab.server.http.listening import listener, url_of
 
 PAGE = Path(listening.__file__).parent / "page"
 SHEET = Path(report.__file__).parent / "style.css"
@@ -65,24 +65,33 @@ def create_app(panel: Panel) -> Flask:
     return app
 
 
-def make_listening_server(panel: Panel, host: str, port: int) -> tuple[BaseWSGIServer, str]:
-    """A server that listens already, and the address that tokens are put behind. `serve_forever` serves.
-
-    Parameters
-    ----------
-    host : str
-    port : int
-        0 takes one that is free.
+def bound_to(host: str, port: int) -> socket.socket:
+    """A socket that listens; with port 0, on one that is free.
 
     Raises
     ------
     SettingsError
-        It cannot be listened on.
+        It cannot be; names `--host` or `--port`.
     """
-    with bound_to(host, port, backlog=128) as bound:  # the server makes a copy of its descriptor
-        address, port = bound.getsockname()[:2]
-        app = create_app(panel)
-        server = make_server(address, port, app, threaded=True, request_handler=_Silent, fd=bound.fileno())
+    try:
+        return listener(host, port, backlog=128)
+    except SettingsError as error:
+        error.mend = (error.mend or "").partition(" KOKORO_")[0]  # settings are those of the server of speech
+        raise
+
+
+def make_listening_server(panel: Panel, bound: socket.socket) -> tuple[BaseWSGIServer, str]:
+    """A server on a socket of `bound_to`, to be told to `serve_forever`, and the address before a token."""
+    address, port = bound.getsockname()[:2]
+    with bound:  # the server makes a copy of its descriptor
+        server = make_server(
+            address,
+            port,
+            create_app(panel),
+            threaded=True,
+            request_handler=_Silent,
+            fd=bound.fileno(),
+        )
     return server, url_of(address, port)
 
 

@@ -14,7 +14,7 @@ import pytest
 from kokoro_lab.lab.listening import ListeningSession, PassagePair, open_session
 from kokoro_lab.lab.listening.answers import read_answers
 from kokoro_lab.lab.listening.panel import Panel
-from kokoro_lab.lab.routes.listening import make_listening_server
+from kokoro_lab.lab.routes.listening import bound_to, make_listening_server
 from tests.browser import chromium, serious_findings
 from tests.lab.listening.tones import RATE_HZ
 
@@ -96,7 +96,7 @@ def panel(session: ListeningSession) -> Panel:
 
 @pytest.fixture
 def url(panel: Panel) -> Iterator[str]:
-    server, address = make_listening_server(panel, "127.0.0.1", 0)
+    server, address = make_listening_server(panel, bound_to("127.0.0.1", 0))
     thread = Thread(target=server.serve_forever)
     thread.start()
     yield address

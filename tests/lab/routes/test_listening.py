@@ -15,7 +15,7 @@ import soundfile
 
 from kokoro_lab.lab.listening import ListeningSession, PassagePair, open_session
 from kokoro_lab.lab.listening.panel import Panel
-from kokoro_lab.lab.routes.listening import PAGE, create_app, make_listening_server
+from kokoro_lab.lab.routes.listening import PAGE, bound_to, create_app, make_listening_server
 from kokoro_lab.metrics.loudness import integrated_lufs
 from tests.lab.listening.tones import CANDIDATE_HZ, RATE_HZ, REFERENCE_HZ, pitch_hz, tone
 
@@ -157,7 +157,7 @@ def test_who_runs_the_test_sees_who_is_how_far_and_then_the_result(client: Any, 
 def test_many_listen_at_once(session: ListeningSession) -> None:
     names = [f"listener-{number}" for number in range(1, 9)]
     panel = Panel(session, names)
-    server, address = make_listening_server(panel, "127.0.0.1", 0)
+    server, address = make_listening_server(panel, bound_to("127.0.0.1", 0))
 
     def take(name: str) -> list[str]:
         given = []
