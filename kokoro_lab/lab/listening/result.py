@@ -16,16 +16,17 @@ EVERYBODY = "everybody"
 
 Outcome = Literal["heard", "inaudible", "open", "odd"]
 COLOURS: Mapping[Outcome, str] = {
-    "heard": "var(--bad, #a33c00)",
-    "inaudible": "var(--good, #00694b)",
-    "open": "var(--waiting, #6b5200)",
-    "odd": "var(--waiting, #6b5200)",
+    "heard": "var(--bad, var(--jp-error-color1, #a33c00))",
+    "inaudible": "var(--good, var(--jp-success-color1, #00694b))",
+    "open": "var(--waiting, var(--jp-warn-color1, #6b5200))",
+    "odd": "var(--waiting, var(--jp-warn-color1, #6b5200))",
 }
-MARKS: Mapping[Outcome, str] = {
-    "heard": "✗ heard",
-    "inaudible": "✓ not heard",
-    "open": "… open",
-    "odd": "? odd",
+"""Those of the lab's pages; in JupyterLab, which has not their sheet, its own, for its dark theme, too."""
+MARKS: Mapping[Outcome, tuple[str, str]] = {
+    "heard": ("✗", "heard"),
+    "inaudible": ("✓", "not heard"),
+    "open": ("…", "open"),
+    "odd": ("?", "odd"),
 }
 """As a reader sees them: told apart by more than their colours."""
 
@@ -62,10 +63,10 @@ class ListeningResult:
         pooled = self.pooled
         if pooled is None:
             return "open"
-        if self.odd_listeners:
-            return "odd"
-        if pooled.differ:
-            return "heard" if self._keen else "open"
+        if pooled.differ and self._keen:
+            return "heard"
+        if self.odd_listeners or pooled.differ:
+            return "odd" if self.odd_listeners else "open"
         found = outcome_of(pooled.outcome)
         return "open" if found == "inaudible" and pooled.listeners < abx.LEAST_LISTENERS else found
 
@@ -114,14 +115,12 @@ class ListeningResult:
             f"{_were(list(self.counts))} right in {found.right} of {found.trials} trials, where guessing "
             f"gives {found.trials / 2:g}"
         )
+        if pooled.differ and self._keen:
+            return f"A difference is heard by {', '.join(self._keen)}: the listeners do not hear alike."
         if outcome == "odd":
-            return (
-                f"Odd, and no proof: {_were(self.odd_listeners)} right far less often than by guessing. "
-                "Perhaps the answers were mixed up, or nobody listened."
-            )
+            return self._odd()
         if pooled.differ:
-            keen = f"A difference is heard by {', '.join(self._keen)}" if self._keen else "Nothing is shown"
-            return f"{keen}: the listeners do not hear alike."
+            return "Nothing is shown: the listeners do not hear alike."
         if outcome == "heard":
             return f"A difference is heard: {counted}."
         if outcome == "inaudible":
@@ -130,6 +129,12 @@ class ListeningResult:
             names = ", ".join(self.counts)
             return f"No difference is heard by {names}, and what others hear is open: {counted}."
         return f"Nothing is shown yet: {counted}."
+
+    def _odd(self) -> str:
+        return (
+            f"Odd, and no proof: {_were(self.odd_listeners)} right far less often than by guessing. "
+            "Perhaps the answers were mixed up, or nobody listened."
+        )
 
     def remarks(self) -> list[str]:
         """What qualifies the verdict of a run that asked them, in a few words; nothing where it is shown."""
@@ -146,7 +151,10 @@ class ListeningResult:
         if pooled is None:
             return [*said, self.headline()]
         found = pooled.outcome
-        said += [self.headline(), _heard(found), _power(found), *self._inaudible(pooled)]
+        said.append(self.headline())
+        if self.odd_listeners and self.outcome != "odd":
+            said.append(self._odd())
+        said += [_heard(found), _power(found), *self._inaudible(pooled)]
         if pooled.listeners > 1:
             said.append(_together(pooled))
         return said
@@ -239,9 +247,10 @@ def _html_row(row: Mapping[Any, Any]) -> str:
         f'<circle cx="{at}" cy="8" r="4" fill="{colour}"/>',
         f"{row['proportion']:.0%} right, 95 % interval {row['low_95']:.0%} to {row['high_95']:.0%}",
     )
+    sign, word = MARKS[row["outcome"]]
     return (
         f"<tr><td><b>{escape(row['listener'])}</b> {row['right']} of {row['trials']}<br>"
-        f'<span style="color: {colour}">{MARKS[row["outcome"]]}</span></td><td>{picture}</td></tr>'
+        f'<b style="color: {colour}">{sign}</b> {word}</td><td>{picture}</td></tr>'
     )
 
 

@@ -92,13 +92,20 @@ def test_one_keen_ear_is_not_drowned() -> None:
     assert SHOWN not in said(result)
 
 
+def test_an_odd_listener_does_not_hide_a_keen_one() -> None:
+    result = of(**GUESSERS | {"listener-3": (3, 40), "keen": (38, 40)})
+    assert result.outcome == "heard"
+    assert result.headline().startswith("A difference is heard by keen")
+    assert "Odd, and no proof: listener-3 was right" in said(result)
+
+
 @pytest.mark.parametrize(
     ("counts", "mark"),
     [
-        ({"ada": (35, 40)}, "✗ heard"),
-        ({"ada": (20, 40)}, "✓ not heard"),
-        ({"ada": (3, 6)}, "… open"),
-        ({"ada": (5, 40)}, "? odd"),
+        ({"ada": (35, 40)}, "✗</b> heard"),
+        ({"ada": (20, 40)}, "✓</b> not heard"),
+        ({"ada": (3, 6)}, "…</b> open"),
+        ({"ada": (5, 40)}, "?</b> odd"),
         ({}, None),
     ],
 )
