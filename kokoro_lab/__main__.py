@@ -18,6 +18,7 @@ from kokoro_lab.commands.doctor import doctor
 from kokoro_lab.commands.export import export
 from kokoro_lab.commands.fetch import fetch
 from kokoro_lab.commands.golden import golden
+from kokoro_lab.commands.listen import listen
 from kokoro_lab.commands.player import player
 from kokoro_lab.commands.results import results
 from kokoro_lab.commands.run import run
@@ -64,6 +65,7 @@ for command in (
     export,
     fetch,
     golden,
+    listen,
     player,
     results,
     run,

@@ -9,6 +9,8 @@ one:
 - *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
   enough trials (`trials_to_show`): 39 to get below 70 %.
 
+A count far below chance (`AbxResult.odd`) answers neither.
+
 Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
 """
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -39,6 +42,11 @@ INAUDIBLE_BELOW = 0.70
 0.75 the usual threshold of hearing."""
 POWER = 0.8
 MOST_TRIALS = 100
+ODD_P = 0.01
+"""So few right answers are odd: guessing gives as few in one test of a hundred."""
+LEAST_LISTENERS = 5
+"""For a word on people, and not on one pair of ears: where three people in ten hear a difference, one of them
+is among five with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
 """Above 6, ABX is right in every trial as far as float64 can say."""
 
@@ -119,6 +127,7 @@ def power(trials: int, true_proportion: float) -> float:
     return 0.0 if least is None else float(stats.binom.sf(least - 1, trials, true_proportion))
 
 
+@cache
 def trials_to_show() -> tuple[int, int]:
     """The fewest trials that show inaudibility, if nobody hears anything, with a probability of `POWER`.
 
@@ -216,9 +225,22 @@ class AbxResult:
         """Whether a difference is shown to be heard."""
         return self.p <= ALPHA
 
+    @property
+    def odd(self) -> bool:
+        """Whether it is far below chance: that is no sign of hearing nothing, but of answers gone astray."""
+        return float(stats.binom.cdf(self.right, self.trials, CHANCE)) <= ODD_P
+
+    @property
+    def missing_trials(self) -> int:
+        """How many more trials it takes before inaudibility can be shown at all."""
+        return max(trials_to_show()[0] - self.trials, 0)
+
     def shown_inaudible(self) -> bool:
-        """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`."""
-        return self.upper < INAUDIBLE_BELOW
+        """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: by trials enough, and none odd.
+
+        Few trials with few right answers have a low limit, too; but whoever hears nothing is right in half.
+        """
+        return self.upper < INAUDIBLE_BELOW and not self.missing_trials and not self.odd
 
 
 def outcome(right: int, trials: int) -> AbxResult:

@@ -239,6 +239,8 @@ LINES = (
         'kokoro-lab run 10_provider_ab -p "configurations=threads=1; provider=coreml"',
         tested_by="tests/lab/compare/test_comparison.py",
     ),
+    Line("kokoro-lab listen --serve --listeners 5", tested_by="tests/installed/test_listen.py"),
+    Line("kokoro-lab listen", tested_by="tests/installed/test_listen.py"),
     Line("kokoro-lab run 20_quantization_abx", tested_by="tests/lab/gates/test_abx.py"),
     Line(
         "kokoro-lab run 90_verification_checklist -p complete=true",

@@ -52,6 +52,26 @@ def test_too_few_trials_show_nothing_either_way() -> None:
     assert not half_of_16.shown_inaudible()
 
 
+@pytest.mark.parametrize(("right", "trials", "missing"), [(1, 6, 33), (0, 38, 1), (22, 39, 0), (250, 500, 0)])
+def test_no_count_shows_inaudibility_in_fewer_trials_than_it_takes(
+    right: int, trials: int, missing: int
+) -> None:
+    found = abx.outcome(right, trials)
+    assert found.missing_trials == missing
+    assert found.shown_inaudible() == (missing == 0)
+
+
+@pytest.mark.parametrize(("right", "odd"), [(0, True), (11, True), (12, False), (20, False), (39, False)])
+def test_far_below_chance_is_odd_and_shows_nothing(right: int, odd: bool) -> None:
+    found = abx.outcome(right, 39)
+    assert found.odd == odd == (binom.cdf(right, 39, 0.5) <= abx.ODD_P)
+    assert not (odd and found.shown_inaudible())
+
+
+def test_so_many_listeners_hold_one_of_three_in_ten_with_enough_power() -> None:
+    assert 1 - 0.7**abx.LEAST_LISTENERS >= abx.POWER > 1 - 0.7 ** (abx.LEAST_LISTENERS - 1)
+
+
 @pytest.mark.parametrize("trials", [1, 7, 39, 150])
 def test_what_is_significant_agrees_with_the_counting_of_tails(trials: int) -> None:
     heard = [right for right in range(trials + 1) if binom.sf(right - 1, trials, 0.5) <= 0.05]

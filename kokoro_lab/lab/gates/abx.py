@@ -28,7 +28,7 @@ from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, 
 from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.abx import INAUDIBLE_BELOW
+from kokoro_lab.metrics.abx import INAUDIBLE_BELOW, LEAST_LISTENERS, trials_to_show
 from kokoro_lab.metrics.intervals import ALPHA, Estimate
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import paired_change
@@ -64,6 +64,9 @@ CLIP_GUIDES: Limits = {
 }
 """Where a single pair is worth listening to: the limits are those of the median and of the mean."""
 
+PAIRS, SEED = 10, 1
+"""Of a listening test: how many pairs people hear, and what the order is drawn from."""
+
 QUALITY, DISTANCE = "quality", "distance"
 """What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
 
@@ -93,6 +96,24 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
 def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:
     """The pairs that people are asked to hear: `limit` of them, spread over texts and voices."""
     return [each.pair for each in spread(spoken, limit)]
+
+
+def make_heard(
+    reference: Engine, candidate: Engine, voices: Sequence[str], limit: int, texts: Sequence[FixtureText] = ()
+) -> list[PassagePair]:
+    """The pairs of `heard`, with no other being spoken: as many of all texts with all voices."""
+    chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
+    pairs: list[PassagePair] = []
+    for text, voice in tqdm(chosen, desc="passages"):
+        first, second = (speak(engine, [text], [voice], progress=False) for engine in (reference, candidate))
+        pairs += [each.pair for each in pair_up(first, second)]
+    return pairs
+
+
+def shape_of(trials: int) -> tuple[int, int]:
+    """How many pairs, and how often each, for so many trials or a few more: `PAIRS` of them at most."""
+    repeats = -(-trials // PAIRS)
+    return -(-trials // repeats), repeats
 
 
 def engine_of(variant: str, timing: str = SHARED) -> Engine:
@@ -216,14 +237,16 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def human_checks(result: ListeningResult) -> list[Check]:
-    """Limits on what people answered: below 70 % right with 95 % confidence, and by listeners who may be
-    added up. Where nobody has finished, nothing is shown and the first one fails."""
+    """Limits on what people answered: below 70 % right with 95 % confidence, in trials enough, by listeners
+    enough who may be added up, none of them far below chance. Where nobody has finished, nothing is shown."""
     found = result.figures()
     limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
-    differ_p = found.get("human_listeners_differ_p", 1.0)
     return [
         Check("human_proportion_right_upper_95_percent", limit, high=100 * INAUDIBLE_BELOW),
-        Check("human_listeners_differ_p", differ_p, low=ALPHA),
+        Check("human_trials_count", found.get("human_trials_count", 0), low=trials_to_show()[0]),
+        Check("human_listeners_count", found.get("human_listeners_count", 0), low=LEAST_LISTENERS),
+        Check("human_odd_listeners_count", found.get("human_odd_listeners_count", 0), high=0),
+        Check("human_listeners_differ_p", found.get("human_listeners_differ_p", 1.0), low=ALPHA),
     ]
 
 

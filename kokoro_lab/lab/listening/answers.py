@@ -1,7 +1,8 @@
 """One listener's answers in one file: a line each, on the disk before the next question is asked.
 
     {"test": "<sha256 of the plan>", "listener": "ada", "trials": 40}
-    {"trial": 0, "answer": "B", "plays": {"A": 1, "B": 2, "X": 2}, "at": "2026-11-20T09:30:00+00:00"}
+    {"trial": 0, "answer": "B", "plays": {"A": 1, "B": 2, "X": 2}, "heard_s": {"A": 2.1, "B": 3.0, "X": 4.2},
+     "at": "2026-11-20T09:30:00+00:00"}
 
 What was answered, not whether it was right: that is for the plan to say, when all is answered.
 """
@@ -85,8 +86,18 @@ class AnswerFile:
                 mend="Give the parameters that it was begun with, or a new folder for the new test.",
             )
 
-    def append(self, letter: Letter, plays: Mapping[str, int]) -> None:
+    def append(
+        self, letter: Letter, plays: Mapping[str, int], heard_s: Mapping[str, float] | None = None
+    ) -> None:
         """Write one more answer, to the disk and not just to the system's memory of it.
+
+        Parameters
+        ----------
+        letter : {"A", "B"}
+        plays : mapping
+            How often each of A, B and X was begun or switched to.
+        heard_s : mapping, optional
+            Seconds of each that were heard.
 
         Raises
         ------
@@ -99,10 +110,11 @@ class AnswerFile:
                 f"{self.path.name} was changed by somebody else.",
                 field="answers",
                 value=self.path.name,
-                mend="Close the other window, and run this cell again: it goes on after the last answer.",
+                mend="Close the other window, and load this one again: it goes on after the last answer.",
             )
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), "at": at})
+        heard = {"heard_s": {name: round(value, 3) for name, value in heard_s.items()}} if heard_s else {}
+        self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), **heard, "at": at})
         self.letters.append(letter)
 
     def _write(self, row: Mapping[str, Any]) -> None:

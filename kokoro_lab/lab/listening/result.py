@@ -1,9 +1,12 @@
-"""What the listeners' answers show, in a table and in sentences."""
+"""What the listeners' answers show: in one sentence, a table, a picture, and sentences with the figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -11,10 +14,26 @@ from kokoro_lab.metrics import abx
 
 EVERYBODY = "everybody"
 
+Outcome = Literal["heard", "inaudible", "open", "odd"]
+COLOURS: Mapping[Outcome, str] = {
+    "heard": "var(--bad, var(--jp-error-color1, #a33c00))",
+    "inaudible": "var(--good, var(--jp-success-color1, #00694b))",
+    "open": "var(--waiting, var(--jp-warn-color1, #6b5200))",
+    "odd": "var(--waiting, var(--jp-warn-color1, #6b5200))",
+}
+"""Those of the lab's pages; in JupyterLab, which has not their sheet, its own, for its dark theme, too."""
+MARKS: Mapping[Outcome, tuple[str, str]] = {
+    "heard": ("✗", "heard"),
+    "inaudible": ("✓", "not heard"),
+    "open": ("…", "open"),
+    "odd": ("?", "odd"),
+}
+"""As a reader sees them: told apart by more than their colours."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListeningResult:
-    """Counts of right answers, of those who have answered every trial.
+    """Counts of right answers, of those who have answered every trial. In Jupyter it shows itself.
 
     Parameters
     ----------
@@ -31,7 +50,30 @@ class ListeningResult:
     @property
     def pooled(self) -> abx.PooledListeners | None:
         """All listeners as one; None while nobody has come to the end."""
-        return abx.pool(self.counts) if self.counts else None
+        return _pooled(tuple(self.counts.items())) if self.counts else None
+
+    @property
+    def odd_listeners(self) -> list[str]:
+        """Who is right far less often than guessing is."""
+        return [name for name, count in self.counts.items() if abx.outcome(*count).odd]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What all together show: "inaudible" only by enough listeners, who agree, none of them odd."""
+        pooled = self.pooled
+        if pooled is None:
+            return "open"
+        if pooled.differ and self._keen:
+            return "heard"
+        if self.odd_listeners or pooled.differ:
+            return "odd" if self.odd_listeners else "open"
+        found = outcome_of(pooled.outcome)
+        return "open" if found == "inaudible" and pooled.listeners < abx.LEAST_LISTENERS else found
+
+    @property
+    def _keen(self) -> list[str]:
+        """Who hears a difference, each judged alone."""
+        return [name for name, count in self.counts.items() if outcome_of(abx.outcome(*count)) == "heard"]
 
     def figures(self) -> dict[str, float]:
         """For `result.json`; empty while nobody has come to the end."""
@@ -41,6 +83,7 @@ class ListeningResult:
         found = pooled.outcome
         return {
             "human_listeners_count": pooled.listeners,
+            "human_odd_listeners_count": len(self.odd_listeners),
             "human_trials_count": found.trials,
             "human_right_count": found.right,
             "human_proportion_right": found.proportion,
@@ -57,7 +100,46 @@ class ListeningResult:
         pooled = self.pooled
         if pooled is not None and pooled.listeners > 1:
             rows[EVERYBODY] = (pooled.outcome.right, pooled.outcome.trials)
-        return pd.DataFrame([_row(name, abx.outcome(*count)) for name, count in rows.items()])
+        table = pd.DataFrame([_row(name, abx.outcome(*count)) for name, count in rows.items()])
+        if EVERYBODY in rows:
+            table.loc[table.listener == EVERYBODY, "outcome"] = self.outcome
+        return table
+
+    def headline(self) -> str:
+        """The outcome in a sentence for who knows no statistics."""
+        pooled = self.pooled
+        if pooled is None:
+            return "Nobody has answered every trial yet."
+        found, outcome = pooled.outcome, self.outcome
+        counted = (
+            f"{_were(list(self.counts))} right in {found.right} of {found.trials} trials, where guessing "
+            f"gives {found.trials / 2:g}"
+        )
+        if pooled.differ and self._keen:
+            return f"A difference is heard by {', '.join(self._keen)}: the listeners do not hear alike."
+        if outcome == "odd":
+            return self._odd()
+        if pooled.differ:
+            return "Nothing is shown: the listeners do not hear alike."
+        if outcome == "heard":
+            return f"A difference is heard: {counted}."
+        if outcome == "inaudible":
+            return f"No difference is heard: {counted}."
+        if outcome_of(found) == "inaudible":
+            names = ", ".join(self.counts)
+            return f"No difference is heard by {names}, and what others hear is open: {counted}."
+        return f"Nothing is shown yet: {counted}."
+
+    def _odd(self) -> str:
+        return (
+            f"Odd, and no proof: {_were(self.odd_listeners)} right far less often than by guessing. "
+            "Perhaps the answers were mixed up, or nobody listened."
+        )
+
+    def remarks(self) -> list[str]:
+        """What qualifies the verdict of a run that asked them, in a few words; nothing where it is shown."""
+        waiting = "waiting for listeners: " if self.outcome == "open" else ""
+        return [] if self.outcome == "inaudible" else [waiting + self.headline()]
 
     def sentences(self) -> list[str]:
         """What the answers show, what they do not, and what it would take."""
@@ -67,12 +149,66 @@ class ListeningResult:
         ]
         pooled = self.pooled
         if pooled is None:
-            return [*said, "Nobody has answered every trial yet."]
+            return [*said, self.headline()]
         found = pooled.outcome
-        said += [_heard(found), _power(found), _inaudible(found)]
+        said.append(self.headline())
+        if self.odd_listeners and self.outcome != "odd":
+            said.append(self._odd())
+        said += [_heard(found), _power(found), *self._inaudible(pooled)]
         if pooled.listeners > 1:
             said.append(_together(pooled))
         return said
+
+    def _inaudible(self, pooled: abx.PooledListeners) -> list[str]:
+        found, bound = pooled.outcome, abx.INAUDIBLE_BELOW
+        limit = f"the true proportion is below {found.upper:.3f} with 95 % confidence"
+        if self.outcome == "inaudible":
+            return [f"Inaudibility (below {bound:.2f}) is shown: {limit}."]
+        if found.shown_inaudible() and found.heard and not pooled.differ:
+            return [f"It is heard now and then at most: {limit}."]
+        trials, most = abx.trials_to_show()
+        said = [
+            f"Inaudibility (below {bound:.2f}) is not shown. It takes {trials} trials with at most {most} "
+            f"right, or more trials, by {abx.LEAST_LISTENERS} listeners or more who do not differ."
+        ]
+        missing = {
+            "trial": found.missing_trials,
+            "listener": max(abx.LEAST_LISTENERS - pooled.listeners, 0),
+        }
+        if self.outcome == "open" and any(missing.values()):
+            counted = " and ".join(f"{n} {what}{'s' * (n > 1)}" for what, n in missing.items() if n)
+            said.append(f"Missing: {counted}.")
+        elif self.outcome == "open":
+            said.append(f"{limit[0].upper()}{limit[1:]}.")
+        return said
+
+    def _repr_html_(self) -> str:
+        """The sentence in its colour, a row a listener with a picture, and the other sentences."""
+        headline = self.headline()
+        said = "".join(f"<li>{escape(each)}</li>" for each in self.sentences() if each != headline)
+        rows = "".join(_html_row(row) for row in self.table().to_dict("records"))
+        head = f"<tr><th>listener</th><th>{_picture(_SCALE, 'right: none, guessing, 70 %, all')}</th></tr>"
+        return (
+            f'<p style="border-left: .4em solid {COLOURS[self.outcome]}; padding: .3em .8em">'
+            f"<b>{escape(headline)}</b></p>"
+            + (f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else "")
+            + f"<ul>{said}</ul>"
+        )
+
+
+@lru_cache(maxsize=16)
+def _pooled(counts: tuple[tuple[str, tuple[int, int]], ...]) -> abx.PooledListeners:
+    """Listeners are compared by thousands of random tables: once for each state of the answers."""
+    return abx.pool(dict(counts))
+
+
+def outcome_of(found: abx.AbxResult) -> Outcome:
+    """What one count shows, of the listener or listeners who gave it."""
+    if found.odd:
+        return "odd"
+    if found.heard:
+        return "heard"
+    return "inaudible" if found.shown_inaudible() else "open"
 
 
 def _row(name: str, found: abx.AbxResult) -> dict[str, object]:
@@ -86,7 +222,51 @@ def _row(name: str, found: abx.AbxResult) -> dict[str, object]:
         "high_95": found.interval[1],
         "upper_95_one_sided": found.upper,
         "d_prime": found.d_prime,
+        "outcome": outcome_of(found),
     }
+
+
+_SCALE = (
+    '<text x="100" y="12" text-anchor="middle">guessing</text>'
+    '<text x="142" y="12">70 %</text><text x="0" y="12">0</text>'
+    '<text x="200" y="12" text-anchor="end">all</text>'
+)
+
+
+def _html_row(row: Mapping[Any, Any]) -> str:
+    """A listener: a dot at the proportion, its 95 % interval, and a pale bar to the one-sided limit."""
+    colour = COLOURS[row["outcome"]]
+    low, high, upper, at = (
+        f"{200 * row[name]:.1f}" for name in ("low_95", "high_95", "upper_95_one_sided", "proportion")
+    )
+    picture = _picture(
+        f'<rect width="{upper}" y="4" height="8" fill="{colour}" opacity=".2"/>'
+        '<path d="M100 0v16" stroke="currentColor" stroke-dasharray="2"/>'
+        '<path d="M140 0v16" stroke="currentColor"/>'
+        f'<path d="M{low} 8H{high}" stroke="{colour}" stroke-width="1.5"/>'
+        f'<circle cx="{at}" cy="8" r="4" fill="{colour}"/>',
+        f"{row['proportion']:.0%} right, 95 % interval {row['low_95']:.0%} to {row['high_95']:.0%}",
+    )
+    sign, word = MARKS[row["outcome"]]
+    return (
+        f"<tr><td><b>{escape(row['listener'])}</b> {row['right']} of {row['trials']}<br>"
+        f'<b style="color: {colour}">{sign}</b> {word}</td><td>{picture}</td></tr>'
+    )
+
+
+def _picture(shapes: str, label: str) -> str:
+    """200 units wide: from no trial right to all."""
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="-5 0 210 16" width="210" height="16" font-size="11" '
+        f'fill="currentColor">{shapes}</svg>'
+    )
+
+
+def _were(names: Sequence[str]) -> str:
+    """Who was, or were: by name, or how many if they are many."""
+    if len(names) > 3:
+        return f"{len(names)} listeners were"
+    return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'}"
 
 
 def _heard(found: abx.AbxResult) -> str:
@@ -104,20 +284,6 @@ def _power(found: abx.AbxResult) -> str:
     return (
         f"{least} of {found.trials} would have been significant. The chance that this test finds a listener "
         f"who is right in so many trials: {chances}."
-    )
-
-
-def _inaudible(found: abx.AbxResult) -> str:
-    bound = abx.INAUDIBLE_BELOW
-    limit = f"the true proportion is below {found.upper:.3f} with 95 % confidence"
-    if found.shown_inaudible() and found.heard:
-        return f"It is heard now and then at most: {limit}."
-    if found.shown_inaudible():
-        return f"Inaudibility (below {bound:.2f}) is shown: {limit}."
-    trials, most = abx.trials_to_show()
-    return (
-        f"Inaudibility (below {bound:.2f}) is not shown: {limit}. It takes {trials} trials with at most "
-        f"{most} right, or more trials."
     )
 
 

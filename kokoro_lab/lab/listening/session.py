@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile
@@ -21,21 +21,26 @@ import numpy as np
 import pandas as pd
 
 from kokoro_lab.containers import Encoder
-from kokoro_lab.errors import AnswersError
+from kokoro_lab.errors import AnswersError, ParameterError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, open_answers, read_answers
 from kokoro_lab.lab.listening.plan import (
     AbxTrial,
+    Letter,
     LevelledPair,
     ListeningPlan,
     PassagePair,
+    Side,
     match_loudness,
     right_answers,
 )
 from kokoro_lab.lab.listening.result import ListeningResult
+from kokoro_lab.lab.results import results_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
 TEST_FILE = "test.npz"
 BUTTONS = "ABX"
+LISTENED_S = 1.5
+"""Of each sound, before an answer: less says that a button was pressed, and not that anybody listened."""
 SAME_SOUND_DB = 60.0
 """Sounds made again by the same engine differ by rounding alone, over 100 dB below the sound."""
 
@@ -48,18 +53,80 @@ class Sitting:
     trials: Sequence[AbxTrial]
     answers: AnswerFile
 
+    @property
+    def trial(self) -> AbxTrial:
+        """The one that is next."""
+        return self.trials[len(self.answers.letters)]
+
+    @property
+    def least_s(self) -> float:
+        """Seconds of each to be heard before an answer: `LISTENED_S`, or nearly all of a short one."""
+        pair = self.plan.pairs[self.trial.pair]
+        shorter = min(len(pair.reference), len(pair.candidate))
+        return round(min(LISTENED_S, 0.9 * shorter / pair.sample_rate_hz), 3)
+
     def wav(self, button: str) -> bytes:
         """What is behind the button "A", "B" or "X" of the trial that is next, as a WAV file.
 
-        Each has a dither of its own, so that X is not the same bytes as what it is.
+        Each has a dither of its own, so that X is not the same bytes as what it is, and all are of the length
+        of the longer one, so that nobody can read off X what it is.
         """
-        number = len(self.answers.letters)
-        trial = self.trials[number]
-        pair = self.plan.pairs[trial.pair]
-        seed = number * len(BUTTONS) + BUTTONS.index(button)
-        rate_hz = pair.sample_rate_hz
-        encoder = Encoder("wav", rate_hz, seed, streamed=False, from_hz=rate_hz)
-        return encoder.run(pair.side(trial.side(button)))
+        seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
+        return _wav(self.plan.pairs[self.trial.pair], self.trial.side(button), seed)
+
+    def calibration(self) -> bytes:
+        """A passage to set the level by, as a WAV file: the loudest of the test, so that none is louder.
+
+        By one of the two that are compared: which, is drawn for each listener, and nobody is told.
+        """
+        loudest = max(self.plan.pairs, key=lambda pair: pair.level_lufs)
+        side: Side = "reference" if self.trials[0].a == "candidate" else "candidate"
+        return _wav(loudest, side, len(self.trials) * len(BUTTONS))
+
+    def answer(
+        self, number: int, letter: Letter, plays: Mapping[str, int], heard_s: Mapping[str, float]
+    ) -> None:
+        """Write the answer to the trial `number`, counted from 0.
+
+        Raises
+        ------
+        AnswersError
+            That trial is not the next one, as after a double click, or in another window.
+        ParameterError
+            One of A, B and X was heard for less than `least_s`.
+        """
+        if number != len(self.answers.letters) or self.answers.complete:
+            raise AnswersError(
+                f"Trial {number + 1} is not the next one: it was answered before.",
+                field="trial",
+                value=number,
+                mend="Load the page again: it goes on after the last answer.",
+            )
+        short = [button for button in BUTTONS if heard_s.get(button, 0.0) < self.least_s]
+        if short:
+            raise ParameterError(
+                f"{' and '.join(short)} must be heard first.",
+                field="heard_s",
+                value=short,
+                allowed=f"{self.least_s:g} s of each, or more",
+            )
+        self.answers.append(letter, plays, heard_s)
+
+    def result(self) -> ListeningResult:
+        """What this listener may see of what was answered: their own, once all is."""
+        own = self.answers.listener
+        if self.answers.complete:
+            count = right_answers(self.trials, self.answers.letters), len(self.trials)
+            return ListeningResult({own: count}, {})
+        return ListeningResult({}, {own: (len(self.answers.letters), len(self.trials))})
+
+
+def _wav(pair: LevelledPair, side: Side, seed: int) -> bytes:
+    samples = pair.side(side)
+    missing = max(len(pair.reference), len(pair.candidate)) - len(samples)
+    rate_hz = pair.sample_rate_hz
+    encoder = Encoder("wav", rate_hz, seed, streamed=False, from_hz=rate_hz)
+    return encoder.run(np.pad(samples, (0, missing)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,11 +174,9 @@ class ListeningSession:
                     value=path.name,
                     mend=f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was.",
                 )
-            if found.complete:
-                trials = self.plan.trials(found.listener)
-                counts[found.listener] = (right_answers(trials, found.letters), len(trials))
-            else:
-                unfinished[found.listener] = (len(found.letters), found.trials)
+            own = Sitting(self.plan, self.plan.trials(found.listener), found).result()
+            counts |= own.counts
+            unfinished |= own.unfinished
         return ListeningResult(counts, unfinished)
 
     def pairs_table(self) -> pd.DataFrame:
@@ -143,7 +208,7 @@ def open_session(
     Parameters
     ----------
     folder : path
-        Of the test; made if it is not there.
+        Of the test; made if it is not there. See `folder_of` for a bare name.
     pairs : sequence of PassagePair, optional
         What is compared; loudness is matched here. None takes the sounds that the folder keeps. If it
         keeps some, they must be the ones that are given.
@@ -158,11 +223,11 @@ def open_session(
     AnswersError
         There is no test in the folder and none is given, or there is another one that has answers.
     """
-    path = Path(folder) / TEST_FILE
+    path = folder_of(folder) / TEST_FILE
     kept = _load(path) if path.exists() else None
     if kept is None and pairs is None:
         raise AnswersError(
-            f"There is no listening test in {path.parent.name!r}.",
+            f"There is no listening test in {path.parent}.",
             field="folder",
             value=str(folder),
             mend="Name the folder of a test that was begun, or give the pairs of a new one.",
@@ -192,6 +257,14 @@ def open_session(
     if not answered:
         _save(path, plan)
     return session
+
+
+def folder_of(test: str | os.PathLike[str]) -> Path:
+    """Where a test is: a bare name, such as "fp32-int8", that names none in this folder is one of
+    `results/listening`; "./fp32-int8" is a path."""
+    here = Path(test)
+    bare = here.name == test and not (here / TEST_FILE).exists()
+    return results_folder() / "listening" / here if bare else here
 
 
 def _same_sounds(kept: Sequence[PassagePair], given: Sequence[PassagePair]) -> bool:

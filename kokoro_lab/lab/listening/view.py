@@ -1,30 +1,22 @@
-"""The page of a listening test in JupyterLab: play A, B and X as often as you like, then say which X is."""
+"""The page of a listening test in JupyterLab: the one that `kokoro-lab listen --serve` serves, in a frame.
+
+A frame has its own keyboard: in JupyterLab's own page A, B and X would insert and cut cells.
+"""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-from html import escape
-from typing import Any, get_args
+from threading import Thread
+from typing import Any
 
-import ipywidgets as widgets
-
-from kokoro_lab.errors import KokoroLabError
-from kokoro_lab.lab import plots
-from kokoro_lab.lab.listening.plan import Letter
-from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
-
-HOW = (
-    "One of A and B is X. Play each as often as you like, in any order; then say which. If you hear no "
-    "difference, guess. Do not change the volume within a trial. You may stop at any time: every answer is "
-    "kept."
-)
+from kokoro_lab.lab.listening.panel import Panel
+from kokoro_lab.lab.listening.session import ListeningSession
+from kokoro_lab.lab.routes.listening import bound_to, make_listening_server
 
 
 class ListeningView:
     """What a listener sees. The last expression of a notebook cell shows it.
 
-    Nothing of it tells what A, B and X are, or whether an answer was right, before the last one is given.
+    It is served on the loopback by a thread of the kernel, as long as this object lives.
 
     Parameters
     ----------
@@ -37,109 +29,30 @@ class ListeningView:
     ------
     ParameterError, AnswersError
         As `ListeningSession.sitting`.
+
+    Attributes
+    ----------
+    url : str
+        Where the page is, for a tab of its own.
     """
 
     def __init__(self, session: ListeningSession, listener: str) -> None:
-        self._session = session
-        self._sitting = session.sitting(listener)
-        self._answers = self._sitting.answers
-        self._plays = dict.fromkeys(BUTTONS, 0)
-        self.heading = widgets.HTML()
-        self.progress = widgets.IntProgress(max=self._answers.trials, layout={"width": "24em"})
-        self.play = {
-            button: widgets.Button(description=f"▶ {button}", tooltip=f"Play {button}") for button in BUTTONS
-        }
-        self.answers = {
-            letter: widgets.Button(description=f"X is {letter}", button_style="primary")
-            for letter in get_args(Letter)
-        }
-        self.message = widgets.HTML(_said(self._answers.note))
-        self._sound = widgets.HBox()
-        for button, control in self.play.items():
-            control.on_click(self._on_play(button))
-        for letter, control in self.answers.items():
-            control.on_click(self._on_answer(letter))
-        self.root = widgets.VBox()
-        self.root.add_class("kokoro-listening")
-        self._next()
+        session.sitting(listener)
+        panel = Panel(session, [listener])
+        self._server, address = make_listening_server(panel, bound_to("127.0.0.1", 0))
+        self.url = f"{address}{panel.tokens[listener]}/"
+        Thread(target=self._server.serve_forever, name="listening test", daemon=True).start()
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self.root._repr_mimebundle_(**options)
+    def close(self) -> None:
+        """Serve no more. Answers are kept."""
+        self._server.shutdown()
+        self._server.server_close()
 
-    def _next(self) -> None:
-        """Show the trial that is not answered yet, or the result."""
-        self._plays = dict.fromkeys(BUTTONS, 0)
-        self._silence()
-        self.progress.value = len(self._answers.letters)
-        if self._answers.complete:
-            self.root.children = (self.message, *self._result())
-            return
-        number = len(self._answers.letters) + 1
-        self.heading.value = f"<b>Trial {number} of {self._answers.trials}</b><br>{HOW}"
-        self._allow_answers()
-        self.root.children = (
-            self.heading,
-            self.progress,
-            widgets.HBox(list(self.play.values())),
-            widgets.HBox(list(self.answers.values())),
-            self._sound,
-            self.message,
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        frame = (
+            f'<iframe src="{self.url}" title="Listening test" allow="autoplay" width="100%" height="640" '
+            'style="border: 1px solid var(--line, #888)"></iframe>'
+            f'<p><a href="{self.url}" target="_blank">In a tab of its own.</a> Both work on this machine, '
+            "while this kernel runs. Every answer is kept: to go on later, run this cell again.</p>"
         )
-
-    def _on_play(self, button: str) -> Callable[[Any], None]:
-        def clicked(_: Any) -> None:
-            self._silence()
-            # A new player each time: one that is given the same sound again does not start again
-            player = widgets.Audio(
-                value=self._sitting.wav(button), format="wav", autoplay=True, loop=False, controls=False
-            )
-            self._sound.children = (player,)
-            self._plays[button] += 1
-            self._allow_answers()
-
-        return clicked
-
-    def _on_answer(self, letter: Letter) -> Callable[[Any], None]:
-        def clicked(_: Any) -> None:
-            if not self._all_played:  # a second click, on its way when the first one was taken
-                return
-            try:
-                self._answers.append(letter, self._plays)
-            except KokoroLabError as error:
-                self.message.value = _said(str(error))
-                return
-            self.message.value = ""
-            self._next()
-
-        return clicked
-
-    @property
-    def _all_played(self) -> bool:
-        return all(self._plays.values())
-
-    def _allow_answers(self) -> None:
-        """Nobody can say which of two X is who has not heard all three."""
-        for control in self.answers.values():
-            control.disabled = not self._all_played
-
-    def _silence(self) -> None:
-        players, self._sound.children = self._sound.children, ()
-        for player in players:
-            player.close()
-
-    def _result(self) -> list[Any]:
-        result = self._session.result()
-        image = io.BytesIO()
-        plots.right_answers(result.table()).savefig(image, format="png", dpi=100)
-        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.sentences())
-        table = result.table().to_html(index=False, float_format=lambda value: f"{value:.3g}", border=0)
-        return [
-            widgets.HTML(
-                f"<b>Thank you. All {self._answers.trials} trials are answered.</b>{table}<ul>{said}</ul>"
-            ),
-            widgets.Image(value=image.getvalue(), format="png", layout={"max_width": "50em"}),
-        ]
-
-
-def _said(text: str) -> str:
-    return f'<span style="color: #b00">{escape(text)}</span>' if text else ""
+        return {"text/html": frame, "text/plain": f"A listening test: {self.url}"}

@@ -136,14 +136,33 @@ def test_what_people_hear_is_spread_over_the_pairs(hum: Engine) -> None:
     assert len(abx.heard(made, 0)) == 8
 
 
+def test_people_hear_the_same_pairs_whether_or_not_the_others_are_spoken(hum: Engine) -> None:
+    texts, voices = abx.short_texts("3"), ["hum", "hum_high"]
+    all_spoken = abx.heard(abx.make_pairs(hum, hum, texts, voices), 4)
+    alone = abx.make_heard(hum, hum, voices, 4, texts)
+    assert [pair.name for pair in alone] == [pair.name for pair in all_spoken]
+    for one, other in zip(alone, all_spoken, strict=True):
+        np.testing.assert_array_equal(one.candidate, other.candidate)
+
+
+@pytest.mark.parametrize(
+    ("trials", "shape"), [(1, (1, 1)), (6, (6, 1)), (39, (10, 4)), (40, (10, 4)), (41, (9, 5))]
+)
+def test_a_test_has_ten_pairs_at_most_and_trials_enough(trials: int, shape: tuple[int, int]) -> None:
+    assert abx.shape_of(trials) == shape
+
+
 @pytest.mark.parametrize(
     ("counts", "passes"),
     [
-        ({"ada": (22, 39)}, True),
-        ({"ada": (23, 39)}, False),
+        (dict.fromkeys("abcde", (22, 39)), True),
+        (dict.fromkeys("abcde", (4, 8)), True),
+        (dict.fromkeys("abcd", (22, 39)), False),  # a listener is missing
+        (dict.fromkeys("abcde", (3, 7)), False),  # four trials are
+        (dict.fromkeys("abcd", (20, 39)) | {"odd": (9, 39)}, False),
+        ({"ada": (19, 39)}, False),  # one pair of ears
         ({"ada": (8, 16)}, False),  # too few trials show nothing
-        ({"ada": (20, 40), "bo": (19, 40), "cy": (21, 40)}, True),
-        ({"ada": (18, 40), "bo": (17, 40), "cy": (31, 40)}, False),  # one of them hears it
+        (dict.fromkeys("abcd", (18, 40)) | {"cy": (31, 40)}, False),  # one of them hears it
         ({}, False),
     ],
 )

@@ -37,6 +37,13 @@ def test_an_answer_is_a_line_as_soon_as_it_is_given(path: Path) -> None:
     ]
 
 
+def test_it_holds_how_long_each_was_heard(path: Path) -> None:
+    heard_s = {"A": 1.5, "B": 2.25, "X": 3.0}
+    opened(path).append("A", PLAYS, heard_s)
+    assert json.loads(path.read_text().splitlines()[-1])["heard_s"] == heard_s
+    assert opened(path).letters == ["B", "A", "A"]
+
+
 def test_each_answer_is_forced_to_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
@@ -115,7 +122,7 @@ def test_more_answers_than_trials_are_refused(path: Path) -> None:
 def test_two_windows_cannot_answer_the_same_trial(path: Path) -> None:
     one, other = opened(path), opened(path)
     one.append("A", PLAYS)
-    with pytest.raises(AnswersError, match="run this cell again"):
+    with pytest.raises(AnswersError, match="load this one again"):
         other.append("B", PLAYS)
     assert read_answers(path).letters == ["B", "A", "A"]
 

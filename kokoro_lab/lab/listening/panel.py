@@ -1,0 +1,164 @@
+"""A panel of listeners, each with a secret link: what they may ask for, and what they are told.
+
+A listener's page learns nothing that could tell A, B and X apart: sounds go by names that are drawn anew for
+each trial, X is a copy with a name of its own, and all are of one size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from kokoro_lab.errors import AnswersError
+from kokoro_lab.lab.listening.answers import check_listener
+from kokoro_lab.lab.listening.plan import Letter
+from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
+
+LINKS_FILE = "links.json"
+LEVEL = "level"
+
+
+class Panel:
+    """Who takes a test by a link, and who runs it.
+
+    Parameters
+    ----------
+    session : ListeningSession
+        The test.
+    listeners : iterable of str
+        Their names.
+    tokens : mapping, optional
+        Name → token of those who have one; the others are given one. "" is who runs the test.
+
+    Raises
+    ------
+    ParameterError
+        A name that cannot name a listener.
+    """
+
+    def __init__(
+        self, session: ListeningSession, listeners: Iterable[str], tokens: Mapping[str, str] | None = None
+    ) -> None:
+        self.session = session
+        self.listeners = list(dict.fromkeys(map(check_listener, listeners)))
+        known = tokens or {}
+        self.tokens = {name: known.get(name) or secrets.token_urlsafe() for name in ("", *self.listeners)}
+        self._names = {token: name for name, token in self.tokens.items()}
+        self._locks = {name: Lock() for name in self.listeners}
+        self._sounds: dict[str, tuple[int, dict[str, str]]] = {}
+
+    def name_of(self, token: str) -> str | None:
+        """Whose token it is: "" is who runs the test, None nobody."""
+        return self._names.get(token)
+
+    def state(self, listener: str) -> dict[str, Any]:
+        """What a listener's page shows next: a trial with the names of its sounds, or their result.
+
+        Raises
+        ------
+        AnswersError
+            Their file is damaged, or of another test.
+        """
+        with self._locks[listener]:
+            return self._state(listener)
+
+    def sound(self, listener: str, sound: str) -> bytes | None:
+        """The WAV file of that name, of the trial that is next; None if there is none."""
+        with self._locks[listener]:
+            sitting = self.session.sitting(listener)
+            button = self._sounds_of(listener, len(sitting.answers.letters)).get(sound)
+            if button is None or sitting.answers.complete:
+                return None
+            return sitting.calibration() if button == LEVEL else sitting.wav(button)
+
+    def answer(
+        self,
+        listener: str,
+        number: int,
+        letter: Letter,
+        plays: Mapping[str, int],
+        heard_s: Mapping[str, float],
+    ) -> dict[str, Any]:
+        """Keep an answer, and then say what is next: `Sitting.answer`, with what that raises."""
+        with self._locks[listener]:
+            self.session.sitting(listener).answer(number, letter, plays, heard_s)
+            return self._state(listener)
+
+    def progress(self) -> dict[str, int]:
+        """Listener → trials answered; others who have a file in the folder, too."""
+        result = self.session.result()
+        finished = {name: trials for name, (_, trials) in result.counts.items()}
+        begun = {name: done for name, (done, _) in result.unfinished.items()}
+        return dict.fromkeys(self.listeners, 0) | finished | begun
+
+    def _state(self, listener: str) -> dict[str, Any]:
+        sitting = self.session.sitting(listener)
+        answered, trials = len(sitting.answers.letters), len(sitting.trials)
+        state = {"answered": answered, "trials": trials, "complete": sitting.answers.complete}
+        if sitting.answers.complete:
+            return state | {"result": sitting.result()._repr_html_()}
+        sounds = {button: sound for sound, button in self._sounds_of(listener, answered).items()}
+        return state | {
+            "calibration": sounds.pop(LEVEL),
+            "sounds": sounds,
+            "least_s": sitting.least_s,
+            "sample_rate_hz": self.session.plan.pairs[0].sample_rate_hz,
+            "note": sitting.answers.note,
+        }
+
+    def _sounds_of(self, listener: str, number: int) -> dict[str, str]:
+        """Names of the sounds of a trial → what is behind them."""
+        drawn = self._sounds.get(listener)
+        if drawn is None or drawn[0] != number:
+            drawn = number, {secrets.token_urlsafe(9): button for button in (*BUTTONS, LEVEL)}
+            self._sounds[listener] = drawn
+        return drawn[1]
+
+
+def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Panel:
+    """The panel of a test, with links that stay the same: they are kept in the folder, for its owner to read.
+
+    Parameters
+    ----------
+    session : ListeningSession
+    listeners : iterable of str
+        Joined to those who have a link already.
+
+    Raises
+    ------
+    ParameterError
+        A name that cannot name a listener.
+    AnswersError
+        The file of links is damaged.
+    """
+    path = session.folder / LINKS_FILE
+    kept = _read_links(path)
+    panel = Panel(session, [name for name in (*kept, *listeners) if name], kept)
+    if panel.tokens != kept:
+        making = path.with_suffix(".making")
+        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(panel.tokens, file, indent=1)
+        os.replace(making, path)
+    return panel
+
+
+def _read_links(path: Path) -> dict[str, str]:
+    try:
+        links = json.loads(path.read_text("utf-8"))
+        if isinstance(links, dict) and all(isinstance(token, str) for token in links.values()):
+            return links
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        pass
+    raise AnswersError(
+        f"{path.name} is not a file of links.",
+        field="folder",
+        value=path.name,
+        mend="Move it away: new links are made; answers stay.",
+    )
