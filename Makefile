@@ -25,6 +25,7 @@ $(STAMP): requirements/lock.txt pyproject.toml
 	@touch $@
 
 env: $(STAMP) ## make .venv from the lock
+	@scripts/checkout.sh
 
 demo: env ## speak a paragraph, run the loudness gate, print the figures
 	$(BIN)/kokoro-lab fetch --variant fp32
