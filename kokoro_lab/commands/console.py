@@ -13,6 +13,8 @@ import click
 from kokoro_lab.errors import TextError
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
+INTERRUPTED = 130
+"""As shells say it of a program that Ctrl-C has ended."""
 
 
 def say(line: str) -> None:

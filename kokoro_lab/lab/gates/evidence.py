@@ -22,8 +22,10 @@ from kokoro_lab.lab.results import (
     CRASH,
     CRASHED,
     FAILED,
+    INTERRUPTED,
     PASSED,
     RESULT,
+    RUNNING,
     Check,
     NegativeControl,
     Result,
@@ -248,8 +250,8 @@ class Records:
                 found = read_result(run)
             except ResultError as error:
                 return run / str(error.field), None, "it cannot be read"
-            if found is None:
-                continue  # still running, or killed
+            if found is None or found.verdict in (RUNNING, INTERRUPTED):
+                continue
             if found.verdict == CRASHED:
                 if any(found.parameters == measured.parameters(mode) for mode in modes):
                     return run / CRASH, None, f"it crashed: {found.message}"

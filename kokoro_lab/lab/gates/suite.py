@@ -16,7 +16,7 @@ from typing import Any
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.plan import SpeechPlan
 from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
-from kokoro_lab.lab.runs import defaults, find_notebook
+from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
