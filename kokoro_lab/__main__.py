@@ -14,6 +14,7 @@ import click
 
 from kokoro_lab._version import __version__
 from kokoro_lab.commands.bench import bench
+from kokoro_lab.commands.completion import completion
 from kokoro_lab.commands.console import BROKE, INTERRUPTED, WRONG
 from kokoro_lab.commands.doctor import doctor
 from kokoro_lab.commands.export import export
@@ -61,7 +62,21 @@ def main(context: click.Context) -> None:
             click.echo(f"Warning: {sentence}", err=True)
 
 
-for command in (bench, doctor, export, fetch, golden, player, run, serve, service, speak, text, tune):
+for command in (
+    bench,
+    completion,
+    doctor,
+    export,
+    fetch,
+    golden,
+    player,
+    run,
+    serve,
+    service,
+    speak,
+    text,
+    tune,
+):
     main.add_command(command)
 
 

@@ -22,6 +22,11 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def text_of(text: str | None, file: Path | None) -> str:
     """The text to speak: the argument, a file or standard input, decoded as UTF-8."""
     if text is not None and text != "-":

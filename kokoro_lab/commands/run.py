@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
+from kokoro_lab.commands import completion
 from kokoro_lab.commands.console import BROKE, DONE, FAILED, INTERRUPTED, say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.errors import ParameterError
@@ -21,9 +22,24 @@ GATES_AT_A_TIME = 2
 
 
 @click.command()
-@click.argument("notebook", required=False)
-@click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="Set a parameter.")
-@click.option("--sweep", "sweeps", multiple=True, metavar="NAME=A,B", help="Run for every value; combines.")
+@click.argument("notebook", required=False, shell_complete=completion.offering(completion.notebooks))
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a parameter.",
+    shell_complete=completion.parameters,
+)
+@click.option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="NAME=A,B",
+    help="Run for every value; combines.",
+    shell_complete=completion.parameters,
+)
 @click.option(
     "--jobs",
     type=click.IntRange(1),
