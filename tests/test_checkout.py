@@ -18,8 +18,10 @@ import nbformat
 import pytest
 
 from kokoro_lab import provenance
+from tests.browser import chromium, new_page
 
 NOTEBOOK = "notebooks/00_quickstart.ipynb"
+LARGE_FILES = "jupyter_server.services.contents.largefilemanager.AsyncLargeFileManager"
 
 
 def git(checkout: Path, *words: str) -> str:
@@ -59,14 +61,17 @@ def executed(path: Path) -> dict[str, Any]:
     return notebook
 
 
+# the server alone, with the files as `jupyter lab` has them
+SERVER = ("jupyter_server", "--ServerApp.contents_manager_class=" + LARGE_FILES)
+LAB = ("jupyterlab", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
+LAB += ("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",)
+
+
 @contextmanager
-def jupyter(checkout: Path) -> Iterator[httpx2.Client]:
-    """The server of JupyterLab, on the notebooks, with the settings of the checkout."""
-    words = ["-m", "jupyter", "server", "--no-browser", "--port=0", "--allow-root", "--ip=127.0.0.1"]
+def jupyter(checkout: Path, program: tuple[str, ...] = SERVER) -> Iterator[httpx2.Client]:
+    """JupyterLab on the notebooks, with the settings of the checkout."""
+    words = ["-m", *program, "--no-browser", "--ServerApp.port=0", "--allow-root", "--ServerApp.ip=127.0.0.1"]
     words += ["--IdentityProvider.token=a", "--ServerApp.root_dir=notebooks"]
-    # as `jupyter lab` has it, without its extensions, which are of no use here
-    words += ["--ServerApp.contents_manager_class=jupyter_server.services.contents.largefilemanager."]
-    words[-1] += "AsyncLargeFileManager"
     home = checkout.parent / "home"
     environment = {
         **os.environ,
@@ -100,6 +105,44 @@ def test_a_notebook_that_was_run_and_saved_is_no_change_and_keeps_its_outputs(ch
             assert git(checkout, "status", "--porcelain") == ""
     assert "it was run" in (checkout / NOTEBOOK).read_text("utf-8")
     assert "it was run" not in git(checkout, "show", f":{NOTEBOOK}")
+
+
+INDEX_IS_READY = """async () => {
+    await window.jupyterapp.restored
+    const notebook = window.jupyterapp.shell.currentWidget
+    await notebook.context.ready
+    await notebook.sessionContext.ready
+    await notebook.sessionContext.session.kernel.info
+}"""
+
+
+@pytest.mark.browser
+def test_the_index_speaks_and_leads_on_and_is_no_change(checkout: Path) -> None:
+    """As a person does: `make lab`, Run, Speak, save, and a click on a link."""
+    with jupyter(checkout, LAB) as client, chromium() as browser, new_page(browser) as page:
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(f"{client.base_url}lab/tree/00_index.ipynb?token=a")
+        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext")
+        page.evaluate(INDEX_IS_READY)
+        page.locator(".jp-CodeCell .cm-content").first.click()
+        page.locator('[data-command="notebook:run-cell-and-select-next"]').first.click()
+        page.get_by_role("button", name="Speak").click()
+        page.locator(".kokoro-speaking audio").wait_for()
+        played = "() => document.querySelector('.kokoro-speaking audio').currentTime > 0.2"
+        page.wait_for_function(played)
+        page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        deadline = time.monotonic() + 30
+        while "widget-view+json" not in (checkout / "notebooks/00_index.ipynb").read_text("utf-8"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(0.5)  # the hook comes behind the file
+        assert git(checkout, "status", "--porcelain") == ""
+        page.get_by_role("link", name="00_quickstart").click()
+        page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget.context?.path === '00_quickstart.ipynb'"
+        )
+        for session in client.get("api/sessions").json():
+            client.delete(f"api/sessions/{session['id']}")
 
 
 @pytest.mark.test_all
