@@ -41,7 +41,8 @@ class Estimate:
     total_s : float, optional
         None where nobody knows.
     cells_s : tuple of float
-        What each cell took when the notebook last ran here with these parameters; empty if it never did.
+        What each cell took when the notebook last ran here with these parameters, the first one with what
+        came before it; empty if it never did.
     """
 
     total_s: float | None = None
@@ -94,8 +95,10 @@ def sentence(notebook: str, parameters: Mapping[str, Any]) -> str:
         full = "".join(f" -p {name}={value}" for name, value in row.full.items())
         return f"{said}; in full{full and ','}{full}, it takes about {span(row.full_s)}, on two cores."
     where = "as last time" if expected.cells_s else "on two cores"
-    faster = row and row.fast_s < 0.5 * expected.total_s
-    less = f"; --fast takes about {span(row.fast_s)}" if row and faster else ""
+    usual = defaults(find_notebook(notebook))
+    less = ""
+    if row and row.fast_s < 0.5 * expected.total_s and {**usual, **row.fast} != {**usual, **parameters}:
+        less = f"; --fast takes about {span(row.fast_s)}"
     return f"{notebook} takes about {span(expected.total_s)}, {where}{less}."
 
 
@@ -110,11 +113,13 @@ def _last_cells_s(notebook: str, asked: Mapping[str, Any], usual: Mapping[str, A
             given: dict[str, Any] = executed["metadata"]["papermill"]["parameters"]
             given = {name: value for name, value in given.items() if name not in OWN_PARAMETERS}
             if {**usual, **given} == asked and all(made_on[name] == here[name] for name in ("cpu", "cores")):
-                return tuple(
+                cells_s = [
                     float(cell["metadata"]["papermill"]["duration"] or 0.0)
                     for cell in executed["cells"]
                     if "papermill" in cell["metadata"]  # a failed run has a cell more, which says so
-                )
+                ]
+                cells_s[0] += max(executed["metadata"]["papermill"]["duration"] - sum(cells_s), 0.0)
+                return tuple(cells_s)
     return ()
 
 

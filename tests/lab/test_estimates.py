@@ -39,10 +39,8 @@ def ran(lab: Path, run_id: str, given: dict[str, Any], *cells_s: float, **about:
     cells = [{"cell_type": "code", "metadata": {"papermill": {"duration": s}}} for s in cells_s]
     told = {"cell_type": "markdown", "metadata": {"tags": ["papermill-error-cell-tag"]}}
     parameters = {**given, "run_dir": str(run)}
-    write_json(
-        run / "executed.ipynb",
-        {"metadata": {"papermill": {"parameters": parameters}}, "cells": [told, *cells]},
-    )
+    about_all = {"papermill": {"parameters": parameters, "duration": sum(cells_s) + 1}}  # it starts in 1 s
+    write_json(run / "executed.ipynb", {"metadata": about_all, "cells": [told, *cells]})
     return run
 
 
@@ -66,7 +64,7 @@ def test_the_last_run_with_the_same_parameters_knows_better(lab: Path) -> None:
     ran(lab, "20260101T000000Z-aaaa", {}, 1.0, 239.0)
     ran(lab, "20260102T000000Z-aaaa", {"count": 3}, 2.0, 178.0)
     ran(lab, "20260103T000000Z-aaaa", {"count": 9}, 1.0, 2.0)
-    assert estimate("01_toy", {}) == Estimate(180.0, (2.0, 178.0))
+    assert estimate("01_toy", {}) == Estimate(181.0, (3.0, 178.0))
     assert sentence("01_toy", {}) == "01_toy takes about 3 min, as last time; --fast takes about 7 s."
 
 
