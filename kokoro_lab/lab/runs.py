@@ -57,22 +57,23 @@ def run_notebook(
     with Interrupts(kernel.stop) as interrupts:
         with shown(notebook.stem, countdown, place) if progress else nullcontext():
             message, crashed = _execute(notebook, values, run_dir, kernel, countdown, interrupts)
+        written: dict[str, Any] = {}
+        there = (run_dir / RESULT).exists()
+        if not crashed:
+            try:
+                written = read_object(run_dir / RESULT)
+            except ResultError as error:
+                message = str(error) if there else "The notebook ended without writing result.json."
+        verdict = str(written.get("verdict", CRASHED))
+        run_s = round(time.perf_counter() - started, 3)
+        if interrupts.asked and not there:
+            verdict, message = INTERRUPTED, f"Interrupted after {run_s:.0f} s."
+        if verdict in (CRASHED, INTERRUPTED):
+            crash = {"verdict": verdict, "message": message, "parameters": values, "run_s": run_s}
+            write_json(run_dir / CRASH, crash)
         _write_report(run_dir / "executed.ipynb", run_dir / "report.html")
+        (run_dir / BEGUN).unlink()
     run_s = round(time.perf_counter() - started, 3)
-    written: dict[str, Any] = {}
-    there = (run_dir / RESULT).exists()
-    if not crashed:
-        try:
-            written = read_object(run_dir / RESULT)
-        except ResultError as error:
-            message = str(error) if there else "The notebook ended without writing result.json."
-    verdict = str(written.get("verdict", CRASHED))
-    if interrupts.asked and not there:
-        verdict, message = INTERRUPTED, f"Interrupted after {run_s:.0f} s."
-    if verdict in (CRASHED, INTERRUPTED):
-        crash = {"verdict": verdict, "message": message, "parameters": values, "run_s": run_s}
-        write_json(run_dir / CRASH, crash)
-    (run_dir / BEGUN).unlink()
     return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
 
 
