@@ -71,7 +71,7 @@ def test_the_documentation_has_the_environment_table() -> None:
     assert settings_table() in page("docs/configuration.md")
 
 
-def test_the_documentation_and_the_index_have_every_notebook_with_its_question(repository: Path) -> None:
+def test_the_documentation_lists_every_notebook(repository: Path) -> None:
     listed = page("docs/notebooks.md")
     index = json.loads((repository / "notebooks" / f"{INDEX}.ipynb").read_text("utf-8"))["cells"]
     linked = "".join(line for cell in index for line in cell["source"])
