@@ -154,10 +154,17 @@ def test_ctrl_c_ends_the_gates_and_those_that_wait_do_not_begin(toys: Installed)
 
 
 @pytest.mark.test_all
-@pytest.mark.parametrize("words", [("bench", "--preset", "long"), ("speak", "Yes, it is so. " * 200)])
+@pytest.mark.parametrize(
+    ("words", "at_work"),
+    [
+        (("bench", "--preset", "long"), "trials:"),
+        (("speak", "Yes, it is so. " * 200), "Tuned:"),  # behind it the graphs are loaded, and speak
+    ],
+)
 def test_ctrl_c_ends_what_computes_without_a_word_too_many(
-    installed: Installed, words: tuple[str, ...]
+    installed: Installed, words: tuple[str, ...], at_work: str
 ) -> None:
-    with installed.started(*words) as running:
-        time.sleep(6)
+    with installed.started(*words, KOKORO_VERBOSE_LOGS="true") as running:
+        running.awaited(at_work)
+        time.sleep(2)
         assert "Interrupted." in interrupted(running)
