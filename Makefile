@@ -23,8 +23,10 @@ $(STAMP): requirements/lock.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --ignore-requires-python -r $(VENV)/misaki.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
+	@echo 'For the Tab key to complete: $(BIN)/kokoro-lab completion bash (or zsh, or fish); its first line says how.'
 
 env: $(STAMP) ## make .venv from the lock
+	@scripts/checkout.sh
 
 demo: env ## speak a paragraph, run the loudness gate, print the figures
 	$(BIN)/kokoro-lab fetch --variant fp32
@@ -77,7 +79,7 @@ format: env ## put the code into the one style
 	$(BIN)/ruff format .
 
 lab: env ## open JupyterLab on the notebooks
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab notebooks/00_index.ipynb
 
 serve: env ## serve speech on 127.0.0.1
 	$(BIN)/kokoro-lab serve

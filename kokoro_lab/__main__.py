@@ -1,6 +1,7 @@
 """The command line: `python -m kokoro_lab`, or `kokoro-lab`.
 
-Exit codes: 0 done, 1 a gate failed or something is missing, 2 the request is wrong, 3 it broke.
+Exit codes: 0 done, 1 a gate failed or something is missing, 2 the request is wrong, 3 it broke,
+130 it was interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import click
 
 from kokoro_lab._version import __version__
 from kokoro_lab.commands.bench import bench
-from kokoro_lab.commands.console import BROKE, WRONG
+from kokoro_lab.commands.completion import completion
+from kokoro_lab.commands.console import BROKE, INTERRUPTED, WRONG
 from kokoro_lab.commands.doctor import doctor
 from kokoro_lab.commands.export import export
 from kokoro_lab.commands.fetch import fetch
@@ -41,6 +43,9 @@ class _Group(click.Group):
             click.echo(f"Error: {error}", err=True)
             asked_wrong = isinstance(error, (InputError, MissingExtra, SettingsError))
             context.exit(WRONG if asked_wrong else BROKE)
+        except KeyboardInterrupt:
+            click.echo("\nInterrupted.", err=True)
+            context.exit(INTERRUPTED)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,6 +66,7 @@ def main(context: click.Context) -> None:
 
 for command in (
     bench,
+    completion,
     doctor,
     export,
     fetch,

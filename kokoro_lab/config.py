@@ -32,6 +32,8 @@ PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
 VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
+INPUT_FORMATS = ("text", "ssml")
+DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in docs/variants.md."""
 PREFIX = "KOKORO_"

@@ -8,7 +8,7 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -143,9 +143,13 @@ def _sound_card() -> Diagnosis:
     return Diagnosis("sound card", True, f"sounddevice {version('sounddevice')}")
 
 
+def _missing(files: Sequence[str]) -> str:
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'} missing"
+
+
 def _english() -> Diagnosis:
     if lacking := missing((), None):
-        return Diagnosis("English G2P", False, f"{len(lacking)} files missing", "Run `kokoro-lab fetch`.")
+        return Diagnosis("English G2P", False, _missing(lacking), "Run `kokoro-lab fetch`.")
     try:
         segments = list(FrontEnd().segments("Hello, wrzcky.", "en-us", lambda _: None))
     except Exception as error:
@@ -217,7 +221,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
             yield Diagnosis(f"weights {variant}", False, str(error), "Run `kokoro-lab fetch --force`.")
             continue
         needed = settings().stages is None and variant == weights_of(settings().variant)
-        said = f"{len(lacking)} files missing"
+        said = _missing(lacking)
         yield Diagnosis(
             f"weights {variant}",
             not (lacking and needed),
@@ -234,7 +238,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
         yield Diagnosis(
             judge,
             True,
-            f"{len(own)} files missing: needed only to {purpose}" if own else "complete",
+            f"{_missing(own)}: needed only to {purpose}" if own else "complete",
             f"Run `kokoro-lab fetch --{judge.replace(' ', '-')}`." if own else "",
         )
     if deep:

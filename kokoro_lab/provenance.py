@@ -61,7 +61,10 @@ def repository_root() -> Path:
 
 
 def git_state() -> dict[str, Any]:
-    """Commit of the checkout and whether it has changes; nulls where there is no git."""
+    """Commit of the checkout and whether it has changes; nulls where there is no git.
+
+    Outputs of a notebook are none, whatever saved it: `git diff` asks the filter; `git status` need not.
+    """
 
     def git(*words: str) -> str | None:
         try:
@@ -72,8 +75,8 @@ def git_state() -> dict[str, Any]:
             return None
         return done.stdout.strip()
 
-    status = git("status", "--porcelain")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+    changed, added = git("diff", "--name-only", "HEAD"), git("ls-files", "--others", "--exclude-standard")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if changed is None else bool(changed or added)}
 
 
 def machine() -> dict[str, Any]:

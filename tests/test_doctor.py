@@ -59,7 +59,7 @@ def test_weights_that_nobody_asked_for_are_no_failure(
     assert all(f.ok for f in found.values())
     assert found["weights fp32"].detail == "complete"
     upstream = found["weights fp16-upstream"]
-    assert upstream.detail == "not fetched (1 files missing): needed only for KOKORO_VARIANT=fp16-upstream"
+    assert upstream.detail == "not fetched (1 file missing): needed only for KOKORO_VARIANT=fp16-upstream"
     assert upstream.mend == "Run `kokoro-lab fetch --variant fp16-upstream`."
 
 

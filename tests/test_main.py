@@ -324,6 +324,31 @@ def test_every_command_explains_itself(command: str) -> None:
     assert "Usage" in done.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            "speak Yes. --voice af_hart",
+            "Did you mean one of af_heart, af_sarah, if_sara? `kokoro-lab fetch --list` lists all of them.",
+        ),
+        ("run quickstrat", "There is no notebook 'quickstrat'. Did you mean '00_quickstart'?"),
+        ("run 40 -p texts=two", "The parameter 'texts' takes an int. Allowed: an int such as 12."),
+        ("run 40 --sweep voice", "--sweep 'voice' is not NAME=A,B. Write --sweep voice=A,B"),
+        ("run 40 -p voice", "-p 'voice' is not NAME=VALUE. Write -p voice=VALUE"),
+        ("speak -h", "[default: speech.wav]"),
+        ("fetch --list", "bm_george en-gb male bm_lewis"),
+        ("serve --port 99999", "There is no port 99999. Allowed: 0 to 65535."),
+    ],
+)
+def test_what_is_said_is_plain_english_and_says_what_to_do(arguments: str, said: str) -> None:
+    output = call(*arguments.split()).output
+    assert said in " ".join(output.split())
+
+
+def test_one_segment_is_no_segments(lab: Path) -> None:
+    assert ", 1 segment\n" in call("speak", "Ah, the kettle.", "--voice", "hum").output
+
+
 def test_importing_does_no_work() -> None:
     code = (
         "import sys, kokoro_lab; "

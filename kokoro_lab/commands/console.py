@@ -13,11 +13,18 @@ import click
 from kokoro_lab.errors import TextError
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
+INTERRUPTED = 130
+"""As shells say it of a program that Ctrl-C has ended."""
 
 
 def say(line: str) -> None:
     """A note on standard error: what is printed on standard output is the answer alone."""
     click.echo(line, err=True)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def text_of(text: str | None, file: Path | None) -> str:

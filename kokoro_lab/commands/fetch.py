@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kokoro_lab.commands.console import say, show
+from kokoro_lab.commands.console import counted, say, show
 from kokoro_lab.commands.options import PATH, json_option
 from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settings, weights_of
 
@@ -55,11 +55,14 @@ def fetch(
     from kokoro_lab.weights import fetching, portable, store
 
     if list_voices:
-        from kokoro_lab.weights.voices import unread_voices
+        from kokoro_lab.weights.voices import GENDERS, LANGUAGE_OF_PREFIX, unread_voices
 
         names, unread = store.voice_names(), unread_voices()
+        width = max(map(len, names))
         lines = (
-            f"{name}  ({unread[name]}: name another --language)" if name in unread else name for name in names
+            f"{name:{width}}  {LANGUAGE_OF_PREFIX[name[0]]:5}  {GENDERS[name[1]]}"
+            + (f"  ({unread[name]}: name another --language)" if name in unread else "")
+            for name in names
         )
         show(lines, names, as_json)
         return
@@ -73,7 +76,10 @@ def fetch(
     report = fetching.fetch_files(
         files, source=filled or source or settings().source, force=force, progress=not as_json, say=say
     )
-    done = [f"{len(report.fetched)} files fetched, {len(report.already_there)} were there."]
+    there = len(report.already_there)
+    done = [
+        f"{counted(len(report.fetched), 'file')} fetched, {there} {'was' if there == 1 else 'were'} there."
+    ]
     record = asdict(report)
     if folder is not None:
         record["written"] = written = portable.fill(folder, files, progress=not as_json)

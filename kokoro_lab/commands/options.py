@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kokoro_lab.config import VARIANTS, settings
-from kokoro_lab.speech.utterance import DETECTION_MODES, INPUT_FORMATS
+from kokoro_lab.commands.completion import offering, voices
+from kokoro_lab.config import DETECTION_MODES, INPUT_FORMATS, VARIANTS, settings
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
@@ -19,7 +19,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 voice_option = click.option(
-    "--voice", default=lambda: settings().voice, show_default="af_heart", help="A name, or a blend."
+    "--voice",
+    default=lambda: settings().voice,
+    show_default="af_heart",
+    help="A name, or a blend.",
+    shell_complete=offering(voices, "+"),
 )
 variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
 lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")

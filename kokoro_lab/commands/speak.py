@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from kokoro_lab.commands.console import say, text_of
+from kokoro_lab.commands.completion import languages, offering
+from kokoro_lab.commands.console import counted, say, text_of
 from kokoro_lab.commands.options import (
     PATH,
     detection_option,
@@ -23,7 +24,6 @@ from kokoro_lab.commands.options import (
     voice_option,
 )
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
-from kokoro_lab.containers.plain_json import finite
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Samples
@@ -32,11 +32,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("text", required=False)
 @click.option("-i", "--input", "input_file", type=PATH, help="Read the text from a file.")
-@click.option("-o", "--output", type=PATH, default="speech.wav", help="File; its ending says the format.")
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default="speech.wav",
+    show_default=True,
+    help="File; its ending says the format.",
+)
 @click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
 @voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
-@click.option("--language", help="Such as en-gb; else the voice's own.")
+@click.option("--language", help="Such as en-gb; else the voice's own.", shell_complete=offering(languages))
 @detection_option
 @variant_option
 @click.option("--provider", help="Execution provider.")
@@ -72,6 +79,7 @@ def speak(
     import numpy as np
 
     from kokoro_lab.containers import Encoder, dithered, format_of, write_encoded
+    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.dsp import ditherer
     from kokoro_lab.metrics.loudness import true_peak_dbtp
     from kokoro_lab.playback.aloud import aloud
@@ -135,7 +143,7 @@ def _integrated_lufs(samples: Samples) -> float:
 def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
     how = "warm stream" if stream else "whole file, first use"
     click.echo(f"wrote  {figures['path']}")
-    click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {report.segments} segments")
+    click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {counted(report.segments, 'segment')}")
     changed = [stretch for stretch in report.stretches if stretch != 1]
     if changed:
         click.echo(

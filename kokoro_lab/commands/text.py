@@ -8,11 +8,18 @@ from pathlib import Path
 
 import click
 
+from kokoro_lab.commands.completion import languages, offering
 from kokoro_lab.commands.options import detection_option, entries_of, input_format_option, lexicon_option
 
 
 @click.command()
-@click.option("--language", default="en-us", show_default=True, help="Language of the text.")
+@click.option(
+    "--language",
+    default="en-us",
+    show_default=True,
+    help="Language of the text.",
+    shell_complete=offering(languages),
+)
 @input_format_option("What standard input holds; an SSML document may take several lines.")
 @detection_option
 @lexicon_option

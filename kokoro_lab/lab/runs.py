@@ -1,193 +1,170 @@
-"""Notebooks as programs: find one, check its parameters, execute it, keep what it leaves behind."""
+"""Notebooks as programs: execute one, show how long it takes, keep what it leaves behind."""
 
 from __future__ import annotations
 
-import ast
-import json
-import logging
+import multiprocessing
 import os
+import signal
+import socket
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from difflib import get_close_matches
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.containers.plain_json import read_object, write_json
-from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.errors import ResultError
 from kokoro_lab.lab import results
-from kokoro_lab.lab.results import CRASH, CRASHED, RESULT, Result, new_run_folder
-from kokoro_lab.provenance import repository_root
+from kokoro_lab.lab.estimates import Countdown, estimate, shown
+from kokoro_lab.lab.interrupts import Interrupts
+from kokoro_lab.lab.notebooks import find_notebook, parse_parameters
+from kokoro_lab.lab.results import BEGUN, CRASH, CRASHED, INTERRUPTED, RESULT, Result, new_run_folder
 from kokoro_lab.scheduling.processes import apart
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-log = logging.getLogger(__name__)
-
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-
-OWN_PARAMETERS = ("run_dir",)
-"""Parameters that the runner sets; a user may not."""
-
-
-def notebook_names() -> list[str]:
-    """Names of the notebooks in the repository, without folder and ending."""
-    return sorted(p.stem for p in (repository_root() / "notebooks").glob("*.ipynb"))
-
-
-def find_notebook(name: str) -> Path:
-    """The notebook that `name` names: in full, or by its number.
-
-    Raises
-    ------
-    ParameterError
-        There is none, or more than one.
-    """
-    names = notebook_names()
-    stem = name.removesuffix(".ipynb").rpartition("/")[2]
-    found = [n for n in names if n == stem] or [n for n in names if n.startswith(stem)]
-    if len(found) != 1:
-        near = found or get_close_matches(stem, names, cutoff=0.3) or names
-        raise ParameterError(
-            f"{'More than one notebook is' if found else 'There is no notebook'} {name!r}.",
-            field="notebook",
-            value=name,
-            allowed=", ".join(near),
-        )
-    return repository_root() / "notebooks" / f"{found[0]}.ipynb"
-
-
-def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
-    """Parameters of the cell tagged `parameters`: name → type, default and help, as written."""
-    cells = json.loads(notebook.read_text("utf-8"))["cells"]
-    (source,) = ("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
-    lines = source.splitlines()
-    return {
-        line.target.id: {
-            "type": ast.unparse(line.annotation),
-            "default": str(ast.get_source_segment(source, line.value)),
-            "help": "\n".join(lines[line.lineno - 1 : line.end_lineno])
-            .partition("  # ")[2]
-            .partition("\n")[0],
-        }
-        for line in ast.parse(source).body
-        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and line.value
-    }
-
-
-def defaults(notebook: Path) -> dict[str, Any]:
-    """What a notebook's parameters are where nobody says otherwise."""
-    return {name: ast.literal_eval(one["default"]) for name, one in declared_parameters(notebook).items()}
-
-
-def parse_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` (strings from a command line, or values) as the values that the notebook declares.
-
-    Raises
-    ------
-    ParameterError
-        A name that the notebook does not have, or a value that is not of its type.
-    """
-    declared = declared_parameters(notebook)
-    allowed = [n for n in declared if n not in OWN_PARAMETERS]
-    values: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in allowed:
-            near = get_close_matches(name, allowed, n=1)
-            raise ParameterError(
-                f"{notebook.stem} has no parameter {name!r}.",
-                field=name,
-                value=value,
-                allowed=", ".join(allowed) or "none",
-                mend=f"Did you mean {near[0]!r}?" if near else None,
-            )
-        values[name] = _typed(name, value, declared[name])
-    return values
-
-
-_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "list": list, "dict": dict}
-
-
-def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
-    wanted = _TYPES.get(declared["type"].partition("[")[0])
-    if wanted is None:
-        wanted = type(ast.literal_eval(declared["default"]))
-    if isinstance(value, str) and wanted is not str:
-        with suppress(ValueError, SyntaxError):  # what is no literal fails the type below
-            value = ast.literal_eval({"true": "True", "false": "False"}.get(value.lower(), value))
-    if wanted is float and type(value) is int:
-        value = float(value)
-    if type(value) is not wanted:
-        raise ParameterError(
-            f"The parameter {name!r} takes a {wanted.__name__}.",
-            field=name,
-            value=value,
-            allowed=f"a {wanted.__name__} such as {declared['default']}",
-        )
-    return value
 
 
 def run_notebook(
     name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
 ) -> Result:
-    """Execute a notebook in a process of its own, with a bar, `place` lines below where the cursor is.
+    """Execute a notebook in a process of its own, and show what is left, `place` lines below the cursor.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
-    `result.json` and `audio/` to `results/<notebook>/<run_id>/`.
+    `result.json` and `audio/` to `results/<notebook>/<run_id>/`; `begun.json` while it is under way, and
+    `crash.json` if it crashed. Ctrl-C ends the notebook, and its run is `interrupted`.
 
     Raises
     ------
     ParameterError
-        No such notebook or parameter. A failed gate or a crash does not raise: see the result.
+        No such notebook or parameter. A failed gate, a crash or an interrupt does not raise: see the result.
     """
-    import papermill
-    from nbclient.exceptions import DeadKernelError
-
     notebook = find_notebook(name)
     values = parse_parameters(notebook, parameters or {})
+    countdown = Countdown(estimate(notebook.stem, values))
     run_dir = new_run_folder(notebook.stem)
     run_dir.mkdir(parents=True)
-    executed = run_dir / "executed.ipynb"
+    _note_beginning(run_dir, notebook.stem, values)
     started = time.perf_counter()
-    message = ""
+    kernel = _Kernel()
+    with Interrupts(kernel.stop) as interrupts:
+        with shown(notebook.stem, countdown, place) if progress else nullcontext():
+            message, crashed = _execute(notebook, values, run_dir, kernel, countdown, interrupts)
+        written: dict[str, Any] = {}
+        there = (run_dir / RESULT).exists()
+        if not crashed:
+            try:
+                written = read_object(run_dir / RESULT)
+            except ResultError as error:
+                message = str(error) if there else "The notebook ended without writing result.json."
+        verdict = str(written.get("verdict", CRASHED))
+        run_s = round(time.perf_counter() - started, 3)
+        if interrupts.asked and not there:
+            verdict, message = INTERRUPTED, f"Interrupted after {run_s:.0f} s."
+        if verdict in (CRASHED, INTERRUPTED):
+            crash = {"verdict": verdict, "message": message, "parameters": values, "run_s": run_s}
+            write_json(run_dir / CRASH, crash)
+        _write_report(run_dir / "executed.ipynb", run_dir / "report.html")
+        (run_dir / BEGUN).unlink()
+    run_s = round(time.perf_counter() - started, 3)
+    results.write_index(run_dir.parent.parent)
+    return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
+
+
+def not_begun(name: str, parameters: Mapping[str, Any]) -> Result:
+    """Of a run that was to follow one that was interrupted."""
+    return Result(name, dict(parameters), None, INTERRUPTED, "Interrupted before it began.")
+
+
+def _note_beginning(run_dir: Path, name: str, values: Mapping[str, Any]) -> None:
+    """By which a run that is under way, or whose process was killed, is told from others."""
+    began = {
+        "notebook": name,
+        "parameters": dict(values),
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    write_json(run_dir / BEGUN, began)
+
+
+class _Kernel:
+    """The process of a notebook, for who has to stop it."""
+
+    def __init__(self) -> None:
+        self.pid: int | None = None
+        self.ready = False
+
+    def stop(self, by_force: bool) -> None:
+        """Interrupt its cell, if one can be yet; or end it, and all that it has begun."""
+        if self.pid is None:
+            return
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            if by_force:
+                os.killpg(self.pid, signal.SIGKILL)
+            elif self.ready:
+                os.kill(self.pid, signal.SIGINT)
+
+
+class _Stopped(Exception):
+    """Ctrl-C, between two cells."""
+
+
+def _execute(
+    notebook: Path,
+    values: Mapping[str, Any],
+    run_dir: Path,
+    kernel: _Kernel,
+    countdown: Countdown,
+    interrupts: Interrupts,
+) -> tuple[str, bool]:
+    """Execute it into `executed.ipynb`: what was wrong, and whether it crashed."""
+    import papermill
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient.exceptions import DeadKernelError
+
+    class Manager(AsyncKernelManager):
+        async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
+            await super().start_kernel(**options)
+            kernel.pid = getattr(self.provisioner, "pid", None)
+
+    def cell_begins(cell: Any, cell_index: int) -> None:
+        countdown.cell_begins(cell_index)
+        kernel.ready = True
+        if interrupts.asked:
+            raise _Stopped
+
     with warnings.catch_warnings(), _numpy_on_one_thread(), _sockets_of_its_own() as sockets:
         warnings.simplefilter("ignore")
         try:
             papermill.execute_notebook(
                 str(notebook),
-                str(executed),
+                str(run_dir / "executed.ipynb"),
                 parameters={**values, "run_dir": str(run_dir)},
                 kernel_name="python3",
                 cwd=str(notebook.parent),
-                progress_bar={"desc": notebook.stem, "position": place} if progress else False,
+                progress_bar=False,
                 log_output=False,
                 extra_arguments=["--log-level=ERROR"],  # the kernel warns of its sockets at each start
                 config=sockets,
+                kernel_manager_class=Manager,
+                on_cell_start=cell_begins,
             )
-            crashed = False
         except papermill.PapermillExecutionError as error:
-            message = f"{error.ename}: {error.evalue}".strip()
-            crashed = error.ename != "GateFailed"
+            return f"{error.ename}: {error.evalue}".strip(), error.ename != "GateFailed"
         except DeadKernelError:  # its process was ended, for one by a lack of memory
-            message, crashed = "The process of the notebook died.", True
-    written: dict[str, Any] = {}
-    if not crashed:
-        try:
-            written = read_object(run_dir / RESULT)
-        except ResultError as error:
-            there = (run_dir / RESULT).exists()
-            message = str(error) if there else "The notebook ended without writing result.json."
-    verdict = str(written.get("verdict", CRASHED))
-    if verdict == CRASHED:
-        write_json(run_dir / CRASH, {"message": message, "parameters": values})
-    _write_report(executed, run_dir / "report.html")
-    run_s = round(time.perf_counter() - started, 3)
-    results.write_index(run_dir.parent.parent)
-    return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
+            return "The process of the notebook died.", True
+        except Exception:
+            if interrupts.asked:  # between two cells, or while it was starting
+                return "", True
+            raise
+    return "", False
 
 
 def run_apart(
@@ -200,14 +177,31 @@ def run_apart(
     """Execute notebooks with their parameters, `jobs` at a time, each in a process of its own.
 
     Yields the number of each and how it ended, in the order in which they end; `begins` is told the number of
-    one before it is run. One that cannot begin, or whose process dies, has crashed.
+    one before it is run. One that cannot begin, or whose process dies, has crashed. After Ctrl-C, those that
+    are under way are interrupted, and no other begins.
     """
     calls = [partial(run_notebook, name, parameters, progress=progress) for name, parameters in asked]
-    for number, done in apart(calls, jobs, begins):
-        try:
-            yield number, done.result()
-        except Exception as error:
-            yield number, results.crashed(*asked[number], error)
+    with Interrupts(_interrupt_workers) as interrupts:
+
+        def begin(number: int) -> None:
+            if interrupts.asked:
+                raise _Stopped
+            begins(number)
+
+        for number, done in apart(calls, jobs, begin):
+            try:
+                yield number, done.result()
+            except _Stopped:
+                yield number, not_begun(*asked[number])
+            except Exception as error:
+                yield number, results.crashed(*asked[number], error)
+
+
+def _interrupt_workers(by_force: bool) -> None:
+    """They end their notebooks themselves, by force, too."""
+    for worker in multiprocessing.active_children():
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid or 0, signal.SIGINT)
 
 
 @contextmanager

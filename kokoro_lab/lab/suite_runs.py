@@ -16,9 +16,10 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.lab import results, runs
+from kokoro_lab.lab.estimates import span
 from kokoro_lab.lab.gates import checklist, evidence, tables
 from kokoro_lab.lab.gates.suite import Measurement
-from kokoro_lab.lab.results import CRASHED, FAILED, PASSED, Result
+from kokoro_lab.lab.results import CRASHED, FAILED, INTERRUPTED, PASSED, Result
 from kokoro_lab.provenance import repository_root
 
 Say = Callable[[str], None]
@@ -28,9 +29,9 @@ SHARED = 0.7
 
 
 def verdict(gates: Sequence[Result]) -> str:
-    """`crashed` if any crashed, else `failed` if any failed or there was none, else `passed`."""
+    """The worst of all: interrupted, crashed, failed (also if there was none), else passed."""
     verdicts = {one.verdict for one in gates} or {FAILED}
-    return next(one for one in (CRASHED, FAILED, PASSED) if one in verdicts)
+    return next(one for one in (INTERRUPTED, CRASHED, FAILED, PASSED) if one in verdicts)
 
 
 def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
@@ -38,7 +39,7 @@ def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
     if not measured:
         return "Nothing is missing."
     names = ", ".join(one.name for one in measured)
-    return f"{len(measured)} to run, about {_span(span_s(measured, fast, jobs))}: {names}."
+    return f"{len(measured)} to run, about {span(span_s(measured, fast, jobs))}: {names}."
 
 
 def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
@@ -125,6 +126,8 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
             else:
                 outcome = runs.run_notebook(one.name, one.parameters(fast), progress=progress)
                 say(f"  {outcome.verdict}" + (f": {outcome.message}" if outcome.message else ""))
+                if outcome.verdict == INTERRUPTED:
+                    raise KeyboardInterrupt
         except Exception as error:  # the checklist says that it was not measured
             say(f"  crashed: {type(error).__name__}: {error}")
 
@@ -143,6 +146,9 @@ def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, 
         ended[order[number].name] = one
         say(f"{one.notebook}: {one.verdict} in {one.run_s:.1f} s")
     for number, gate in list(enumerate(order))[len(shared) :]:
+        if any(one.verdict == INTERRUPTED for one in ended.values()):
+            ended[gate.name] = runs.not_begun(gate.name, gate.parameters(fast))
+            continue
         begins(number)
         try:
             ended[gate.name] = runs.run_notebook(gate.name, gate.parameters(fast), progress=progress)
@@ -161,8 +167,4 @@ def _run_benchmark(one: Measurement, fast: bool, say: Say) -> None:
 
 def _tell(measured: Sequence[Measurement], fast: bool, say: Say, number: int) -> None:
     one = measured[number]
-    say(f"{number + 1} of {len(measured)}: {one.name}, about {_span(one.seconds(fast))}: {one.guards}")
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    say(f"{number + 1} of {len(measured)}: {one.name}, about {span(one.seconds(fast))}: {one.guards}")

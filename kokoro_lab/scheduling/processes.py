@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -58,6 +59,12 @@ def apart(
                 place.close()
 
 
+def _hear_no_interrupt() -> None:
+    """Ctrl-C reaches every process of a terminal: which call is to end is said by who asked for it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 class _Place:
     """Where one call runs at a time, in a process that is begun with the first."""
 
@@ -67,9 +74,15 @@ class _Place:
 
     def run(self, call: Callable[[int], R]) -> R:
         if self._process is None:  # spawned: a fork would copy the threads' locks as they stand
-            self._process = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            spawn = multiprocessing.get_context("spawn")
+            self._process = ProcessPoolExecutor(1, mp_context=spawn, initializer=_hear_no_interrupt)
         try:
-            return self._process.submit(call, self._number).result()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of a process that is begun now, too
+            try:
+                done = self._process.submit(call, self._number)
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            return done.result()
         except BrokenProcessPool:
             self.close()
             raise

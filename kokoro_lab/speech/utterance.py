@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from kokoro_lab.config import SPEED_MAX, SPEED_MIN
+from kokoro_lab.config import DETECTION_MODES, INPUT_FORMATS, SPEED_MAX, SPEED_MIN
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon import Lexicon
@@ -21,8 +21,6 @@ from kokoro_lab.weights.voices import Voice
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
-INPUT_FORMATS = ("text", "ssml")
-DETECTION_MODES = ("auto", "scripts", "off")
 CHECKED_ELSEWHERE = frozenset({"lexicon", "speed"})
 """A lexicon may be given in several forms, and a `LexiconError` says what is wrong with it."""
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}

@@ -33,6 +33,7 @@ OPENAI_VOICES = _NAMES["openai voice"]
 
 LANGUAGE_OF_PREFIX = _NAMES["language"]
 """The first letter of a Kokoro voice name is its language, the second its gender."""
+GENDERS = {"f": "female", "m": "male"}
 
 
 def unread_voices() -> dict[str, str]:
@@ -188,12 +189,12 @@ def parts_of(spec: str) -> Iterator[tuple[str, float]]:
         name = OPENAI_VOICES.get(name, name)
         if name not in voice_names():
             near = difflib.get_close_matches(name, [*voice_names(), *OPENAI_VOICES], n=3, cutoff=0.4)
+            meant = f"Did you mean one of {', '.join(near)}? " if near else ""
             raise VoiceError(
                 f"There is no voice {match[1]!r}.",
                 field="voice",
                 value=match[1],
-                allowed=f"nearest: {', '.join(near)}" if near else f"for example {voice_names()[3]}",
-                mend="`kokoro-lab fetch --list` lists all of them.",
+                mend=f"{meant}`kokoro-lab fetch --list` lists all of them.",
             )
         yield name, float(match[2] or 1)
 

@@ -98,7 +98,11 @@ LINES = (
         slow=True,
     ),
     Line("kokoro-lab tune --show", r"int8"),
-    Line("kokoro-lab run", r"00_quickstart"),
+    Line("kokoro-lab run", r"00_quickstart .*Does it speak"),
+    Line("kokoro-lab run --list", r"00_quickstart .*Does it speak"),
+    Line("kokoro-lab run 30_loudness_gate --list", r"-p voices="),
+    Line("kokoro-lab run 30_loudness_gate --fast", tested_by="tests/installed/test_running.py"),
+    Line("kokoro-lab completion bash", r"_KOKORO_LAB_COMPLETE=bash_complete"),
     Line(
         "kokoro-lab player --pipe - < hello.wav",
         r"",

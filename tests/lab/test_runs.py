@@ -1,32 +1,22 @@
-"""Notebooks as programs: parameters are checked, evidence is kept, the exit code tells the truth."""
+"""Notebooks as programs: evidence is kept, and the exit code tells the truth."""
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import papermill
 import pytest
 
 from kokoro_lab.config import settings
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import checklist, evidence, performance
 from kokoro_lab.lab.gates.checklist import read_lines
 from kokoro_lab.lab.gates.suite import measurements
+from kokoro_lab.lab.notebooks import notebook_names
 from kokoro_lab.lab.report.header import MARK
 from kokoro_lab.lab.report.outputs import text_of
-from kokoro_lab.lab.runs import (
-    BLAS_THREADS,
-    declared_parameters,
-    defaults,
-    find_notebook,
-    notebook_names,
-    parse_parameters,
-    run_notebook,
-)
+from kokoro_lab.lab.runs import BLAS_THREADS, run_notebook
 from tests.lab.report.test_page import MOST_BYTES, Page, outside
 from tests.toy_notebooks import PARAMETERS, make_repository, write
 
@@ -175,61 +165,6 @@ def test_numpys_threads_leave_the_cores_to_the_engine_unless_told_otherwise(
     write(lab / "notebooks/03_threads.ipynb", PARAMETERS, IMPORTS, says)
     assert (run_notebook("03", progress=False).run_dir / "threads").read_text() == (wanted or "1")
     assert os.environ.get(BLAS_THREADS) == wanted
-
-
-def test_parameters_are_read_with_their_help(lab: Path) -> None:
-    declared = declared_parameters(find_notebook("01_toy"))
-    assert declared["limit_db"] == {"type": "float", "default": "1.5", "help": "how loud"}
-
-
-@pytest.mark.parametrize("name", notebook_names())
-def test_parameters_are_those_that_papermill_finds(name: str) -> None:
-    notebook = find_notebook(name)
-    found, declared = papermill.inspect_notebook(str(notebook)), declared_parameters(notebook)
-    assert {name: ast.literal_eval(one["default"]) for name, one in found.items()} == defaults(notebook)
-    for name, one in found.items():
-        assert declared[name]["type"] == one["inferred_type_name"]
-        assert (
-            declared[name]["help"] == one["help"] or not one["help"]
-        )  # of a value in brackets it finds none
-
-
-@pytest.mark.parametrize(
-    ("given", "value"),
-    [
-        ({"count": "7"}, 7),
-        ({"count": 7}, 7),
-        ({"limit_db": "2"}, 2.0),
-        ({"deep": "true"}, True),
-        ({"voices": "af_heart"}, "af_heart"),
-        ({"voices": "3"}, "3"),
-    ],
-)
-def test_values_become_what_the_notebook_declares(lab: Path, given: dict[str, object], value: object) -> None:
-    assert list(parse_parameters(find_notebook("01_toy"), given).values()) == [value]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"cuont": "7"}, "Did you mean 'count'"),
-        ({"count": "many"}, "takes a int"),
-        ({"count": "1.5"}, "takes a int"),
-        ({"deep": "maybe"}, "takes a bool"),
-        ({"run_dir": "/elsewhere"}, "no parameter 'run_dir'"),
-    ],
-)
-def test_wrong_parameters_are_refused(lab: Path, given: dict[str, object], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
-        run_notebook("01_toy", given)
-    assert not (lab / "results").exists()
-
-
-def test_an_unknown_notebook_is_refused(lab: Path) -> None:
-    with pytest.raises(ParameterError, match="01_toy"):
-        find_notebook("01_tyo")
-    with pytest.raises(ParameterError, match="More than one"):
-        find_notebook("0")
 
 
 # The project's own notebooks, on the real weights, in their fast mode

@@ -157,7 +157,7 @@ def test_one_verdict_of_all(verdicts: tuple[str, ...], said: str) -> None:
         ("checklist", "--sweep", "count=3,4"),
         ("gates", "--cluster", "tcp://127.0.0.1:8786"),
         ("checklist", "--jobs", "2"),
-        ("03_good", "--fast"),
+        ("03_good", "--list", "-p", "count=3"),
         ("--fast",),
     ],
 )

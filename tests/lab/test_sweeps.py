@@ -202,5 +202,7 @@ def test_a_cluster_runs_a_sweep(lab: Path, cluster: Client) -> None:
 def test_a_fingerprint_tells_notebooks_apart(lab: Path) -> None:
     before = fingerprint("01_toy")
     toy = lab / "notebooks/01_toy.ipynb"
-    toy.write_text(toy.read_text() + " ")
+    toy.write_text(toy.read_text().replace('"outputs": []', '"outputs": [{"output_type": "stream"}]'))
+    assert fingerprint("01_toy") == before  # it was only run
+    toy.write_text(toy.read_text().replace("count: int = 3", "count: int = 4"))
     assert fingerprint("01_toy") != before

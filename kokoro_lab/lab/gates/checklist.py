@@ -32,8 +32,8 @@ from kokoro_lab.lab.gates.evidence import (
     Records,
 )
 from kokoro_lab.lab.gates.suite import Measurement, measurements
+from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl
-from kokoro_lab.lab.runs import defaults, find_notebook
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 PARTS = (

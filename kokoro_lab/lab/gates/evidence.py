@@ -25,6 +25,7 @@ from kokoro_lab.lab.results import (
     INTERRUPTED,
     PASSED,
     RESULT,
+    RUNNING,
     Check,
     NegativeControl,
     Result,
@@ -254,7 +255,7 @@ class Records:
                 found = read_result(run)
             except ResultError as error:
                 return run / str(error.field), None, "it cannot be read"
-            if found is None or found.verdict == INTERRUPTED:
+            if found is None or found.verdict in (RUNNING, INTERRUPTED):
                 continue  # still running, or ended before it could say anything
             if found.verdict == CRASHED:
                 if any(found.parameters == measured.parameters(mode) for mode in modes):

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.bench.plan import SpeechPlan
-from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
-from kokoro_lab.lab.runs import defaults, find_notebook
+from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
@@ -101,11 +99,18 @@ class Measurement:
         other voices or of another candidate is no evidence. A path may be recorded by its name alone.
         """
         given = self.parameters(fast)
-        plan = SERVER_PLANS.get(self.instrument, SpeechPlan)
-        expected = (asdict(plan()) if self.benchmark else defaults(find_notebook(self.name))) | dict(given)
+        expected = (self._plan() if self.benchmark else defaults(find_notebook(self.name))) | dict(given)
         return given.keys() <= recorded.keys() and all(
             _same(value, expected[name]) for name, value in recorded.items() if name in expected
         )
+
+    def _plan(self) -> dict[str, Any]:
+        """Of a benchmark: its options where nobody says otherwise."""
+        # Here, as they import all that benchmarks need, and this file is read for a list of names, too
+        from kokoro_lab.lab.bench.plan import SpeechPlan
+        from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
+
+        return asdict(SERVER_PLANS.get(self.instrument, SpeechPlan)())
 
 
 def measurements(kind: str | None = None) -> list[Measurement]:

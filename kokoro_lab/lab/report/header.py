@@ -188,10 +188,10 @@ def _summary(result: Result, came_to: str) -> str:
 
 def _defaults(notebook: str) -> Mapping[str, Any]:
     """What a notebook's parameters are where nobody says otherwise; empty of one that is not found."""
-    from kokoro_lab.lab import runs
+    from kokoro_lab.lab import notebooks
 
     with suppress(ParameterError, ValueError):  # not of this repository, or without parameters
-        return runs.defaults(runs.find_notebook(notebook))
+        return notebooks.defaults(notebooks.find_notebook(notebook))
     return {}
 
 

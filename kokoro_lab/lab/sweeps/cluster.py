@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any
 from kokoro_lab._version import __version__
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
-from kokoro_lab.lab import runs
+from kokoro_lab.lab import notebooks, runs
 from kokoro_lab.lab.results import Result, crashed
 
 CONNECT_S = 10
@@ -90,9 +91,10 @@ def _no_cluster(address: str, why: str) -> ParameterError:
 
 
 def fingerprint(name: str) -> str:
-    """What a worker must have in common with us: the version, and the notebook to the last byte."""
-    notebook = runs.find_notebook(name)
-    return f"kokoro-lab {__version__}, notebook {hashlib.sha256(notebook.read_bytes()).hexdigest()[:12]}"
+    """What a worker must have in common with us: the version, and what stands in the notebook's cells."""
+    cells = json.loads(notebooks.find_notebook(name).read_text("utf-8"))["cells"]
+    written = json.dumps([(cell["cell_type"], cell["source"]) for cell in cells])
+    return f"kokoro-lab {__version__}, notebook {hashlib.sha256(written.encode()).hexdigest()[:12]}"
 
 
 def _require_same(client: Any, notebook: Path) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab import runs
+from kokoro_lab.lab import notebooks, runs
 from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
@@ -43,7 +43,7 @@ def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
     ParameterError
         No such notebook or parameter, a value that is not of its type, or none at all.
     """
-    notebook = runs.find_notebook(name)
+    notebook = notebooks.find_notebook(name)
     columns = []
     for key, values in swept.items():
         given = [value.strip() for value in values.split(",") if value.strip()]
@@ -51,7 +51,7 @@ def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
             raise ParameterError(
                 f"--sweep {key} has no value.", field="--sweep", value=values, allowed=f"{key}=A,B"
             )
-        columns.append([runs.parse_parameters(notebook, {key: value})[key] for value in given])
+        columns.append([notebooks.parse_parameters(notebook, {key: value})[key] for value in given])
     return [dict(zip(swept, row, strict=True)) for row in itertools.product(*columns)]
 
 
@@ -85,8 +85,8 @@ def run_sweep(
     ParameterError
         No such notebook, parameter or cluster. A run that fails or crashes does not raise: it has a row.
     """
-    notebook = runs.find_notebook(name)
-    given = runs.parse_parameters(notebook, parameters or {})
+    notebook = notebooks.find_notebook(name)
+    given = notebooks.parse_parameters(notebook, parameters or {})
     rows = [{**given, **row} for row in grid(name, swept)]
     if cluster:
         ended = on_cluster(cluster, notebook, rows)

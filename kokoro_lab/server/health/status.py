@@ -19,11 +19,10 @@ from kokoro_lab.server.state import server_state
 from kokoro_lab.speech.chunker import PRIMER_S
 from kokoro_lab.speech.first_audio import PRIMED_S
 from kokoro_lab.weights.store import voice_names
-from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, reading_voices, unread_voices
+from kokoro_lab.weights.voices import GENDERS, LANGUAGE_OF_PREFIX, reading_voices, unread_voices
 
 blueprint = Blueprint("status", __name__)
 
-GENDERS = {"f": "female", "m": "male"}
 RELEASED_S = 1_737_936_000
 """27 January 2025, when Kokoro v1.0 came out: OpenAI's shape of a model wants a date."""
 

@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench.plan import SpeechPlan
 from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
 from kokoro_lab.lab.gates.suite import Measurement, defaults, measurements
-from kokoro_lab.lab.runs import find_notebook, parse_parameters
+from kokoro_lab.lab.notebooks import find_notebook, parse_parameters
 from kokoro_lab.lab.suite_runs import span_s
 
 FAST_GATES_S = 180

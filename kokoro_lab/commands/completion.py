@@ -1,0 +1,152 @@
+"""What the Tab key offers: `completion` prints what a shell needs for it; the rest says what there is.
+
+Click asks for it in a process of its own at each press of the key, so nothing here imports what takes long.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+)
+
+from kokoro_lab.config import VARIANTS
+from kokoro_lab.errors import KokoroLabError
+
+PROGRAM, VARIABLE = "kokoro-lab", "_KOKORO_LAB_COMPLETE"
+SETUP = {
+    "bash": 'Put this line into ~/.bashrc:  eval "$({command} completion bash)"',
+    "zsh": 'Put this line into ~/.zshrc, behind compinit:  eval "$({command} completion zsh)"',
+    "fish": "Put this line into ~/.config/fish/config.fish:  {command} completion fish | source",
+}
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(SETUP)))
+def completion(shell: str) -> None:
+    """Print what makes the Tab key complete commands, notebooks, their parameters, voices and languages."""
+    root = click.get_current_context().find_root()
+    click.echo(f"# {SETUP[shell].format(command=Path(sys.argv[0]).absolute())}")
+    click.echo(SHELLS[shell](root.command, {}, PROGRAM, VARIABLE).source())
+
+
+class _Bash(BashComplete):
+    """Bash, which takes `=` for the end of a word, and puts a space behind what is complete."""
+
+    source_template = BashComplete.source_template.replace(
+        "COMPREPLY+=($value)", "COMPREPLY+=($value)\n            [[ $value == *= ]] && compopt -o nospace"
+    )
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        arguments, incomplete = super().get_completion_args()
+        *words, incomplete = _joined([*arguments, incomplete])
+        return words, incomplete
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return f"{item.type},{_behind_equals(item.value)}"
+
+
+class _Zsh(ZshComplete):
+    """Zsh, which puts a space behind what is complete, and finds no command that is not in `PATH`."""
+
+    source_template = (
+        ZshComplete.source_template.replace("    (( ! $+commands[%(prog_name)s] )) && return 1\n", "")
+        .replace("zsh_complete %(prog_name)s)", "zsh_complete $words[1])")
+        .replace(
+            'completions+=("$key")', '[[ $key == *= ]] && compadd -U -S "" -- "$key" || completions+=("$key")'
+        )
+    )
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Words of a line with those together that a `=` has divided."""
+    found: list[str] = []
+    for word in words:
+        if found and (word == "=" or found[-1].endswith("=")):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
+
+
+def _behind_equals(value: str) -> str:
+    """What is inserted: all that stands before it is there already, unless nothing stands behind the sign."""
+    before, _, behind = value.rpartition("=")
+    return behind if before and behind else value
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": FishComplete}
+for _shell in SHELLS.values():
+    add_completion_class(_shell)
+
+
+def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complete:
+    """Completes to one of these, or, behind each of the characters `between`, to one more of them."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _that_begin(choices, incomplete, between)
+
+    return complete
+
+
+def _that_begin(choices: Callable[[], Iterable[str]], incomplete: str, between: str) -> list[CompletionItem]:
+    at = max((incomplete.rfind(sign) + 1 for sign in between), default=0)
+    there, begun = incomplete[:at], incomplete[at:]
+    with suppress(KokoroLabError):  # such as where no repository is around
+        return [CompletionItem(there + choice) for choice in choices() if choice.startswith(begun)]
+    return []
+
+
+def voices() -> Iterable[str]:
+    from kokoro_lab.weights.store import voice_names
+
+    return voice_names()
+
+
+def languages() -> Iterable[str]:
+    from kokoro_lab.text.language import SPOKEN
+
+    return SPOKEN
+
+
+def notebooks() -> Iterable[str]:
+    from kokoro_lab.lab.notebooks import notebook_names
+
+    return ("gates", "checklist", *notebook_names())
+
+
+def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Of the notebook that stands before it: `name=`, and behind that what the name shows to be a choice."""
+    name, equals, _ = incomplete.partition("=")
+    values: dict[str, Callable[[], Iterable[str]]] = {"voice": voices, "variant": lambda: VARIANTS}
+    values["language"] = languages
+
+    def names() -> Iterable[str]:
+        return (f"{declared}=" for declared in _declared(context))
+
+    def choices() -> Iterable[str]:
+        if _declared(context).get(name, {}).get("type") == "bool":
+            return ("true", "false")
+        return values.get(name.removesuffix("s"), tuple)()
+
+    return _that_begin(choices, incomplete, "=,+") if equals else _that_begin(names, incomplete, "")
+
+
+def _declared(context: click.Context) -> dict[str, dict[str, str]]:
+    from kokoro_lab.lab.notebooks import OWN_PARAMETERS, declared_parameters, find_notebook
+
+    # Behind an option that still lacks its value, Click leaves the words before it as they are
+    notebook = context.params.get("notebook") or next(iter(context.args), "")
+    declared = declared_parameters(find_notebook(notebook))
+    return {name: about for name, about in declared.items() if name not in OWN_PARAMETERS}
