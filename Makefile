@@ -57,7 +57,7 @@ test-long: env ## what is run before an issue is resolved: fuzz, sanitizers, mut
 	scripts/aarch64/run.sh
 	scripts/other_python.sh
 
-clients: ## install the SDK for Node that tests drive
+clients: ## install what tests have from npm: an SDK, and what finds barriers on pages
 	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund
 
 test-macos: env ## the checks that need an Apple-silicon Mac

@@ -7,11 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+AXE = Path(__file__).parent / "clients/node_modules/axe-core/axe.min.js"
+"""What looks for barriers on a page, as the npm package of its name has it."""
 
 
 def require(there: dict[str, object]) -> None:
@@ -49,3 +53,15 @@ def new_page(browser: Any) -> Iterator[Any]:
     opened.set_default_timeout(60_000)
     yield opened
     opened.close()
+
+
+def serious_findings(page: Any) -> list[str]:
+    """What axe-core calls serious or critical on a page as it stands: a line for each, with where it is."""
+    require({"axe-core (make clients)": AXE.exists()})
+    page.evaluate(f"{AXE.read_text()};0")
+    found = page.evaluate("axe.run()")["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {[node['target'] for node in each['nodes']]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
