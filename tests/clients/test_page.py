@@ -191,6 +191,22 @@ def test_a_new_speech_ends_the_one_before(page: Any, server: RunningServer) -> N
     wait_until(lambda: server.status()["active"] == 0, timeout_s=5)
 
 
+@browser
+def test_a_server_that_warms_up_is_said_to_be_ready_once_it_is(page: Any) -> None:
+    looks = []
+
+    def cold_at_first(route: Any) -> None:
+        looks.append(route)
+        answer = route.fetch()
+        warmth = {"status": "warming"} if len(looks) == 1 else {}
+        route.fulfill(response=answer, json={**answer.json(), **warmth})
+
+    page.route("**/health", cold_at_first)
+    page.reload()
+    page.locator("#server", has_text="warming up").wait_for()
+    page.locator("#server", has_text="is ready").wait_for()
+
+
 # ----------------------------------------------------------------------------------------- figures
 
 

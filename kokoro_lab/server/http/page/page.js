@@ -12,6 +12,7 @@ import { Waveform } from "./waveform.js";
 import { Words } from "./words.js";
 
 const REDRAW_MS = 30;
+const WARMING_MS = 1000; // between two looks at a server that is not ready yet
 const FIELDS = { input: "text", voice: "voice", speed: "speed", language: "language" }; // by the request's names
 const KEPT = ["text", "voice", "language", "speed", "other", "share", "ssml", "format"];
 const IN_MORE = ["language", "key"]; // of the fields that can be wrong
@@ -331,6 +332,11 @@ async function showServer() {
   const warm = { ok: "ready", failed: "could not warm up" }[status] ?? "warming up: the first speech will take longer";
   $("server").textContent = `The server is ${warm}.${reason ? ` ${reason}` : ""}`;
   $("version").textContent = `kokoro-lab ${version}, ${variant} on ${provider}`;
+  if (!["ok", "failed"].includes(status)) setTimeout(lookAtServer, WARMING_MS);
+}
+
+function lookAtServer() {
+  showServer().catch(() => { $("server").textContent = "The server does not answer."; });
 }
 
 // --------------------------------------------------------------------------------------- keys and buttons
@@ -392,5 +398,5 @@ listVoices().then(
   },
   () => { $("error").textContent = "The list of voices cannot be had; the server’s own will speak."; },
 );
-showServer().catch(() => { $("server").textContent = "The server does not answer."; });
+lookAtServer();
 waveform.show(null);
