@@ -322,7 +322,7 @@ function restore(fields = KEPT) {
   }
   const sample = SAMPLES.findIndex(({ text }) => text === $("text").value);
   $("sample").value = sample < 0 ? "" : String(sample);
-  $("more").open = Boolean(choices.other || choices.ssml);
+  if (choices.other || choices.ssml) $("more").open = true; // never closed: somebody may be in it
   changed();
 }
 
