@@ -1,16 +1,112 @@
-"""The page of `kokoro-lab serve`, in a browser; and what its figures rest on."""
+"""The page of `kokoro-lab serve`, in a browser, on the real weights; and what its figures rest on."""
 
 from __future__ import annotations
 
+import base64
+import io
+import json
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx2
+import numpy as np
 import pytest
 
-from tests.browser import chromium, new_page
-from tests.installed.command import Served
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from tests.browser import chromium, new_page, serious_findings
+from tests.clients.test_page import LISTEN
+from tests.installed.command import READY_S, Served
 from tests.server.conftest import wait_until
 
 TEXT = "The page reads this sentence twice, and says of the second time where its first sound came from."
+SHORT = "It cost $3 😀, said Dr. Smith."
+PADDING_S = {"wav": 0, "flac": 0, "opus": 0.001, "mp3": 0.1, "aac": 0.1}
+"""How much longer than the speech a file of each may be: MP3 and AAC come in frames, behind a delay."""
+WATCH_WORDS = """() => {
+    window.marked = []  // each word as it is marked, and how much has been played then
+    new MutationObserver(() => {
+        const now = document.querySelector("#words .now")
+        const { context } = scheduled.at(-1)
+        const begin = scheduled.find((block) => block.context === context).when
+        const playedS = context.currentTime - (context.outputLatency || 0) - begin
+        if (now && marked.at(-1)?.now !== now) marked.push({ now, word: now.textContent, playedS })
+    }).observe(document.querySelector("#words"), { subtree: true, attributeFilter: ["class"] })
+}"""
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(served: Served, driver: Any) -> Iterator[Any]:
+    """The page, opened, with its voices; what it does wrong by its own account fails the test."""
+    with new_page(driver) as opened:
+        wrong: list[str] = []
+        opened.on("pageerror", lambda error: wrong.append(str(error)))
+        opened.on("console", lambda said: wrong.append(said.text) if "Security" in said.text else None)
+        opened.add_init_script(LISTEN)
+        opened.asked = []  # of the server, for speech
+        opened.on(
+            "request",
+            lambda request: opened.asked.append(request.post_data_json) if request.method == "POST" else None,
+        )
+        open_page(opened, served)
+        yield opened
+        assert not wrong
+
+
+def open_page(page: Any, served: Served) -> None:
+    page.goto(served.url)
+    page.locator("#server", has_text="ready").wait_for()
+    page.locator("#voice option[value=zf_xiaoni]").wait_for(state="attached")
+
+
+def speak(page: Any, text: str, state: str = "Done") -> None:
+    page.locator("#text").fill(text)
+    page.get_by_role("button", name="Speak").click()
+    status(page, state)
+
+
+def status(page: Any, words: str) -> None:
+    page.get_by_role("status").filter(has_text=words).wait_for()
+
+
+def told(served: Served, body: dict[str, Any]) -> tuple[bytes, list[dict[str, Any]]]:
+    """The audio and the words that the server answers a request of the page with."""
+    answer = httpx2.post(f"{served.url}/v1/audio/speech", json=body, timeout=READY_S).raise_for_status()
+    events = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    audio = b"".join(base64.b64decode(event["audio"]) for event in events if "audio" in event)
+    return audio, [word for event in events for word in event.get("words", ())]
+
+
+def marked_words(page: Any, words: list[dict[str, Any]]) -> Iterator[tuple[int, float]]:
+    """Each word that the page has marked, in that order: which of `words`, and how much was played then."""
+    place = 0
+    for word, played_s in page.evaluate("marked.map(({ word, playedS }) => [word, playedS])"):
+        # A busy machine may pass one over; one that came before, or is none, is not found
+        place = next(at for at in range(place, len(words)) if words[at]["text"] == word) + 1
+        yield place - 1, played_s
+
+
+def downloaded(page: Any, name: str) -> tuple[str, bytes]:
+    """The name and the bytes of the file that a button gives."""
+    with page.expect_download() as found:
+        page.get_by_role("button", name=name, exact=True).click()
+    return found.value.suggested_filename, found.value.path().read_bytes()
+
+
+def decoded(data: bytes) -> tuple[np.ndarray[Any, Any], float]:
+    """Samples of a file, and how long it is in seconds."""
+    import av
+
+    with av.open(io.BytesIO(data)) as container:
+        stream = container.streams.audio[0]
+        samples = np.concatenate([block.to_ndarray() for block in container.decode(stream)], axis=-1)
+        return samples.ravel(), samples.shape[-1] / stream.rate
 
 
 def first_audio(served: Served, text: str) -> str:
@@ -24,40 +120,374 @@ def test_a_stream_says_whether_its_first_audio_was_kept(served: Served) -> None:
     assert [first_audio(served, text), first_audio(served, text)] == ["computed", "cache"]
 
 
-@pytest.mark.browser
-def test_a_first_audio_from_the_cache_is_no_time_to_first_audio(served: Served) -> None:
-    with chromium() as browser, new_page(browser) as page:
-        page.goto(served.url)
-        page.locator("#server", has_text="ready").wait_for()
-        assert "cache" not in spoken(page)
-        assert spoken(page).endswith("ms, from the cache")
+# ------------------------------------------------------------------------------------ what is said
 
 
 @pytest.mark.browser
-def test_after_a_stop_a_resize_leaves_as_much_marked_as_was_played(served: Served) -> None:
+def test_a_first_audio_from_the_cache_is_no_time_to_first_audio(page: Any) -> None:
+    speak(page, TEXT)
+    assert "cached" not in page.locator("main").text_content()
+    speak(page, TEXT, state="its beginning was cached")
+    status(page, "Done")
+    assert page.locator("#ttfa").text_content().endswith("ms, cached")
+    assert "cached" in page.locator("#summary").inner_text()
+
+
+@pytest.mark.browser
+def test_people_read_sentences_and_figures_are_folded_away(page: Any) -> None:
+    speak(page, TEXT)
+    assert "s of speech by af_heart, heard after" in page.locator("#summary").inner_text()
+    assert "times as fast as it is spoken" in page.locator("#summary").inner_text()
+    assert not page.locator("#rtf").is_visible()
+    assert "CPUExecutionProvider" not in page.locator("main").inner_text()
+    page.locator("summary", has_text="Details").click()
+    assert 0 < float(page.locator("#rtf").inner_text()) < 5
+    assert "CPUExecutionProvider" in page.locator("#ran").inner_text()
+
+
+@pytest.mark.browser
+def test_after_a_stop_a_resize_leaves_as_much_marked_as_was_played(page: Any) -> None:
     """A phone's address bar resizes the page: the rest of a stopped speech is not shown as played."""
-    with chromium() as browser, new_page(browser) as page:
-        page.goto(served.url)
-        page.locator("#server", has_text="ready").wait_for()
-        page.get_by_label("Text").fill(" ".join([TEXT] * 4))
-        page.get_by_role("button", name="Speak").click()
-        page.get_by_role("status").filter(has_text="Speaking").wait_for()
-        # Far ahead of what is played, so that a part of the picture is not
-        wait_until(lambda: float(page.locator("#length").inner_text().split()[0].replace("–", "0")) > 8)
-        page.get_by_role("button", name="Stop").click()
-        page.get_by_role("status").filter(has_text="Stopped").wait_for()
-        before = played_ratio(page)
-        page.evaluate("window.dispatchEvent(new Event('resize'))")
-        assert played_ratio(page) == pytest.approx(before, abs=0.02)
-        assert before < 0.9
+    speak(page, " ".join([TEXT] * 4), state="Speaking")
+    # Far ahead of what is played, so that a part of the picture is not
+    wait_until(lambda: float((page.locator("#length").text_content() or "0").split()[0]) > 8)
+    page.get_by_role("button", name="Stop").click()
+    status(page, "Stopped")
+    wait_until(lambda: 0 < played_ratio(page) < 0.9)  # drawn once more when the rest is known not to come
+    before = played_ratio(page)
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    assert played_ratio(page) == pytest.approx(before, abs=0.02)
 
 
-def spoken(page: Any) -> str:
-    """Speak `TEXT` to its end; the figure of TTFA then."""
-    page.get_by_label("Text").fill(TEXT)
+# ------------------------------------------------------------------------------------------- words
+
+
+@pytest.mark.browser
+def test_words_are_marked_in_their_order_and_at_their_time(page: Any, served: Served) -> None:
+    page.evaluate(WATCH_WORDS)
+    speak(page, "Each of these words is marked while it is heard. That needs a clock which does not err.")
+    _, words = told(served, page.asked[0])
+    # The server tells of words once their segment is computed: those before are marked at the next playing
+    assert len(list(marked_words(page, words))) > len(words) / 2
+    page.evaluate("marked.length = 0")
+    page.get_by_role("button", name="Play again").click()
+    status(page, "Playing again")
+    status(page, "Done")
+    marked = list(marked_words(page, words))
+    assert len(marked) > 0.8 * len(words)
+    begins_s = [*(word["start_s"] for word in words), words[-1]["end_s"] + 1]
+    for at, played_s in marked:
+        assert begins_s[at] - 0.02 < played_s < begins_s[at + 1] + 0.1, words[at]
+
+
+@pytest.mark.browser
+def test_what_is_written_is_marked_however_it_is_said(page: Any) -> None:
+    """`$3` is two words in one place, `😀` two units of JavaScript, and no letter is lost."""
+    speak(page, SHORT)
+    assert page.locator("#words").text_content() == SHORT
+    assert page.locator("#words span").all_text_contents() == [
+        "It",
+        "cost",
+        "$3",
+        "😀",
+        "said",
+        "Dr.",
+        "Smith",
+    ]
+
+
+@pytest.mark.browser
+def test_a_click_on_a_word_goes_there_and_so_do_keys(page: Any, served: Served) -> None:
+    speak(page, TEXT)
+    requests = len(page.asked)
+    _, words = told(served, page.asked[0])
+    begin_s = next(word["start_s"] for word in words if word["text"] == "where")
+    page.locator("#words span", has_text="where").click()
+    assert page.locator("#position").evaluate("slider => slider.valueAsNumber") == pytest.approx(
+        begin_s, abs=0.1
+    )
+    status(page, "Done")
+    samples = page.evaluate(
+        "scheduled.filter((b) => b.context === scheduled.at(-1).context).flatMap((b) => b.samples)"
+    )
+    whole, _ = told(served, page.asked[0])
+    heard = np.frombuffer(whole, "<i2")[round(begin_s * SAMPLE_RATE_HZ) :] / 32768
+    np.testing.assert_allclose(samples, heard, atol=1e-6)
+
+    page.locator("#words").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Space")
+    status(page, "Paused.")
+    page.wait_for_timeout(100)
+    place = page.locator("#words .now").text_content()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(100)
+    texts = [word["text"] for word in words]
+    assert texts.index(page.locator("#words .now").text_content()) == texts.index(place) - 1
+    page.keyboard.press("Escape")
+    assert len(page.asked) == requests, "what is here is not asked for again"
+
+
+# ------------------------------------------------------------------------------ files and history
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", sorted(PADDING_S))
+def test_what_was_heard_is_a_file_of_the_chosen_format(page: Any, served: Served, kind: str) -> None:
+    speak(page, SHORT)
+    whole = np.frombuffer(told(served, page.asked[0])[0], "<i2")
+    page.get_by_label("Format").select_option(kind)
+    name, data = downloaded(page, "Download")
+    assert name == f"It-cost-3-said-Dr-Smith.{kind}"
+    samples, length_s = decoded(data)
+    assert 0 <= length_s - len(whole) / SAMPLE_RATE_HZ <= PADDING_S[kind]
+    if kind in ("wav", "flac"):
+        np.testing.assert_array_equal(samples, whole)
+    requests = 1 if kind == "wav" else 2  # that of the speech, and one for what only the server can write
+    assert len(page.asked) == requests
+    assert downloaded(page, "Download") == (name, data)
+    assert len(page.asked) == requests
+
+
+@pytest.mark.browser
+def test_the_last_speeches_are_played_and_kept_without_being_spoken_again(page: Any, served: Served) -> None:
+    speak(page, SHORT)
+    speak(page, "And this one is the second.")
+    items = page.locator("#history li")
+    assert items.count() == 2
+    assert "af_heart" in items.nth(0).inner_text()
+    assert "second" in items.nth(0).inner_text(), "the newest is first"
+    asked, first = len(page.asked), page.asked[0]
+    again = page.get_by_role("button", name="Play again: It cost")
+    again.click()
+    status(page, "Playing again")
+    status(page, "Done")
+    samples = page.evaluate(
+        "scheduled.filter((b) => b.context === scheduled.at(-1).context).flatMap((b) => b.samples)"
+    )
+    whole = np.frombuffer(told(served, first)[0], "<i2")
+    np.testing.assert_allclose(samples, whole / 32768, atol=1e-6)
+    name, data = downloaded(page, f"Download: {SHORT}")
+    np.testing.assert_array_equal(decoded(data)[0], whole)
+    assert name == "It-cost-3-said-Dr-Smith.wav"
+    assert len(page.asked) == asked
+
+
+@pytest.mark.browser
+def test_what_was_stopped_before_it_had_come_is_no_file(page: Any) -> None:
+    speak(page, " ".join([TEXT] * 40), state="Speaking")
+    page.keyboard.press("Escape")
+    status(page, "Stopped. What had not arrived is not kept.")
+    assert page.get_by_role("button", name="Download", exact=True).is_disabled()
+    assert page.locator("#history li").count() == 0
+
+
+# ---------------------------------------------------------------------------------------- choices
+
+
+@pytest.mark.browser
+def test_a_mixture_is_sent_as_it_is_said(page: Any) -> None:
+    page.locator("summary", has_text="More").click()
+    assert page.locator("#other").is_disabled(), "there is nothing to mix it with"
+    page.locator("#voice").select_option("af_bella")
+    page.locator("#other").select_option("af_sky")
+    page.locator("#share").fill("3")
+    assert "70 % af_bella, 30 % af_sky: sent as af_bella(7)+af_sky(3)" in page.locator("#mixed").inner_text()
+    page.locator("#speed").fill("1.5")
+    speak(page, SHORT)
+    assert page.asked[0]["voice"] == "af_bella(7)+af_sky(3)"
+    assert page.asked[0]["speed"] == 1.5
+    assert "af_bella(7)+af_sky(3)" in page.locator("#summary").inner_text()
+    page.get_by_role("button", name="Normal speed").click()
+    assert page.locator("#speed-said").inner_text() == "1.00 ×"
+
+
+@pytest.mark.browser
+def test_voices_that_read_nothing_here_can_be_chosen_only_for_another_language(
+    page: Any, served: Served
+) -> None:
+    unread = served.status()["voices_not_offered"]
+    disabled = page.evaluate(
+        "[...document.querySelectorAll('#voice option')].filter((o) => o.disabled).map((o) => o.value)"
+    )
+    assert set(disabled) == set(unread) >= {"zf_xiaoni"}
+    page.locator("summary", has_text="More").click()
+    assert "there is no G2P for zh" in page.locator("#voices").inner_text()
+    page.locator("#language").select_option("en-gb")
+    page.locator("#voice").select_option("zf_xiaoni")
+    speak(page, SHORT)
+    assert (page.asked[0]["voice"], page.asked[0]["language"]) == ("zf_xiaoni", "en-gb")
+
+
+@pytest.mark.browser
+def test_voices_stand_by_language_and_sex(page: Any) -> None:
+    groups = page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('#voice optgroup')]"
+        ".map((g) => [g.label, [...g.children].map((o) => o.value)]))"
+    )
+    assert "bf_emma" in groups["British English, female"]
+    assert "am_adam" in groups["American English, male"]
+
+
+@pytest.mark.browser
+def test_a_sample_goes_with_the_voice_and_never_takes_what_was_written(page: Any) -> None:
+    page.locator("#voice").select_option("ff_siwis")
+    assert "soleil" in page.locator("#text").input_value()
+    page.locator("#text").fill("Mine.")
+    page.locator("#voice").select_option("if_sara")
+    assert page.locator("#text").input_value() == "Mine."
+    page.get_by_label("Sample text").select_option("Hindi")
+    page.get_by_label("Sample text").select_option("Your own text")
+    assert page.locator("#text").input_value() == "Mine."
+
+
+@pytest.mark.browser
+def test_text_and_choices_outlast_a_reload_until_they_are_forgotten(page: Any, served: Served) -> None:
+    chosen = {"voice": "bm_george", "other": "bf_emma", "language": "en-us", "format": "flac"}
+    speak(page, SHORT)
+    page.locator("summary", has_text="More").click()
+    for field, value in chosen.items():
+        page.locator(f"#{field}").select_option(value)
+    page.locator("#speed").fill("2")
+    page.locator("#ssml").check()
+    page.locator("#text").fill("<speak>Mine.</speak>")
+    open_page(page, served)
+    assert {field: page.locator(f"#{field}").input_value() for field in chosen} == chosen
+    assert page.locator("#text").input_value() == "<speak>Mine.</speak>"
+    assert page.locator("#speed").input_value() == "2"
+    assert page.locator("#ssml").is_checked()
+    page.get_by_role("button", name="Forget").click()
+    open_page(page, served)
+    assert page.locator("#voice").input_value() == ""
+    assert "fox" in page.locator("#text").input_value()
+    assert page.evaluate("localStorage.length") == 0 or "Mine" not in page.evaluate(
+        "JSON.stringify(localStorage)"
+    )
+
+
+@pytest.mark.browser
+def test_where_nothing_may_be_kept_it_speaks_all_the_same(page: Any, served: Served) -> None:
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('', 'Security') } })"
+    )
+    open_page(page, served)
+    speak(page, SHORT)
+    assert page.get_by_role("alert").inner_text() == ""
+
+
+@pytest.mark.browser
+def test_a_text_file_is_read_into_the_field(page: Any) -> None:
+    file = {"name": "a.ssml", "mimeType": "text/plain", "buffer": b"<speak>From a file.</speak>"}
+    page.locator("summary", has_text="More").click()
+    page.get_by_label("Text from a file").set_input_files(file)
+    status(page, "a.ssml is in the field.")
+    assert page.locator("#ssml").is_checked()
+    page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer()
+            dataTransfer.items.add(new File(["# Dropped"], "b.md", { type: "text/markdown" }))
+            document.querySelector("#text").dispatchEvent(
+                new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }))
+        }"""
+    )
+    status(page, "b.md is in the field.")
+    assert page.locator("#text").input_value() == "# Dropped"
+    assert not page.locator("#ssml").is_checked()
+
+
+# ------------------------------------------------------------------------------------ for everybody
+
+
+@pytest.mark.browser
+def test_keys_alone_do_all(page: Any) -> None:
+    def tab_to(field: str) -> None:
+        for _ in range(40):
+            if page.evaluate("document.activeElement.id || document.activeElement.textContent") == field:
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{field} cannot be reached")
+
+    tab_to("text")
+    page.keyboard.press("Control+A")
+    page.keyboard.type(TEXT)
+    tab_to("voice")
+    page.keyboard.type("Emma")
+    tab_to("speed")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Control+Enter")
+    status(page, "Speaking")
+    assert page.asked[0]["voice"] == "bf_emma"
+    assert page.asked[0]["speed"] == pytest.approx(1.05)
+    page.keyboard.press("Space")
+    status(page, "Paused.")
+    tab_to("position")
+    before = page.locator("#position").evaluate("slider => slider.valueAsNumber")
+    page.keyboard.press("PageUp")
+    assert page.locator("#position").evaluate("slider => slider.valueAsNumber") > before
+    page.keyboard.press("Space")
+    status(page, "Speaking.")
+    status(page, "Done")
+    tab_to("download")
+    with page.expect_download():
+        page.keyboard.press("Enter")
+    tab_to("Play again")
+    page.keyboard.press("Enter")
+    status(page, "Playing again")
+    page.keyboard.press("Escape")
+    status(page, "Stopped.")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_bars_anybody(page: Any, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    assert serious_findings(page) == []
+    speak(page, TEXT, state="Speaking")
+    page.locator("#words .now").wait_for()
+    for folded in page.locator("summary").all():
+        folded.click()
+    assert serious_findings(page) == []
+    status(page, "Done")
+    assert "of them played" in page.get_by_role("img").get_attribute("aria-label")
+    page.locator("#text").fill(" ")
     page.get_by_role("button", name="Speak").click()
-    page.get_by_role("status").filter(has_text="Done").wait_for()
-    return str(page.locator("#ttfa").inner_text())
+    page.get_by_role("alert").filter(has_text="text").wait_for()
+    assert serious_findings(page) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [375, 390])
+def test_it_fits_a_phone_and_a_thumb(served: Served, driver: Any, width: int) -> None:
+    phone = driver.new_context(viewport={"width": width, "height": 844}, has_touch=True, is_mobile=True)
+    page = phone.new_page()
+    open_page(page, served)
+    speak(page, " ".join([TEXT] * 2), state="Speaking")
+    for folded in page.locator("summary").all():
+        folded.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not page.locator("#keys").is_visible(), "a phone has no such keys"
+    low = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, input, summary, nav a, .check")]
+            .filter((e) => e.type !== "checkbox")  // its label is the target
+            .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44)
+            .map((e) => e.id || e.textContent)"""
+    )
+    assert low == []
+    phone.close()
+
+
+@pytest.mark.browser
+def test_nothing_is_fetched_from_elsewhere_and_little_from_here(page: Any, served: Served) -> None:
+    answers: list[Any] = []
+    page.on("response", lambda answer: answers.append(answer))
+    open_page(page, served)
+    speak(page, SHORT)
+    downloaded(page, "Download")
+    hosts = {urlsplit(answer.url).netloc for answer in answers if not answer.url.startswith("blob:")}
+    assert hosts == {urlsplit(served.url).netloc}
+    of_page = {urlsplit(a.url).path for a in answers if "/page/" in a.url} | {"/"}
+    assert {"/page/words.js", "/page/history.js", "/page/player.js"} < of_page
+    assert sum(len(httpx2.get(served.url + path).content) for path in of_page) < 60_000
 
 
 def played_ratio(page: Any) -> float:

@@ -1,35 +1,31 @@
 // The speech as a picture: what has been played in one colour, what is still to come in another.
 
-const BIN_S = 0.02;
+import { RATE_HZ } from "./recording.js";
+
+const BIN_SAMPLES = RATE_HZ / 50;
 const SHOWN_AT_LEAST_S = 4; // so that a short beginning is not drawn as broad as all of it will be
 const BAR_PX = 3;
 
 export class Waveform {
   #canvas;
-  #binSamples;
-  #rateHz;
-  #peaks = [];
-  #inBin = 0;
+  #recording = null;
+  #peaks = []; // of each whole bin that has arrived
 
-  constructor(canvas, rateHz) {
+  constructor(canvas) {
     this.#canvas = canvas;
-    this.#rateHz = rateHz;
-    this.#binSamples = Math.round(BIN_S * rateHz);
   }
 
-  clear() {
+  /** Shows `recording` from now on, which may still be growing, or nothing. */
+  show(recording) {
+    this.#recording = recording;
     this.#peaks = [];
-    this.#inBin = 0;
     this.draw(0);
   }
 
-  push(block) {
-    for (const sample of block) {
-      if (this.#inBin === 0) this.#peaks.push(0);
-      const last = this.#peaks.length - 1;
-      this.#peaks[last] = Math.max(this.#peaks[last], Math.abs(sample));
-      this.#inBin = (this.#inBin + 1) % this.#binSamples;
-    }
+  /** What its width stands for. */
+  get shownS() {
+    const { lengthS = 0, complete = false } = this.#recording ?? {};
+    return complete ? lengthS : Math.max(lengthS, SHOWN_AT_LEAST_S);
   }
 
   describe(words) {
@@ -43,12 +39,14 @@ export class Waveform {
     const height = canvas.clientHeight;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
+    if (!this.#recording) return;
+    this.#takePeaks();
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
     const style = getComputedStyle(canvas);
     const played = style.getPropertyValue("--accent");
     const unplayed = style.getPropertyValue("--unplayed");
-    const bins = Math.max(this.#peaks.length, SHOWN_AT_LEAST_S / BIN_S);
+    const bins = (this.shownS * RATE_HZ) / BIN_SAMPLES;
     const loudest = this.#peaks.reduce((most, peak) => Math.max(most, peak), 0.1);
     for (let x = 0; x < width; x += BAR_PX) {
       const from = Math.floor((x / width) * bins);
@@ -56,8 +54,18 @@ export class Waveform {
       const to = Math.max(from + 1, Math.floor(((x + BAR_PX) / width) * bins));
       const peak = this.#peaks.slice(from, to).reduce((most, value) => Math.max(most, value), 0);
       const bar = Math.max(1, (peak / loudest) * height);
-      pen.fillStyle = from * this.#binSamples < playedSamples ? played : unplayed;
+      pen.fillStyle = from * BIN_SAMPLES < playedSamples ? played : unplayed;
       pen.fillRect(x, (height - bar) / 2, BAR_PX - 1, bar);
+    }
+  }
+
+  #takePeaks() {
+    const { samples, complete } = this.#recording;
+    for (;;) {
+      const from = this.#peaks.length * BIN_SAMPLES;
+      const to = from + BIN_SAMPLES;
+      if (complete ? from >= samples : to > samples) return;
+      this.#peaks.push(this.#recording.peak(from, to));
     }
   }
 }
