@@ -16,8 +16,8 @@ from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.lab.tables import shown
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
-BY_OTHERS = "session|answers|furthest"
-"""Of the listening test, which rounds by itself, and of the clip that is furthest off."""
+BY_OTHERS = "session|answers"
+"""Of the listening test, which rounds by itself."""
 WITHOUT_TABLES = {"00_index": "it measures nothing: it links to those that do"}
 
 

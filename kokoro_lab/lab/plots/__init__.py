@@ -38,7 +38,6 @@ from kokoro_lab.lab.plots.verdicts import (
     ladder,
     outcomes,
     pareto,
-    right_answers,
     taken_by,
     verdicts,
 )

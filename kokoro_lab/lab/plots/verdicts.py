@@ -16,32 +16,6 @@ if TYPE_CHECKING:
 
 
 @plotted
-def right_answers(table: pd.DataFrame) -> Drawing:
-    """How often each listener was right.
-
-    Dot and thin bar: proportion and its 95 % interval; dashed is guessing. A difference is heard if the whole
-    bar is right of it, and shown to be inaudible if the pale bar, a one-sided limit, ends left of the other
-    line.
-    """
-    from kokoro_lab.metrics.abx import CHANCE, INAUDIBLE_BELOW
-
-    if table.empty:
-        return Drawing(None, "Nobody has finished the test.")
-    rows = range(len(table))
-    figure, (axes,) = panels(height=1.2 + 0.35 * len(table), width=9)
-    axes.hlines(rows, 0, table.upper_95_one_sided, color=BLUE, alpha=0.2, linewidth=9)
-    axes.hlines(rows, table.low_95, table.high_95, color=BLUE, linewidth=1.5)
-    axes.plot(table.proportion, rows, "o", color=BLUE)
-    axes.axvline(CHANCE, color=INK, linewidth=0.8, linestyle="--")
-    axes.axvline(INAUDIBLE_BELOW, color=BAD, linewidth=1)
-    names = [f"{row.listener} ({row.right} of {row.trials})" for row in table.itertuples()]
-    named(axes, names)
-    axes.set(xlabel="proportion of right answers", xlim=(0, 1))
-    intervals = zip(names, table.low_95, table.high_95, strict=True)
-    return Drawing(figure, listed([f"{name}: {low:.2f} to {high:.2f}" for name, low, high in intervals]))
-
-
-@plotted
 def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Drawing:
     """Each pair between what nobody hears and what everybody does.
 

@@ -51,16 +51,6 @@ def ratios(names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"ratio": middle, "low": middle - 0.08, "high": middle + 0.08}, index=names)
 
 
-def listeners(names: list[str]) -> pd.DataFrame:
-    rows = [(name, 20 + 8 * i, 40, 0.5 + 0.2 * i) for i, name in enumerate(names)]
-    table = pd.DataFrame(rows, columns=["listener", "right", "trials", "proportion"])
-    return table.assign(
-        low_95=table.proportion - 0.15,
-        high_95=table.proportion + 0.15,
-        upper_95_one_sided=table.proportion + 0.13,
-    )
-
-
 def pairs(count: int) -> pd.DataFrame:
     names = [f"af_heart-prose-{i:02d}" for i in range(count)]
     return pd.DataFrame({"dither": 0.3, "candidate": np.linspace(0.6, 3, count), "noise": 5.0}, index=names)
@@ -256,10 +246,6 @@ EXAMPLES: dict[str, tuple[Drawn, Drawn]] = {
     "held_over_time": (
         lambda: plots.held_over_time([0, 1, 2], {"memory_mb": [600, 640, 640], "threads": [20, 22, 22]}, 0.5),
         lambda: plots.held_over_time([], {"memory_mb": []}, 0.5),
-    ),
-    "right_answers": (
-        lambda: plots.right_answers(listeners(["mia", "tom"])),
-        lambda: plots.right_answers(listeners([])),
     ),
     "between_anchors": (
         lambda: plots.between_anchors(
