@@ -19,12 +19,12 @@ from kokoro_lab.text.segment import (
     FIRST_WHOLE_TOKENS,
     LONG_TOKENS,
     MAX_TOKENS,
-    SENTENCE_CHARS,
     SHORT_TOKENS,
     SpokenSentence,
+    SpokenSentences,
     pack,
-    sentences,
 )
+from kokoro_lab.text.sentences import SENTENCE_CHARS, sentences
 
 SPACE_ID = 16
 
@@ -83,7 +83,7 @@ def spoken(*lengths: int, mark: str = ".", paragraph: bool = False) -> SpokenSen
 
 
 def packed(parts: Sequence[SpokenSentence]) -> list[Segment]:
-    return list(pack(parts, space_id=SPACE_ID, language="en-us"))
+    return list(pack(SpokenSentences(parts), space_id=SPACE_ID, language="en-us"))
 
 
 def test_one_sentence_is_one_segment() -> None:
@@ -137,7 +137,7 @@ def test_a_long_first_sentence_starts_before_the_next_one_is_read() -> None:
             read.append(number)
             yield sentence
 
-    segments = pack(reading(), space_id=SPACE_ID, language="en-us")
+    segments = pack(SpokenSentences(reading()), space_id=SPACE_ID, language="en-us")
     first = next(segments)
     assert (len(first.words), read) == (4, [0])
     assert [len(segment.words) for segment in segments] == [13, 1]

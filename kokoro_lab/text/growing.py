@@ -1,0 +1,157 @@
+"""A text that may still be written while it is read."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import regex
+
+from kokoro_lab.errors import Interrupted
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.sanitise import Noted, clean
+
+_SAFE = regex.compile(r"\s(?=[\p{L}\p{N}\"'“(\[¿¡$€£*#-])", regex.REVERSE)
+"""Behind this white space nothing can change what the text before it is cleaned to."""
+
+
+class ReadAhead:
+    """A clean text that is read from its beginning on, as far as a decision asks for.
+
+    Parameters
+    ----------
+    text : AlignedText
+        All of it, or what is there so far.
+    """
+
+    def __init__(self, text: AlignedText) -> None:
+        self._text = text
+        self._at = 0
+
+    def rest(self, least: int, most: int) -> str:
+        """What follows, `least` to `most` characters of it; fewer than `least` only where this part ends."""
+        return self._text.text[self._at : self._at + most]
+
+    def take(self, count: int) -> AlignedText:
+        """The next `count` characters, which are read now."""
+        self._at += count
+        return self._text.cut(self._at - count, self._at)
+
+    def ahead(self, count: int) -> AlignedText:
+        """The next `count` characters, which have been looked at, once more."""
+        return self._text.cut(self._at, self._at + count)
+
+    def next_part(self) -> bool:
+        """Go on behind the end of a part; False if the text ends there, too."""
+        return False
+
+
+class GrowingText(ReadAhead):
+    """A text that is written by one thread and read by another.
+
+    However it is cut into strings, and whenever they come, the same is read. `flush` ends a part: what
+    is before it is read as if nothing followed. It is not asked whether the text looks like a file: of a
+    beginning that cannot be known.
+
+    Parameters
+    ----------
+    noted : callable
+        Hears of what is left out although it can be seen.
+    most_ahead : int
+        Characters that may wait to be read; `append` waits while there are more.
+    """
+
+    def __init__(self, noted: Noted = lambda _: None, *, most_ahead: int = 20_000) -> None:
+        super().__init__(AlignedText.of(""))
+        self._noted = noted
+        self._most_ahead = most_ahead
+        self._changed = threading.Condition()
+        self._raw = ""
+        self._offset = 0  # of `_raw` in the text as it was written
+        self._parts: deque[int] = deque()
+        """Where parts end, counted as `_at` is."""
+        self._ended = False
+        self._cancelled = False
+
+    @property
+    def length(self) -> int:
+        """Characters written so far."""
+        return self._offset + len(self._raw)
+
+    def append(self, text: str) -> None:
+        """Write `text`. Waits while as much as may wait is unread.
+
+        Raises
+        ------
+        Interrupted
+            It was cancelled.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._cancelled or self._unread() < self._most_ahead)
+            self._go_on()
+            self._raw += text
+            found = _SAFE.search(self._raw)
+            if found:
+                self._clean(found.end())
+
+    def flush(self) -> None:
+        """Have all that is written be read now, as if the text ended here."""
+        with self._changed:
+            self._clean(len(self._raw))
+            end = len(self._text.text)
+            if not self._parts or self._parts[-1] != end:
+                self._parts.append(end)
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Nothing more is written."""
+        with self._changed:
+            self._clean(len(self._raw))
+            self._ended = True
+            self._changed.notify_all()
+
+    def cancel(self) -> None:
+        """Nothing more is read: who waits for text, or for room, is raised `Interrupted`."""
+        with self._changed:
+            self._cancelled = True
+            self._changed.notify_all()
+
+    def rest(self, least: int, most: int) -> str:
+        with self._changed:
+            self._changed.wait_for(lambda: self._cancelled or self._bounded() or self._unread() >= least)
+            self._go_on()
+            stop = self._parts[0] if self._parts else len(self._text.text)
+            return self._text.text[self._at : min(stop, self._at + most)]
+
+    def take(self, count: int) -> AlignedText:
+        with self._changed:
+            taken = super().take(count)
+            self._text = self._text.cut(self._at, len(self._text.text))
+            self._parts = deque(end - self._at for end in self._parts)
+            self._at = 0
+            self._changed.notify_all()
+            return taken
+
+    def next_part(self) -> bool:
+        with self._changed:
+            if self._parts:
+                self._parts.popleft()
+                return True
+            return False
+
+    def _bounded(self) -> bool:
+        return self._ended or bool(self._parts)
+
+    def _unread(self) -> int:
+        return len(self._text.text) - self._at
+
+    def _go_on(self) -> None:
+        if self._cancelled:
+            raise Interrupted("This text was cancelled.")
+
+    def _clean(self, count: int) -> None:
+        offsets = tuple(range(self._offset, self._offset + count + 1))
+        new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self._noted)
+        self._text = AlignedText.joined((self._text, new))
+        self._raw, self._offset = self._raw[count:], self._offset + count
+        self._changed.notify_all()
