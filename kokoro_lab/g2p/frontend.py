@@ -21,7 +21,7 @@ from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
-from kokoro_lab.text.growing import ReadAhead
+from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
@@ -103,7 +103,7 @@ class FrontEnd:
 
     def segments_of(
         self,
-        text: AlignedText | SsmlDocument,
+        text: AlignedText | GrowingText | SsmlDocument,
         language: str | Languages,
         on_fallback: OnFallback,
         lexicon: Lexicon | None = None,
@@ -117,8 +117,9 @@ class FrontEnd:
         reader = self._reader(languages, on_fallback, lexicon)
         place = place or Place()
         space_id = symbols()[" "]
-        if isinstance(text, AlignedText):
-            found = Sentences(ReadAhead(text), languages.base)
+        if not isinstance(text, SsmlDocument):
+            ahead = ReadAhead(text) if isinstance(text, AlignedText) else text
+            found = Sentences(ahead, languages.base)
             read = _ReadSentences(reader, found, place.sentence)
             return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:

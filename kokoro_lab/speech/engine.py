@@ -28,9 +28,11 @@ from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.tuned import with_tuned
+from kokoro_lab.speech.live import LiveSpeech
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
+from kokoro_lab.text.growing import GrowingText
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_range, require_type
 from kokoro_lab.weights.fetching import fetch
@@ -274,6 +276,48 @@ class Engine:
             longest_s=longest_s,
             stop=stop,
         )
+
+    def session(
+        self,
+        *,
+        chunk_s: float | None = None,
+        cached: bool = True,
+        longest_s: float = math.inf,
+        max_wait_s: float = math.inf,
+        **options: Any,
+    ) -> LiveSpeech:
+        """Speak a text while it is written: `append` to what is returned, and iterate it.
+
+        Parameters
+        ----------
+        chunk_s, cached, longest_s
+            As for `stream`; the first audio comes from no cache.
+        max_wait_s : float
+            What is there is spoken once the writer has paused for so long. Unless it is given, what is spoken
+            depends on the text alone.
+        **options
+            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text`.
+
+        Raises
+        ------
+        VoiceError, LanguageError, LexiconError, ParameterError
+            It cannot be spoken so.
+        """
+        require_type("max_wait_s", max_wait_s, float, ParameterError)
+        asked = checked_utterance(self.parts, "", options, streamed=True)
+        if asked.utterance.input_format != "text":
+            raise ParameterError(
+                "A text that is still being written has to be plain text.",
+                field="input_format",
+                value=asked.utterance.input_format,
+                allowed="text",
+            )
+        text, stop = GrowingText(max_wait_s=max_wait_s), threading.Event()
+        chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
+        stream = self._stream_of(
+            asked, chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, growing=text
+        )
+        return LiveSpeech(text, stream, stop)
 
     def synthesize(
         self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import regex
 
+from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import Interrupted
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sanitise import Noted, clean
@@ -59,12 +64,23 @@ class GrowingText(ReadAhead):
         Hears of what is left out although it can be seen.
     most_ahead : int
         Characters that may wait to be read; `append` waits while there are more.
+    max_wait_s : float
+        A part ends by itself once so much time has gone without new text: then what is read depends on when
+        text came, and that is noted.
     """
 
-    def __init__(self, noted: Noted = lambda _: None, *, most_ahead: int = 20_000) -> None:
+    def __init__(
+        self, noted: Noted = lambda _: None, *, most_ahead: int = 20_000, max_wait_s: float = math.inf
+    ) -> None:
         super().__init__(AlignedText.of(""))
-        self._noted = noted
+        self.noted = noted
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered while the reader waits for the writer."""
+        self.blank = True
+        """Whether nothing but white space has been written."""
         self._most_ahead = most_ahead
+        self._max_wait_s = max_wait_s
+        self._written = time.monotonic()
         self._changed = threading.Condition()
         self._raw = ""
         self._offset = 0  # of `_raw` in the text as it was written
@@ -90,6 +106,8 @@ class GrowingText(ReadAhead):
             self._changed.wait_for(lambda: self._cancelled or self._unread() < self._most_ahead)
             self._go_on()
             self._raw += text
+            self.blank = self.blank and not text.strip()
+            self._written = time.monotonic()
             found = _SAFE.search(self._raw)
             if found:
                 self._clean(found.end())
@@ -97,11 +115,7 @@ class GrowingText(ReadAhead):
     def flush(self) -> None:
         """Have all that is written be read now, as if the text ended here."""
         with self._changed:
-            self._clean(len(self._raw))
-            end = len(self._text.text)
-            if not self._parts or self._parts[-1] != end:
-                self._parts.append(end)
-            self._changed.notify_all()
+            self._end_part()
 
     def end(self) -> None:
         """Nothing more is written."""
@@ -118,7 +132,10 @@ class GrowingText(ReadAhead):
 
     def rest(self, least: int, most: int) -> str:
         with self._changed:
-            self._changed.wait_for(lambda: self._cancelled or self._bounded() or self._unread() >= least)
+            if not self._known(least):
+                with self.waiting():
+                    while not self._known(least):
+                        self._wait()
             self._go_on()
             stop = self._parts[0] if self._parts else len(self._text.text)
             return self._text.text[self._at : min(stop, self._at + most)]
@@ -139,8 +156,26 @@ class GrowingText(ReadAhead):
                 return True
             return False
 
-    def _bounded(self) -> bool:
-        return self._ended or bool(self._parts)
+    def _wait(self) -> None:
+        has_text = self._unread() > 0 or bool(self._raw.strip())
+        left_s = self._written + self._max_wait_s - time.monotonic()
+        if has_text and left_s <= 0:
+            at = self.length
+            reason = f"spoken as if it ended here: nothing more came within {1000 * self._max_wait_s:.0f} ms"
+            self.noted(Fallback("text", reason, at, at))
+            self._end_part()
+        else:
+            self._changed.wait(left_s if has_text and left_s < math.inf else None)
+
+    def _end_part(self) -> None:
+        self._clean(len(self._raw))
+        end = len(self._text.text)
+        if not self._parts or self._parts[-1] != end:
+            self._parts.append(end)
+        self._changed.notify_all()
+
+    def _known(self, least: int) -> bool:
+        return self._cancelled or self._ended or bool(self._parts) or self._unread() >= least
 
     def _unread(self) -> int:
         return len(self._text.text) - self._at
@@ -151,7 +186,7 @@ class GrowingText(ReadAhead):
 
     def _clean(self, count: int) -> None:
         offsets = tuple(range(self._offset, self._offset + count + 1))
-        new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self._noted)
+        new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self.noted)
         self._text = AlignedText.joined((self._text, new))
         self._raw, self._offset = self._raw[count:], self._offset + count
         self._changed.notify_all()

@@ -28,8 +28,8 @@ JOINED_TOKENS = 100
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
 """What is joined to a short sentence is no wider than the one, some 16 words, and what is short itself than
 the other. A sentence that is still being written is known to be wider before its end is there."""
-OPENING_COLUMNS = 96
-"""A first sentence that is wider is cut by what is read of so much of it, some 16 words."""
+OPENING_COLUMNS = 120
+"""A first sentence that is wider is cut by what is read of so much of it, some 20 words."""
 FIRST_TOKENS = 40
 """A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
 the time to first audio grows by about a millisecond a token id on two cores."""
