@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -212,7 +212,7 @@ class Engine:
 
     def stream(
         self,
-        text: str | Utterance,
+        text: str | Utterance | Iterable[str],
         *,
         chunk_s: float | None = None,
         streamed: bool = True,
@@ -227,8 +227,9 @@ class Engine:
 
         Parameters
         ----------
-        text : str or Utterance
-            What to say.
+        text : str, Utterance or iterable of str
+            What to say. An iterable is read in a thread of its own, as its strings come; how it cuts the text
+            changes no sample. For that, see `session`.
         chunk_s : float, optional
             Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
@@ -267,6 +268,18 @@ class Engine:
         ):
             require_type(name, value, kind, ParameterError)
         require_range("heard_samples", heard_samples, 0)
+        if not isinstance(text, str | Utterance):
+            require_type("text", text, Iterable, ParameterError)
+            if not streamed or place is not None:
+                raise ParameterError(
+                    "A text that is still being written is streamed from its beginning.",
+                    field="text",
+                    value=type(text).__name__,
+                    mend="Give the whole text as one string.",
+                )
+            live = self.session(chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, **options)
+            live.write_from(text)
+            return live.stream
         return self._stream_of(
             checked_utterance(self.parts, text, options, streamed=streamed),
             chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,
@@ -284,13 +297,14 @@ class Engine:
         cached: bool = True,
         longest_s: float = math.inf,
         max_wait_s: float = math.inf,
+        stop: threading.Event | None = None,
         **options: Any,
     ) -> LiveSpeech:
         """Speak a text while it is written: `append` to what is returned, and iterate it.
 
         Parameters
         ----------
-        chunk_s, cached, longest_s
+        chunk_s, cached, longest_s, stop
             As for `stream`; the first audio comes from no cache.
         max_wait_s : float
             What is there is spoken once the writer has paused for so long. Unless it is given, what is spoken
@@ -312,7 +326,7 @@ class Engine:
                 value=asked.utterance.input_format,
                 allowed="text",
             )
-        text, stop = GrowingText(max_wait_s=max_wait_s), threading.Event()
+        text, stop = GrowingText(max_wait_s=max_wait_s), stop or threading.Event()
         chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         stream = self._stream_of(
             asked, chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, growing=text

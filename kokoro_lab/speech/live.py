@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kokoro_lab.datatypes import AudioChunk, SynthesisReport, WordTiming
+from kokoro_lab.errors import Interrupted
 from kokoro_lab.text.growing import GrowingText
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class LiveSpeech(Iterator[AudioChunk]):
     def __init__(self, text: GrowingText, stream: SpeechStream, stop: threading.Event) -> None:
         self._text = text
         self._stop = stop
-        self._failure: BaseException | None = None
         self.stream = stream
 
     def append(self, text: str) -> None:
@@ -64,21 +64,17 @@ class LiveSpeech(Iterator[AudioChunk]):
             try:
                 for each in pieces:
                     self.append(each)
-            except BaseException as error:
-                self._failure = error
-                self.cancel()
+            except Interrupted:
+                pass  # nobody listens any more
+            except Exception as error:
+                self._text.fail(error)
             else:
                 self.end()
 
         threading.Thread(target=write, name="writer", daemon=True).start()
 
     def __next__(self) -> AudioChunk:
-        try:
-            return next(self.stream)
-        except Exception:
-            if self._failure is not None:
-                raise self._failure from None
-            raise
+        return next(self.stream)
 
     def close(self) -> None:
         """Stop here."""

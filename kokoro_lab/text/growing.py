@@ -17,7 +17,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sanitise import Noted, clean
 
 _SAFE = regex.compile(r"\s(?=[\p{L}\p{N}\"'“(\[¿¡$€£*#-])", regex.REVERSE)
-"""Behind this white space nothing can change what the text before it is cleaned to."""
+"""Behind this white space nothing can change what the text before it is cleaned to, and it has no more."""
 
 
 class ReadAhead:
@@ -88,6 +88,7 @@ class GrowingText(ReadAhead):
         """Where parts end, counted as `_at` is."""
         self._ended = False
         self._cancelled = False
+        self._failure: Exception | None = None
 
     @property
     def length(self) -> int:
@@ -124,6 +125,12 @@ class GrowingText(ReadAhead):
             self._ended = True
             self._changed.notify_all()
 
+    def fail(self, error: Exception) -> None:
+        """The writer broke: the reader is raised `error` once it comes to what was not written."""
+        with self._changed:
+            self._failure = error
+            self.end()
+
     def cancel(self) -> None:
         """Nothing more is read: who waits for text, or for room, is raised `Interrupted`."""
         with self._changed:
@@ -137,6 +144,8 @@ class GrowingText(ReadAhead):
                     while not self._known(least):
                         self._wait()
             self._go_on()
+            if self._failure is not None and not self._parts and self._unread() < least:
+                raise self._failure
             stop = self._parts[0] if self._parts else len(self._text.text)
             return self._text.text[self._at : min(stop, self._at + most)]
 

@@ -1,8 +1,8 @@
 """Where sentences and lines end, found from the beginning of a text on.
 
-Where a sentence ends depends on its own text and on `LOOK_CHARS` behind it, so that a text can be read while
-it is written. Nothing is ever dropped: a sentence that is too long is cut at the best border that it has, in
-the end inside a word.
+Where a sentence ends depends on its own text and on `LOOK_CHARS` behind it, or on `QUOTE_CHARS`, so that a
+text can be read while it is written. Nothing is ever dropped: a sentence that is too long is cut at the best
+border that it has, in the end inside a word.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from kokoro_lab.text.growing import ReadAhead
 
 LOOK_CHARS = 24
 """Characters behind the end of a sentence, and the white space after it, on which that end may depend."""
+QUOTE_CHARS = 96
+"""As many, where a quotation is open: if it is closed within these, its sentences stay together."""
 SENTENCE_CHARS = 800
 """A longer sentence is cut before G2P, at a clause or a space."""
 HARD_LINE_CHARS = 50
 """A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
-_MOST_CHARS = SENTENCE_CHARS + 2 * LOOK_CHARS
+_MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 _MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']*\s*|\s*\n\s*")
 _BLANK_LINE = regex.compile(r"\n\s*\n")
@@ -136,7 +138,7 @@ class Sentences(Iterator[Sentence]):
         for match in _MAY_END.finditer(window, known):
             if match.start() >= SENTENCE_CHARS:
                 break
-            stop = match.end() + LOOK_CHARS
+            stop = match.end() + _look_chars(window[: match.end()], match.group())
             if not whole and stop > len(window):
                 return match.start(), None
             end = self._end(window[:stop])
@@ -182,6 +184,14 @@ def _found(window: str, end: int, *, whole: bool) -> _Found:
     length = len(said) + len(gap)
     at_end = whole and length == len(window)
     return _Found(length, _width(said), "\n" in gap, at_end or _BLANK_LINE.search(gap) is not None)
+
+
+def _look_chars(text: str, ending: str) -> int:
+    """How much behind `text`, which ends with `ending`, may say whether a sentence ends with it."""
+    if _BLANK_LINE.search(ending):
+        return 0
+    quoting = text.count('"') % 2 == 1 or any(text.count(a) > text.count(b) for a, b in ("“”", "「」"))
+    return QUOTE_CHARS if quoting else LOOK_CHARS
 
 
 def _last(pattern: str, text: str, start: int, stop: int) -> int | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from kokoro_lab.errors import Interrupted, ParameterError, TextError
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.live import LiveSpeech
@@ -91,3 +93,58 @@ def test_a_flush_is_heard(hum: Engine) -> None:
     live.end()
     flushed, _ = spoken(live)
     assert len(flushed) != len(plain) or (flushed != plain).any()
+
+
+def test_who_is_silent_is_waited_for_and_that_is_no_computing(hum: Engine) -> None:
+    live = hum.session(voice="hum")
+    live.append("The kettle is on.\n\n")
+    live.append("The ")
+    first = next(live)
+    assert first.chunk_id == 0
+    writer = threading.Timer(0.5, live.end)
+    writer.start()
+    for _ in live:
+        pass
+    assert live.report.compute_s < 0.4
+    assert live.report.characters == len("The kettle is on.\n\nThe ")
+
+
+def test_what_is_cancelled_is_silent(hum: Engine) -> None:
+    live = hum.session(voice="hum")
+    live.append("The kettle is on.\n\nThe window")
+    next(live)
+    threading.Timer(0.1, live.cancel).start()
+    with pytest.raises(Interrupted):
+        list(live)
+    with pytest.raises(Interrupted):
+        live.append("more")
+
+
+def test_what_the_writer_raises_is_raised_to_the_listener(hum: Engine) -> None:
+    def broken() -> Iterator[str]:
+        yield "The kettle is on."
+        raise ConnectionError("the model went away")
+
+    live = hum.stream(broken(), voice="hum")
+    with pytest.raises(ConnectionError, match="the model went away"):
+        list(live)
+
+
+def test_an_iterator_of_strings_is_a_text(hum: Engine) -> None:
+    text = "The kettle is on. The window is open, and nobody is at home."
+    live = hum.stream(iter(text.split(" ")), voice="hum")
+    assert len(np.concatenate([chunk.samples for chunk in live]))
+    whole = np.concatenate([chunk.samples for chunk in hum.stream(text, voice="hum", cached=False)])
+    cut = hum.stream((text[k : k + 3] for k in range(0, len(text), 3)), voice="hum")
+    np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in cut]), whole)
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_nothing_is_nothing_to_speak(hum: Engine, text: str) -> None:
+    with pytest.raises(TextError):
+        written(hum, [text])
+
+
+def test_what_is_no_plain_text_is_refused(hum: Engine) -> None:
+    with pytest.raises(ParameterError, match="plain text"):
+        hum.session(voice="hum", input_format="ssml")

@@ -143,26 +143,6 @@ def test_a_long_first_sentence_starts_before_the_next_one_is_read() -> None:
     assert [len(segment.words) for segment in segments] == [13, 1]
 
 
-@given(
-    st.lists(
-        st.lists(
-            st.sampled_from(["a", "aaa", "aaaaaa", "aaaa,", "because", "for", "of", "a" * 12, "a" * 350]),
-            min_size=1,
-            max_size=24,
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-@settings(deadline=None, max_examples=400)
-def test_where_the_first_sentence_is_cut_is_not_a_matter_of_when(texts: list[list[str]]) -> None:
-    parts = [of_words(words) for words in texts]
-    at_once = packed(parts)
-    with pytest.MonkeyPatch.context() as patch:  # so every cut waits for what may be joined
-        patch.setattr("kokoro_lab.text.segment._certain_cut", lambda sentence: 0)
-        assert packed(parts) == at_once
-
-
 def test_a_first_part_that_is_too_long_for_the_model_is_cut_again() -> None:
     words = [*["a" * 9] * 60, "aaaa,", *["a" * 9] * 9]
     assert [len(segment.words) for segment in packed([of_words(words)])] == [30, 15, 16, 9]
