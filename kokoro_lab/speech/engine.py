@@ -292,11 +292,15 @@ class Engine:
 
     def session(
         self,
+        utterance: Utterance | None = None,
         *,
         chunk_s: float | None = None,
         cached: bool = True,
+        place: Place | None = None,
+        heard_samples: int = 0,
         longest_s: float = math.inf,
         max_wait_s: float = math.inf,
+        most_ahead: int = 20_000,
         stop: threading.Event | None = None,
         **options: Any,
     ) -> LiveSpeech:
@@ -304,11 +308,17 @@ class Engine:
 
         Parameters
         ----------
+        utterance : Utterance, optional
+            What is said of it beforehand; its text is not read.
         chunk_s, cached, longest_s, stop
             As for `stream`; the first audio comes from no cache.
+        place, heard_samples
+            As for `stream`: then what was written before is to be written again, from its beginning.
         max_wait_s : float
             What is there is spoken once the writer has paused for so long. Unless it is given, what is spoken
             depends on the text alone.
+        most_ahead : int
+            Characters that may wait to be read.
         **options
             Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text`.
 
@@ -318,7 +328,8 @@ class Engine:
             It cannot be spoken so.
         """
         require_type("max_wait_s", max_wait_s, float, ParameterError)
-        asked = checked_utterance(self.parts, "", options, streamed=True)
+        given = replace(utterance, text="") if utterance else ""
+        asked = checked_utterance(self.parts, given, options, streamed=True)
         if asked.utterance.input_format != "text":
             raise ParameterError(
                 "A text that is still being written has to be plain text.",
@@ -326,12 +337,20 @@ class Engine:
                 value=asked.utterance.input_format,
                 allowed="text",
             )
-        text, stop = GrowingText(max_wait_s=max_wait_s), stop or threading.Event()
+        stop = stop or threading.Event()
+        text = GrowingText(max_wait_s=max_wait_s, most_ahead=most_ahead, stop=stop)
         chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         stream = self._stream_of(
-            asked, chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, growing=text
+            asked,
+            chunk_s=chunk_s,
+            cached=cached,
+            place=place,
+            heard_samples=heard_samples,
+            longest_s=longest_s,
+            stop=stop,
+            growing=text,
         )
-        return LiveSpeech(text, stream, stop)
+        return LiveSpeech(text, stream)
 
     def synthesize(
         self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any

@@ -25,24 +25,29 @@ class LiveSpeech(Iterator[AudioChunk]):
     text : GrowingText
         What `stream` reads.
     stream : SpeechStream
-    stop : threading.Event
-        What ends `stream`.
     """
 
-    def __init__(self, text: GrowingText, stream: SpeechStream, stop: threading.Event) -> None:
+    def __init__(self, text: GrowingText, stream: SpeechStream) -> None:
         self._text = text
-        self._stop = stop
         self.stream = stream
 
-    def append(self, text: str) -> None:
-        """Write more. Waits while much that was written before is still to be read.
+    def append(self, text: str, *, wait: bool = True) -> None:
+        """Write more.
+
+        Parameters
+        ----------
+        text : str
+        wait : bool
+            Whether to wait while much that was written before is still to be read.
 
         Raises
         ------
         Interrupted
             It was cancelled.
+        TextError
+            It is not to wait, and there is no room.
         """
-        self._text.append(text)
+        self._text.append(text, wait=wait)
 
     def flush(self) -> None:
         """Have what was written be spoken now, as if the text ended here."""
@@ -54,7 +59,6 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     def cancel(self) -> None:
         """Be silent: nothing is computed after the window that is under way."""
-        self._stop.set()
         self._text.cancel()
 
     def write_from(self, pieces: Iterable[str]) -> None:

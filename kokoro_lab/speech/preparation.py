@@ -170,7 +170,7 @@ class Preparation:
         """Break off the segment that another thread is preparing; there will be no further one."""
         self._interruption.end()
         if isinstance(self._text, GrowingText):
-            self._text.cancel()
+            self._text.close()
 
     def begin(self) -> None:
         """Read the first segment's text now, a few milliseconds: a text without words is found out.

@@ -175,6 +175,16 @@ class SpeechStream(Iterator[AudioChunk]):
         }
 
     @property
+    def text_came_s(self) -> float | None:
+        """When the text came that was waited for last, by `time.perf_counter`; None if none was."""
+        return None if self._growing is None else self._growing.came_s
+
+    @property
+    def characters(self) -> int:
+        """Of the text, as far as it has been written."""
+        return len(self._asked.utterance.text) if self._growing is None else self._growing.length
+
+    @property
     def sent_samples(self) -> int:
         """From the beginning of the utterance to the end of the last chunk that was made."""
         return self._chunker.sent_samples
@@ -336,7 +346,7 @@ class SpeechStream(Iterator[AudioChunk]):
             voice=asked.voice.name,
             speed=asked.utterance.speed,
             language=asked.language,
-            characters=len(asked.utterance.text) if self._growing is None else self._growing.length,
+            characters=self.characters,
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
             words=sum(not word.is_mark for s in self.segments for word in s.words),

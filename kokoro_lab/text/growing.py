@@ -12,12 +12,16 @@ from contextlib import AbstractContextManager, nullcontext
 import regex
 
 from kokoro_lab.datatypes import Fallback
-from kokoro_lab.errors import Interrupted
+from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sanitise import Noted, clean
 
 _SAFE = regex.compile(r"\s(?=[\p{L}\p{N}\"'“(\[¿¡$€£*#-])", regex.REVERSE)
 """Behind this white space nothing can change what the text before it is cleaned to, and it has no more."""
+
+
+STOP_POLL_S = 0.05
+"""How soon whoever waits notices that it was stopped."""
 
 
 class ReadAhead:
@@ -63,14 +67,21 @@ class GrowingText(ReadAhead):
     noted : callable
         Hears of what is left out although it can be seen.
     most_ahead : int
-        Characters that may wait to be read; `append` waits while there are more.
+        Characters that may wait to be read.
     max_wait_s : float
         A part ends by itself once so much time has gone without new text: then what is read depends on when
         text came, and that is noted.
+    stop : threading.Event, optional
+        Set to cancel it: who waits for text, or for room, is raised `Interrupted`.
     """
 
     def __init__(
-        self, noted: Noted = lambda _: None, *, most_ahead: int = 20_000, max_wait_s: float = math.inf
+        self,
+        noted: Noted = lambda _: None,
+        *,
+        most_ahead: int = 20_000,
+        max_wait_s: float = math.inf,
+        stop: threading.Event | None = None,
     ) -> None:
         super().__init__(AlignedText.of(""))
         self.noted = noted
@@ -87,7 +98,10 @@ class GrowingText(ReadAhead):
         self._parts: deque[int] = deque()
         """Where parts end, counted as `_at` is."""
         self._ended = False
-        self._cancelled = False
+        self._stop = stop or threading.Event()
+        self._closed = False
+        self.came_s: float | None = None
+        """When the text came that was waited for last, by `time.perf_counter`."""
         self._failure: Exception | None = None
 
     @property
@@ -95,16 +109,31 @@ class GrowingText(ReadAhead):
         """Characters written so far."""
         return self._offset + len(self._raw)
 
-    def append(self, text: str) -> None:
-        """Write `text`. Waits while as much as may wait is unread.
+    def append(self, text: str, *, wait: bool = True) -> None:
+        """Write `text`.
+
+        Parameters
+        ----------
+        text : str
+        wait : bool
+            Whether to wait while there is no room for more.
 
         Raises
         ------
         Interrupted
             It was cancelled.
+        TextError
+            There is no room, and it is not to wait.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._cancelled or self._unread() < self._most_ahead)
+            while not (self._over() or self._has_room()):
+                if not wait:
+                    raise TextError(
+                        f"{self._most_ahead} characters are waiting to be spoken.",
+                        field="text",
+                        mend="Send more once some of it has been heard.",
+                    )
+                self._changed.wait(STOP_POLL_S)
             self._go_on()
             self._raw += text
             self.blank = self.blank and not text.strip()
@@ -132,9 +161,14 @@ class GrowingText(ReadAhead):
             self.end()
 
     def cancel(self) -> None:
-        """Nothing more is read: who waits for text, or for room, is raised `Interrupted`."""
+        """Be silent: whoever reads it stops, and who waits for text, or for room, is raised `Interrupted`."""
+        self._stop.set()
+        self.close()
+
+    def close(self) -> None:
+        """Nobody reads it any more: who waits for room is raised `Interrupted`."""
         with self._changed:
-            self._cancelled = True
+            self._closed = True
             self._changed.notify_all()
 
     def rest(self, least: int, most: int) -> str:
@@ -143,6 +177,7 @@ class GrowingText(ReadAhead):
                 with self.waiting():
                     while not self._known(least):
                         self._wait()
+                self.came_s = time.perf_counter()
             self._go_on()
             if self._failure is not None and not self._parts and self._unread() < least:
                 raise self._failure
@@ -174,7 +209,7 @@ class GrowingText(ReadAhead):
             self.noted(Fallback("text", reason, at, at))
             self._end_part()
         else:
-            self._changed.wait(left_s if has_text and left_s < math.inf else None)
+            self._changed.wait(min(left_s, STOP_POLL_S) if has_text else STOP_POLL_S)
 
     def _end_part(self) -> None:
         self._clean(len(self._raw))
@@ -184,13 +219,19 @@ class GrowingText(ReadAhead):
         self._changed.notify_all()
 
     def _known(self, least: int) -> bool:
-        return self._cancelled or self._ended or bool(self._parts) or self._unread() >= least
+        return self._over() or self._ended or bool(self._parts) or self._unread() >= least
+
+    def _over(self) -> bool:
+        return self._closed or self._stop.is_set()
+
+    def _has_room(self) -> bool:
+        return self._unread() + len(self._raw) < self._most_ahead
 
     def _unread(self) -> int:
         return len(self._text.text) - self._at
 
     def _go_on(self) -> None:
-        if self._cancelled:
+        if self._over():
             raise Interrupted("This text was cancelled.")
 
     def _clean(self, count: int) -> None:
