@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -46,6 +48,30 @@ def text_of(text: str | None, file: Path | None) -> str:
         raise TextError(
             f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
         ) from error
+
+
+def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: None) -> Iterator[str]:
+    """What a program writes into a pipe, as it comes, decoded as UTF-8; `tee` is given it, too.
+
+    Raises
+    ------
+    TextError
+        It is no UTF-8.
+    """
+    decoder = getincrementaldecoder("utf-8-sig")()
+    while True:
+        raw = os.read(source.fileno(), 65_536)
+        try:
+            text = decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            raise TextError(
+                "The input is not UTF-8.", field="input", mend="Convert it, for example with iconv."
+            ) from error
+        if text:
+            tee(text)
+            yield text
+        if not raw:
+            return
 
 
 def show(lines: Iterable[str], record: Any, as_json: bool) -> None:

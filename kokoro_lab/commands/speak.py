@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from kokoro_lab.commands.completion import languages, offering
-from kokoro_lab.commands.console import counted, say, text_of
+from kokoro_lab.commands.console import counted, say, text_as_written, text_of
 from kokoro_lab.commands.options import (
     PATH,
     detection_option,
@@ -24,14 +28,26 @@ from kokoro_lab.commands.options import (
     voice_option,
 )
 from kokoro_lab.config import SPEED_MAX, SPEED_MIN
+from kokoro_lab.errors import ParameterError
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import Samples
 
 
+STANDARD_INPUT = Path("-")
+HOW = {True: "warm stream", False: "whole file, first use"}
+
+
 @click.command()
 @click.argument("text", required=False)
-@click.option("-i", "--input", "input_file", type=PATH, help="Read the text from a file.")
+@click.option(
+    "-i",
+    "--input",
+    "input_file",
+    type=PATH,
+    help="Read the text from a file; from -, speak standard input as it is written.",
+)
+@click.option("--tee", is_flag=True, help="With -i -: pass the text on to standard output.")
 @click.option(
     "-o",
     "--output",
@@ -70,6 +86,7 @@ def speak(
     variant: str | None,
     provider: str | None,
     stream: bool,
+    tee: bool,
     dither: Literal["tpdf", "shaped"],
     lexicon: Path | None,
     as_json: bool,
@@ -84,9 +101,20 @@ def speak(
     from kokoro_lab.metrics.loudness import true_peak_dbtp
     from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sinks import SoundCard
+    from kokoro_lab.scheduling.kept_threads import Lookahead
     from kokoro_lab.speech.engine import load_engine
 
-    words = text_of(text, input_file)
+    live = input_file == STANDARD_INPUT
+    if tee and not live:
+        raise ParameterError(
+            "--tee passes on what is spoken as it is written.", field="--tee", mend="Add -i -."
+        )
+    words: str | Iterator[str]
+    words = (
+        text_as_written(sys.stdin.buffer, _pass_on if tee else _keep) if live else text_of(text, input_file)
+    )
+    stream = stream or live
+    tell = partial(click.echo, err=tee)
     options["lexicon"] = entries_of(lexicon)
     encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False, dither=dither)
     if dither != "tpdf" and not dithered(encoder.kind):
@@ -95,12 +123,18 @@ def speak(
     with ExitStack() as stack:
         dithering = ditherer(dither, 24_000, options["seed"])
         heard = stack.enter_context(aloud(SoundCard(), dithering)) if play else None
-        if stream:
+        if stream and not live:
             # a stream is heard from a server that has been up for a while
             engine.warm(options["voice"], text="Ready.")
-        source = engine.stream(words, streamed=stream, **options)
+        stop = Event()
+        stack.callback(stop.set)  # whoever is interrupted waits for no text
+        source = engine.stream(words, streamed=stream, stop=stop, **options)
         chunks = []
-        for chunk in source:
+        # In a thread of its own, so that this one hears of Ctrl-C while a window is computed
+        ahead = Lookahead(source)
+        ahead.begin()
+        for chunk in ahead:
+            ahead.begin()
             if stream and heard is not None:
                 heard.push(chunk.samples)
             chunks.append(chunk.samples)
@@ -118,7 +152,7 @@ def speak(
             "fallbacks": [asdict(fallback) for fallback in report.fallbacks],
         }
         if not as_json:
-            _print_figures(figures, report, stream)
+            _print_figures(tell, figures, report, "live text, first use" if live else HOW[stream])
         try:
             if heard is not None:
                 if not stream:
@@ -126,7 +160,7 @@ def speak(
                 figures["fallbacks"] += [asdict(fallback) for fallback in heard.finish().fallbacks]
         finally:
             if as_json:
-                click.echo(json.dumps(finite({**figures, "report": asdict(report)})))
+                tell(json.dumps(finite({**figures, "report": asdict(report)})))
 
 
 def _integrated_lufs(samples: Samples) -> float:
@@ -140,23 +174,29 @@ def _integrated_lufs(samples: Samples) -> float:
     return meter.lufs()
 
 
-def _print_figures(figures: dict[str, Any], report: Any, stream: bool) -> None:
-    how = "warm stream" if stream else "whole file, first use"
-    click.echo(f"wrote  {figures['path']}")
-    click.echo(f"speech {report.audio_s:.2f} s, voice {report.voice}, {counted(report.segments, 'segment')}")
+def _pass_on(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _keep(text: str) -> None:
+    """Nobody else wants it."""
+
+
+def _print_figures(tell: Callable[[str], None], figures: dict[str, Any], report: Any, how: str) -> None:
+    tell(f"wrote  {figures['path']}")
+    tell(f"speech {report.audio_s:.2f} s, voice {report.voice}, {counted(report.segments, 'segment')}")
     changed = [stretch for stretch in report.stretches if stretch != 1]
     if changed:
-        click.echo(
+        tell(
             f"speed  {report.speed:g}: {report.speed * changed[0]:.2f} by the model, and a time stretch to "
             f"{changed[0]:.2f} of its length"
         )
     if report.segments:  # silence that was asked for has no first sound
-        click.echo(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
-    click.echo(
-        f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)"
-    )
+        tell(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
+    tell(f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)")
     loudness = figures["integrated_lufs"]
-    click.echo(
+    tell(
         f"level  {f'{loudness:.1f} LUFS' if math.isfinite(loudness) else 'too short or soft to measure'}, "
         f"true peak {figures['true_peak_dbtp']:.1f} dBTP (gain {report.gain_db:+.1f} dB)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
@@ -21,9 +21,11 @@ from kokoro_lab.g2p.vocab import encode, symbols
 from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
+from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import SpokenSentence, ended, pack, sentences
+from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
+from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import SsmlDocument, parse
 
@@ -101,7 +103,7 @@ class FrontEnd:
 
     def segments_of(
         self,
-        text: AlignedText | SsmlDocument,
+        text: AlignedText | GrowingText | SsmlDocument,
         language: str | Languages,
         on_fallback: OnFallback,
         lexicon: Lexicon | None = None,
@@ -115,13 +117,15 @@ class FrontEnd:
         reader = self._reader(languages, on_fallback, lexicon)
         place = place or Place()
         space_id = symbols()[" "]
-        if isinstance(text, AlignedText):
-            spoken = reader.spoken(text, place.sentence)
-            return pack(spoken, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
+        if not isinstance(text, SsmlDocument):
+            ahead = ReadAhead(text) if isinstance(text, AlignedText) else text
+            found = Sentences(ahead, languages.base)
+            read = _ReadSentences(reader, found, place.sentence)
+            return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
         # A document's breaks and styles are counted from its beginning, so it is always read from there
-        spoken = marked.spoken(text, languages.base, partial(reader.marked_words, text))
+        spoken = SpokenSentences(marked.spoken(text, languages.base, partial(reader.marked_words, text)))
         return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
 
     def _reader(self, languages: Languages, on_fallback: OnFallback, lexicon: Lexicon | None) -> _TextReader:
@@ -196,18 +200,6 @@ class _TextReader:
     on_fallback: OnFallback
     said_once: set[Fallback] = field(default_factory=set)
     """Of the whole text, not of a place in it."""
-
-    def spoken(self, text: AlignedText, skipped: int) -> Iterator[SpokenSentence]:
-        """Sentences with their words, but for the first `skipped`."""
-        for number, sentence in enumerate(sentences(text, self.languages.base)):
-            if number < skipped:
-                continue
-            words = self.words(sentence.text)
-            if words and (sentence.ends_line or sentence.ends_paragraph):
-                words[-1] = ended(words[-1])
-            if words:
-                ids = tuple(encode(word.phonemes) for word in words)
-                yield SpokenSentence(tuple(words), ids, sentence.ends_paragraph, number)
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
         """A text as it is said, in words, run by run."""
@@ -308,6 +300,71 @@ class _TextReader:
         if reading.lasting:
             self.cache.put(key, reading)
         return reading
+
+
+class _ReadSentences(SpokenSentences):
+    """The sentences of a text with their words, each read when it is asked for, but for the first `skipped`.
+
+    Parameters
+    ----------
+    reader : _TextReader
+    found : Sentences
+    skipped : int
+    """
+
+    def __init__(self, reader: _TextReader, found: Sentences, skipped: int) -> None:
+        self._reader = reader
+        self._found = found
+        self._number = sum(1 for _ in islice(found, skipped))
+        self._entered = 0
+        """Where in the original the words of the next sentence begin that have not been spoken."""
+        self._noted: list[Fallback] = []
+        """What was noted of the opening."""
+
+    def __next__(self) -> SpokenSentence:
+        while True:
+            sentence = next(self._found)
+            words = self._words(sentence.text)
+            if words and (sentence.ends_line or sentence.ends_paragraph):
+                words[-1] = ended(words[-1])
+            self._number += 1
+            if words:
+                return _spoken(words, sentence.ends_paragraph, self._number - 1, sentence.columns)
+
+    def longer_than(self, columns: int) -> bool:
+        return self._found.longer_than(columns)
+
+    def opening(self) -> SpokenSentence | None:
+        if not self._found.longer_than(OPENING_COLUMNS):
+            return None
+        begun = self._found.beginning(OPENING_COLUMNS)
+        words = replace(self._reader, on_fallback=self._noted.append).words(begun)
+        return _spoken(words, False, self._number, OPENING_COLUMNS) if words else None
+
+    def enter(self, offset: int) -> None:
+        self._entered = offset
+
+    def _words(self, sentence: AlignedText) -> list[Word]:
+        offset, self._entered = self._entered, 0
+        if not offset:
+            return self._reader.words(sentence)
+        noted: list[Fallback] = []
+        reader = replace(self._reader, on_fallback=noted.append)
+        words = reader.words(sentence)
+        if any(
+            word.start < offset < word.end for word in words
+        ):  # more words in front make another one of it
+            noted.clear()
+            words = reader.words(sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip())
+        told = [each for each in self._noted if each.start is None or each.start < offset]
+        for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
+            self._reader.on_fallback(fallback)
+        return [word for word in words if word.start >= offset]
+
+
+def _spoken(words: Sequence[Word], ends_paragraph: bool, number: int, columns: int) -> SpokenSentence:
+    ids = tuple(encode(word.phonemes) for word in words)
+    return SpokenSentence(tuple(words), ids, ends_paragraph, number, columns)
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

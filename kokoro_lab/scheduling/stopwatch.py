@@ -52,18 +52,42 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
+        with self._at_work(stage), heard(stage):
+            yield
+
+    @contextmanager
+    def waiting(self, stage: str) -> Iterator[None]:
+        """In the midst of `stage`, which waits for somebody meanwhile and computes nothing."""
         started_s = time.perf_counter()
-        with self._lock:
-            if not self._running:
-                self._since_s = started_s
-            self._running += 1
+        self._leave(started_s)
         try:
-            with heard(stage):
-                yield
+            yield
         finally:
             ended_s = time.perf_counter()
+            self._enter(ended_s)
             with self._lock:
-                self._running -= 1
-                if not self._running:
-                    self.busy_s += ended_s - self._since_s
+                self.stages_s[stage] = self.stages_s.get(stage, 0.0) - (ended_s - started_s)
+
+    @contextmanager
+    def _at_work(self, stage: str) -> Iterator[None]:
+        started_s = time.perf_counter()
+        self._enter(started_s)
+        try:
+            yield
+        finally:
+            ended_s = time.perf_counter()
+            self._leave(ended_s)
+            with self._lock:
                 self.stages_s[stage] = self.stages_s.get(stage, 0.0) + ended_s - started_s
+
+    def _enter(self, at_s: float) -> None:
+        with self._lock:
+            if not self._running:
+                self._since_s = at_s
+            self._running += 1
+
+    def _leave(self, at_s: float) -> None:
+        with self._lock:
+            self._running -= 1
+            if not self._running:
+                self.busy_s += at_s - self._since_s

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,9 +28,11 @@ from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
 from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.tuned import with_tuned
+from kokoro_lab.speech.live import LiveSpeech
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
+from kokoro_lab.text.growing import GrowingText
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.typed import require_range, require_type
 from kokoro_lab.weights.fetching import fetch
@@ -210,7 +212,7 @@ class Engine:
 
     def stream(
         self,
-        text: str | Utterance,
+        text: str | Utterance | Iterable[str],
         *,
         chunk_s: float | None = None,
         streamed: bool = True,
@@ -225,8 +227,9 @@ class Engine:
 
         Parameters
         ----------
-        text : str or Utterance
-            What to say.
+        text : str, Utterance or iterable of str
+            What to say. An iterable is read in a thread of its own, as its strings come; how it cuts the text
+            changes no sample. For that, see `session`.
         chunk_s : float, optional
             Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
@@ -265,6 +268,18 @@ class Engine:
         ):
             require_type(name, value, kind, ParameterError)
         require_range("heard_samples", heard_samples, 0)
+        if not isinstance(text, str | Utterance):
+            require_type("text", text, Iterable, ParameterError)
+            if not streamed or place is not None:
+                raise ParameterError(
+                    "A text that is still being written is streamed from its beginning.",
+                    field="text",
+                    value=type(text).__name__,
+                    mend="Give the whole text as one string.",
+                )
+            live = self.session(chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, **options)
+            live.write_from(text)
+            return live.stream
         return self._stream_of(
             checked_utterance(self.parts, text, options, streamed=streamed),
             chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,
@@ -274,6 +289,68 @@ class Engine:
             longest_s=longest_s,
             stop=stop,
         )
+
+    def session(
+        self,
+        utterance: Utterance | None = None,
+        *,
+        chunk_s: float | None = None,
+        cached: bool = True,
+        place: Place | None = None,
+        heard_samples: int = 0,
+        longest_s: float = math.inf,
+        max_wait_s: float = math.inf,
+        most_ahead: int = 20_000,
+        stop: threading.Event | None = None,
+        **options: Any,
+    ) -> LiveSpeech:
+        """Speak a text while it is written: `append` to what is returned, and iterate it.
+
+        Parameters
+        ----------
+        utterance : Utterance, optional
+            What is said of it beforehand; its text is not read.
+        chunk_s, cached, longest_s, stop
+            As for `stream`; the first audio comes from no cache.
+        place, heard_samples
+            As for `stream`: then what was written before is to be written again, from its beginning.
+        max_wait_s : float
+            What is there is spoken once the writer has paused for so long. Unless it is given, what is spoken
+            depends on the text alone.
+        most_ahead : int
+            Characters that may wait to be read.
+        **options
+            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text`.
+
+        Raises
+        ------
+        VoiceError, LanguageError, LexiconError, ParameterError
+            It cannot be spoken so.
+        """
+        require_type("max_wait_s", max_wait_s, float, ParameterError)
+        given = replace(utterance, text="") if utterance else ""
+        asked = checked_utterance(self.parts, given, options, streamed=True)
+        if asked.utterance.input_format != "text":
+            raise ParameterError(
+                "A text that is still being written has to be plain text.",
+                field="input_format",
+                value=asked.utterance.input_format,
+                allowed="text",
+            )
+        stop = stop or threading.Event()
+        text = GrowingText(max_wait_s=max_wait_s, most_ahead=most_ahead, stop=stop)
+        chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
+        stream = self._stream_of(
+            asked,
+            chunk_s=chunk_s,
+            cached=cached,
+            place=place,
+            heard_samples=heard_samples,
+            longest_s=longest_s,
+            stop=stop,
+            growing=text,
+        )
+        return LiveSpeech(text, stream)
 
     def synthesize(
         self, text: str | Utterance, *, stop: threading.Event | None = None, **options: Any

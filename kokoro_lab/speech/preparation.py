@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, dropwhile, islice
 from threading import Event
 from typing import NamedTuple
@@ -36,6 +37,8 @@ from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.pauses import Pause, added, stretched
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.growing import GrowingText
+from kokoro_lab.text.ssml import SsmlDocument
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -97,6 +100,8 @@ class Preparation:
         Told what the stages cost.
     stop : threading.Event
         Set where nothing more is to be computed.
+    growing : GrowingText, optional
+        What is to be said, where it is still being written.
 
     Attributes
     ----------
@@ -130,6 +135,7 @@ class Preparation:
         place: Place | None,
         stopwatch: Stopwatch,
         stop: Event,
+        growing: GrowingText | None = None,
     ) -> None:
         self._parts = parts
         self._asked = asked
@@ -140,12 +146,18 @@ class Preparation:
         self._stop = stop
         self.fallbacks: list[Fallback] = list(asked.fallbacks)
         self.choices: list[ProviderChoice] = []
-        with self._watch("text"):
-            self._text = parts.front_end.read(
-                self._utterance.text, self._utterance.input_format, asked.language, self.fallbacks.append
-            )
-        if not len(self._text) and not self._breaks_s():
-            raise nothing_to_speak(self._utterance.text)
+        self._text: AlignedText | GrowingText | SsmlDocument
+        if growing is not None:
+            growing.noted = self.fallbacks.append
+            growing.waiting = partial(self._watch.waiting, "text")
+            self._text = growing
+        else:
+            with self._watch("text"):
+                self._text = parts.front_end.read(
+                    self._utterance.text, self._utterance.input_format, asked.language, self.fallbacks.append
+                )
+            if not len(self._text) and not self._breaks_s():
+                raise nothing_to_speak(self._utterance.text)
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -157,6 +169,8 @@ class Preparation:
     def interrupt(self) -> None:
         """Break off the segment that another thread is preparing; there will be no further one."""
         self._interruption.end()
+        if isinstance(self._text, GrowingText):
+            self._text.close()
 
     def begin(self) -> None:
         """Read the first segment's text now, a few milliseconds: a text without words is found out.
@@ -231,6 +245,8 @@ class Preparation:
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
             at_end_s = segment.break_after_s
+        if not spoken and isinstance(self._text, GrowingText) and self._text.blank:
+            raise nothing_to_speak("")
         if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")
         at_end_s = added(asked_s, at_end_s)
@@ -244,9 +260,9 @@ class Preparation:
 
     def _breaks_s(self) -> float:
         """How long a document asks to be silent, in all."""
-        if isinstance(self._text, AlignedText):
-            return 0.0
-        return sum(each.duration_s for each in self._text.breaks)
+        if isinstance(self._text, SsmlDocument):
+            return sum(each.duration_s for each in self._text.breaks)
+        return 0.0
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(

@@ -40,6 +40,7 @@ from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
 from kokoro_lab.speech.timeline import Timeline
 from kokoro_lab.speech.utterance import CheckedUtterance
+from kokoro_lab.text.growing import GrowingText
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
@@ -71,6 +72,8 @@ class SpeechStream(Iterator[AudioChunk]):
         to do with what is behind; chunks before it may come, and may be wrong.
     stop : threading.Event, optional
         Set by whoever wants this to end: nothing is computed after the window that is under way.
+    growing : GrowingText, optional
+        What is to be said, where it is still being written; then `asked` has an empty text.
 
     Attributes
     ----------
@@ -97,6 +100,7 @@ class SpeechStream(Iterator[AudioChunk]):
         heard_samples: int = 0,
         longest_s: float = math.inf,
         stop: Event | None = None,
+        growing: GrowingText | None = None,
     ) -> None:
         self._parts = parts
         self._asked = asked
@@ -109,12 +113,13 @@ class SpeechStream(Iterator[AudioChunk]):
         self._stop = stop or Event()
         self._watch = Stopwatch()
         self._preparation = Preparation(
-            parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop
+            parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop, growing=growing
         )
+        self._growing = growing
         self._ahead = Lookahead(self._preparation.segments())
         self._levelling = Levelling(asked.utterance.loudness, asked.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
-        kept = asked.streamed and cached and place is None
+        kept = asked.streamed and cached and place is None and growing is None
         key = asked.digest(chunk_s, parts.active_provider) if kept else None
         self._first_audio = FirstAudio(parts.first_audio, key)
         self.primed = bool(self._first_audio.chunks)
@@ -168,6 +173,16 @@ class SpeechStream(Iterator[AudioChunk]):
             "held_samples": self._chunker.held_samples,
             "lead_s": round(self._lead_s(), 3),
         }
+
+    @property
+    def text_came_s(self) -> float | None:
+        """When the text came that was waited for last, by `time.perf_counter`; None if none was."""
+        return None if self._growing is None else self._growing.came_s
+
+    @property
+    def characters(self) -> int:
+        """Of the text, as far as it has been written."""
+        return len(self._asked.utterance.text) if self._growing is None else self._growing.length
 
     @property
     def sent_samples(self) -> int:
@@ -331,7 +346,7 @@ class SpeechStream(Iterator[AudioChunk]):
             voice=asked.voice.name,
             speed=asked.utterance.speed,
             language=asked.language,
-            characters=len(asked.utterance.text),
+            characters=self.characters,
             segments=len(self.segments),
             token_count=sum(len(s.token_ids) for s in self.segments),
             words=sum(not word.is_mark for s in self.segments for word in s.words),

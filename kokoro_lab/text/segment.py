@@ -1,23 +1,21 @@
-"""Cut text where a speaker would pause: into sentences before G2P, into segments after it.
+"""Pack sentences into segments, after G2P: cut and joined where a speaker would pause.
 
 What a segment may hold is counted in token ids, which only exist after G2P, so segments are packed
 from words. Nothing is ever dropped: what is too long is cut again, at the best border that it has, in
 the end inside a word.
+
+A segment depends on its own words and on at most `JOINED_COLUMNS` behind them, so that a text can be spoken
+while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
 from typing import NamedTuple
 
-import regex
-
 from kokoro_lab.datatypes import Segment, Word
-from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.boundaries import MARK, PHRASE, WEAK, borders, ends_clause, sentence_ranges
+from kokoro_lab.text.boundaries import MARK, PHRASE, WEAK, borders, ends_clause
 
 MAX_TOKENS = 510
 """Token ids of one inference, without pads: the length of the model's position table, less two."""
@@ -27,6 +25,11 @@ SHORT_TOKENS = 20
 """A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
+JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
+"""What is joined to a short sentence is no wider than the one, some 16 words, and what is short itself than
+the other. A sentence that is still being written is known to be wider before its end is there."""
+OPENING_COLUMNS = 120
+"""A first sentence that is wider is cut by what is read of so much of it, some 20 words."""
 FIRST_TOKENS = 40
 """A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
 the time to first audio grows by about a millisecond a token id on two cores."""
@@ -40,13 +43,6 @@ would leave it longer than `FIRST_WHOLE_TOKENS`. The words are spoken as slowly 
 (median over 423 borders, three voices). Of 300 first sentences 11 are cut so early, and the 95th percentile
 of the first segment falls from 54 token ids to 49."""
 
-PARAGRAPH_CHARS = 20_000
-"""A longer paragraph is cut before it is given to the sentence splitter, so that memory is bounded."""
-SENTENCE_CHARS = 800
-"""A longer sentence is cut before G2P, at a clause or a space."""
-HARD_LINE_CHARS = 50
-"""A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
-
 PAUSE_S = {
     **dict.fromkeys(".!?…:", 0.150),
     **dict.fromkeys(",;—", 0.080),
@@ -55,92 +51,7 @@ PAUSE_S = {
 A mark within a segment is a pause of the model's own."""
 PAUSE_PLAIN_S = 0.100
 """Silence added after a segment that ends without a mark: 80 to 120 ms are promised."""
-_STOP = r"\n|[.!?…][\"”')]*\s|[。！？][」』）]*"
-_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
-_WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
 CLOSERS = "\"”')“ "
-
-
-class Sentence(NamedTuple):
-    """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause."""
-
-    text: AlignedText
-    ends_line: bool
-    ends_paragraph: bool
-
-
-def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
-    """Sentences of `text` in order, lazily, stripped, none of them empty or over `SENTENCE_CHARS`."""
-    for paragraph in _paragraphs(text):
-        found = [
-            Sentence(part, ends_line=last_of_line and not more, ends_paragraph=False)
-            for start, end in sentence_ranges(paragraph.text, language)
-            for line, last_of_line in _hard_lines(paragraph.cut(start, end))
-            for part, more in _bounded(line.strip())
-        ]
-        yield from found[:-1]
-        yield from (last._replace(ends_paragraph=True) for last in found[-1:])
-
-
-def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
-    """A text that is known to be one sentence, in parts of at most `SENTENCE_CHARS`, none of them empty."""
-    for part, more in _bounded(_unwrapped(text).strip()):
-        yield Sentence(part, ends_line=not more, ends_paragraph=False)
-
-
-def _paragraphs(text: AlignedText) -> Iterator[AlignedText]:
-    """Paragraphs, the very long ones in parts that end at a line, a sentence or a space."""
-    start = 0
-    for match in regex.finditer(r"\n\s*\n|\Z", text.text):
-        while match.start() - start > PARAGRAPH_CHARS:
-            limit = start + PARAGRAPH_CHARS
-            stop = _last(_STOP, text.text, start, limit) or _last(r"\s", text.text, start, limit) or limit
-            yield text.cut(start, stop)
-            start = stop
-        if text.text[start : match.start()].strip():
-            yield text.cut(start, match.start())
-        start = match.end()
-
-
-def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
-    ends = [m.end() for m in regex.finditer(pattern, text, pos=start, endpos=stop)]
-    return ends[-1] if ends else None
-
-
-def _hard_lines(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
-    """Lines that end like a sentence, and whether a line ends there; other line breaks become spaces."""
-    lines = [(m.start(), m.end()) for m in regex.finditer(r"[^\n]+", sentence.text)]
-    start = 0
-    for (a, b), (c, _) in pairwise(lines):
-        following = sentence.text[c:].lstrip()[:1]
-        if _width(sentence.text[a:b]) < HARD_LINE_CHARS and not following.islower():
-            yield _unwrapped(sentence.cut(start, b)), True
-            start = c
-    yield _unwrapped(sentence.cut(start, len(sentence))), sentence.text.endswith("\n")
-
-
-def _width(line: str) -> int:
-    """Of a line as it is seen: kana and Han are as wide as two letters."""
-    return len(line) + sum(unicodedata.east_asian_width(c) in "WF" for c in line)
-
-
-def _unwrapped(text: AlignedText) -> AlignedText:
-    return text.rewrite((m.start(), m.end(), "" if m[1] else " ") for m in _WRAP.finditer(text.text))
-
-
-def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
-    """Parts of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
-    while len(sentence) > SENTENCE_CHARS:
-        half = SENTENCE_CHARS // 2
-        stop = (
-            _last(r"[,;:—…]\s|[、，；：]", sentence.text, half, SENTENCE_CHARS)
-            or _last(r"\s", sentence.text, half, SENTENCE_CHARS)
-            or SENTENCE_CHARS
-        )
-        yield sentence.cut(0, stop).strip(), True
-        sentence = sentence.cut(stop, len(sentence)).strip()
-    if len(sentence):
-        yield sentence, False
 
 
 def ended(word: Word) -> Word:
@@ -160,6 +71,8 @@ class SpokenSentence(NamedTuple):
     ids: tuple[tuple[int, ...], ...]
     ends_paragraph: bool
     number: int = 0
+    columns: int = 0
+    """As wide as it is seen."""
 
     @property
     def token_count(self) -> int:
@@ -171,9 +84,38 @@ class SpokenSentence(NamedTuple):
         return self._replace(words=self.words[start:stop], ids=self.ids[start:stop])
 
 
-def pack(
-    spoken: Iterable[SpokenSentence], *, space_id: int, language: str, first_id: int = 0
-) -> Iterator[Segment]:
+class SpokenSentences(Iterator[SpokenSentence]):
+    """The sentences of a text after G2P, of which the next one can be asked about before it is read.
+
+    Parameters
+    ----------
+    spoken : iterable of SpokenSentence
+    """
+
+    def __init__(self, spoken: Iterable[SpokenSentence]) -> None:
+        self._spoken = iter(spoken)
+        self._next: SpokenSentence | None = None
+
+    def __next__(self) -> SpokenSentence:
+        found, self._next = self._next, None
+        return next(self._spoken) if found is None else found
+
+    def longer_than(self, columns: int) -> bool:
+        """Whether the next sentence is wider than that. Need not wait for its end if it is."""
+        if self._next is None:
+            self._next = next(self._spoken, None)
+        return self._next is not None and self._next.columns > columns
+
+    def opening(self) -> SpokenSentence | None:
+        """What is read of the first `OPENING_COLUMNS` of the next sentence, if that is wider."""
+        return None
+
+    def enter(self, offset: int) -> None:
+        """What of the next sentence is before `offset` in the original has been spoken."""
+        raise NotImplementedError
+
+
+def pack(spoken: SpokenSentences, *, space_id: int, language: str, first_id: int = 0) -> Iterator[Segment]:
     """Segments of at most `MAX_TOKENS`, lazily: one sentence each, but that
 
     - a sentence under `SHORT_TOKENS` is joined to its neighbour in the paragraph, up to `JOINED_TOKENS`;
@@ -188,43 +130,64 @@ def pack(
         yield _segment(segment_id, part, space_id, language)
 
 
-def _parts(spoken: Iterable[SpokenSentence], *, first: bool) -> Iterator[SpokenSentence]:
-    spoken = iter(spoken)
-    gone = 0
-    if first and (opening := next(spoken, None)):
+def _parts(spoken: SpokenSentences, *, first: bool) -> Iterator[SpokenSentence]:
+    opening = spoken.opening() if first else None
+    if opening is not None:
         fitting = _fitting(opening)
-        gone = _certain_cut(fitting)
+        gone = _clear_cut(fitting.words, _first_cut(fitting))
         if gone:
+            spoken.enter(max(word.end for word in fitting.words[:gone]))
             yield from _balanced(fitting.cut(0, gone))
-        spoken = chain((opening,), spoken)
+        first = False
     for joined in _joined(spoken):
         sentence = _fitting(joined)
-        if first and not gone:
-            gone = _first_cut(sentence)
-            if gone:
-                yield from _balanced(sentence.cut(0, gone))
+        gone = _first_cut(sentence) if first else 0
+        if gone:
+            yield from _balanced(sentence.cut(0, gone))
         yield from _balanced(sentence.cut(gone))
-        first, gone = False, 0
+        first = False
 
 
-def _joined(spoken: Iterable[SpokenSentence]) -> Iterator[SpokenSentence]:
-    held: SpokenSentence | None = None
+def _clear_cut(words: Sequence[Word], cut: int) -> int:
+    """`cut`, or the next place where no word on either side stands for the same part of the text; else 0."""
+    if not cut:
+        return 0
+    end = max(word.end for word in words[:cut])
+    for at in range(cut, len(words)):
+        if words[at].start >= end:
+            return at
+        end = max(end, words[at].end)
+    return 0
+
+
+def _joined(spoken: SpokenSentences) -> Iterator[SpokenSentence]:
     for sentence in spoken:
-        if held is not None:
-            short = held.token_count < SHORT_TOKENS or sentence.token_count < SHORT_TOKENS
-            fits = held.token_count + 1 + sentence.token_count <= JOINED_TOKENS
-            if short and fits and not held.ends_paragraph:
-                words = (*held.words[:-1], replace(held.words[-1], space_after=True), *sentence.words)
-                held = SpokenSentence(words, held.ids + sentence.ids, sentence.ends_paragraph, held.number)
-                continue
-            yield held
         held = sentence
-        # No neighbour can join these: do not wait for one
-        if held.token_count >= JOINED_TOKENS or held.ends_paragraph:
-            yield held
-            held = None
-    if held is not None:
+        while (limit := _may_join(held)) and not spoken.longer_than(limit):
+            following = next(spoken, None)
+            if following is None:
+                break
+            if not _joins(held, following, limit):
+                yield held
+                held = following
+                continue
+            words = (*held.words[:-1], replace(held.words[-1], space_after=True), *following.words)
+            ids, columns = held.ids + following.ids, held.columns + 1 + following.columns
+            held = SpokenSentence(words, ids, following.ends_paragraph, held.number, columns)
         yield held
+
+
+def _may_join(held: SpokenSentence) -> int:
+    """How wide a sentence may be that is joined to this one; 0 if none is."""
+    if held.ends_paragraph or held.token_count >= JOINED_TOKENS:
+        return 0
+    return JOINED_COLUMNS if held.token_count < SHORT_TOKENS else SHORT_COLUMNS
+
+
+def _joins(held: SpokenSentence, following: SpokenSentence, columns: int) -> bool:
+    short = held.token_count < SHORT_TOKENS or following.token_count < SHORT_TOKENS
+    fits = held.token_count + 1 + following.token_count <= JOINED_TOKENS
+    return short and fits and following.columns <= columns
 
 
 def _fitting(sentence: SpokenSentence) -> SpokenSentence:
@@ -306,19 +269,6 @@ def _early_cut(sentence: SpokenSentence, least: int) -> int:
     found = _cuts(sentence, least, at_stops=False)
     cuts = [cut for cut in found if FIRST_LEAST_TOKENS <= cut.tokens <= latest]
     return max(cuts).words if cuts else 0
-
-
-def _certain_cut(sentence: SpokenSentence) -> int:
-    """`_first_cut` where it is the same whatever sentence may be joined to this one, else 0.
-
-    With it the first segment need not wait until the second sentence is read. A joined sentence could change
-    the cut in one way: a border that left less than `SHORT_TOKENS` behind it would leave more, and so become
-    one to cut at. In a sentence longer than `FIRST_LONG_TOKENS` the cut is certain if no such border could be
-    chosen: if those up to the cut, and up to `FIRST_WHOLE_TOKENS`, all leave enough behind them already.
-    """
-    cut, total = _first_cut(sentence), sentence.token_count
-    decided = max(FIRST_WHOLE_TOKENS, sentence.cut(0, cut).token_count + 1)
-    return cut if total > FIRST_LONG_TOKENS and decided <= total - SHORT_TOKENS else 0
 
 
 def _balanced(sentence: SpokenSentence) -> Iterator[SpokenSentence]:

@@ -12,7 +12,7 @@ from kokoro_lab.datatypes import PLAIN, Segment
 from kokoro_lab.errors import SsmlError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.segment import marked_sentence, sentences
+from kokoro_lab.text.sentences import marked_sentence, sentences
 
 
 def segments(front_end: FrontEnd, inside: str) -> tuple[str, list[Segment]]:

@@ -58,6 +58,11 @@ LINES = (
     ),
     Line("kokoro-lab speak -i article.txt --play --stream", r"TTFA", leaves="played"),
     Line(
+        "cat article.txt | kokoro-lab speak -i - --tee --play",
+        r"The kettle is on.*live text",
+        leaves="played",
+    ),
+    Line(
         "kokoro-lab speak --input-format ssml '<speak>It is <emphasis>not</emphasis> me. "
         '<break time="250ms"/> Is it you?</speak>\'',
         r"speech \d\.\d+ s",
@@ -283,7 +288,7 @@ def commands_of(page: str) -> set[str]:
     prose = re.sub(r"```\w*\n.*?```", "", page, flags=re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     spans = re.findall(r"`([^`]+)`", prose)
-    starts = re.compile(r"^(?:\w+=\S+ |echo .*\| )*kokoro-lab(?: |$)")
+    starts = re.compile(r"^(?:\w+=\S+ |(?:echo|cat) .*\| )*kokoro-lab(?: |$)")
     return {
         found for found in map(as_written, lines + spans) if starts.match(found) and found != "kokoro-lab"
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.segment import sentences
+from kokoro_lab.text.sentences import sentences
 
 
 def cut(text: str, language: str) -> list[str]:

@@ -19,12 +19,12 @@ from kokoro_lab.text.segment import (
     FIRST_WHOLE_TOKENS,
     LONG_TOKENS,
     MAX_TOKENS,
-    SENTENCE_CHARS,
     SHORT_TOKENS,
     SpokenSentence,
+    SpokenSentences,
     pack,
-    sentences,
 )
+from kokoro_lab.text.sentences import SENTENCE_CHARS, sentences
 
 SPACE_ID = 16
 
@@ -83,7 +83,7 @@ def spoken(*lengths: int, mark: str = ".", paragraph: bool = False) -> SpokenSen
 
 
 def packed(parts: Sequence[SpokenSentence]) -> list[Segment]:
-    return list(pack(parts, space_id=SPACE_ID, language="en-us"))
+    return list(pack(SpokenSentences(parts), space_id=SPACE_ID, language="en-us"))
 
 
 def test_one_sentence_is_one_segment() -> None:
@@ -137,30 +137,10 @@ def test_a_long_first_sentence_starts_before_the_next_one_is_read() -> None:
             read.append(number)
             yield sentence
 
-    segments = pack(reading(), space_id=SPACE_ID, language="en-us")
+    segments = pack(SpokenSentences(reading()), space_id=SPACE_ID, language="en-us")
     first = next(segments)
     assert (len(first.words), read) == (4, [0])
     assert [len(segment.words) for segment in segments] == [13, 1]
-
-
-@given(
-    st.lists(
-        st.lists(
-            st.sampled_from(["a", "aaa", "aaaaaa", "aaaa,", "because", "for", "of", "a" * 12, "a" * 350]),
-            min_size=1,
-            max_size=24,
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-@settings(deadline=None, max_examples=400)
-def test_where_the_first_sentence_is_cut_is_not_a_matter_of_when(texts: list[list[str]]) -> None:
-    parts = [of_words(words) for words in texts]
-    at_once = packed(parts)
-    with pytest.MonkeyPatch.context() as patch:  # so every cut waits for what may be joined
-        patch.setattr("kokoro_lab.text.segment._certain_cut", lambda sentence: 0)
-        assert packed(parts) == at_once
 
 
 def test_a_first_part_that_is_too_long_for_the_model_is_cut_again() -> None:

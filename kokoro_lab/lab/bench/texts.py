@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_texts
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.segment import sentences
+from kokoro_lab.text.sentences import sentences
 
 PRESETS = {"short": 40, "medium": 140, "long": 1_000, "article": 10_000}
 """Characters a text, about."""

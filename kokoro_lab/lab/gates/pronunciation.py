@@ -11,7 +11,7 @@ from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import sentences
+from kokoro_lab.text.sentences import sentences
 
 CORPORA = ("en", "es", "ja")
 """Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs that we wrote."""

@@ -3,8 +3,12 @@
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
 `credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
 `pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
-`done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted,
-`started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
+`done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted, `started`
+has `ignored` and `fallbacks`, and `done` has `fallbacks`.
+
+With `live`, the text of a `speak` is a beginning, and the client goes on with `append` {`text`}, `flush`
+(what is there is spoken now) and `end`; how it cuts the text changes no sample. With `max_wait_ms` the server
+flushes by itself when no text has come for so long.
 
 A binary message costs one credit (see `messages_of`); without any, sending waits, and computing with it. A
 `speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import struct
 import time
 from collections import deque
@@ -40,6 +45,7 @@ from kokoro_lab.server.requests.speech_events import (
     AudioBytes,
     Done,
     Event,
+    LiveText,
     SpeechEvents,
     Words,
     by_stage,
@@ -94,7 +100,7 @@ class WebSocketConversation:
         self._events: SpeechEvents | None = None
         self._credit = 0
         self._said_meanwhile: deque[str | bytes] = deque()
-        self._since_s = time.monotonic()
+        self._since_s = self._since_text_s = time.monotonic()
 
     def run(self) -> None:
         """Listen and speak until the client is idle for too long or grants nothing.
@@ -160,15 +166,36 @@ class WebSocketConversation:
                 self._credit = min(CREDIT_MAX, self._credit + _credit(said.get("frames"), "frames"))
             elif kind == "cancel":
                 self._cancel()
+            elif kind in ("append", "flush", "end"):
+                self._since_text_s = time.monotonic()
+                self._write(kind, said)
             else:
                 raise ParameterError(
                     "There is no such message.",
                     field="type",
                     value=str(kind)[:40],
-                    allowed="speak, resume, credit, cancel",
+                    allowed="speak, resume, append, flush, end, credit, cancel",
                 )
         except (KokoroLabError, HTTPException) as error:
             self._refuse(error)
+
+    def _write(self, kind: str, said: dict[str, Any]) -> None:
+        live = None if self._synthesis is None else self._synthesis.live
+        if live is None:
+            raise ParameterError(
+                f"There is no text to {kind}.",
+                field="type",
+                value=kind,
+                mend='Send `speak` with "live": true.',
+            )
+        if kind == "flush":
+            live.flush()
+        elif kind == "end":
+            live.end()
+        elif isinstance(said.get("text"), str):
+            live.append(said["text"], wait=False)
+        else:
+            raise ParameterError("`append` has a text.", field="text", allowed="a string")
 
     def _given_up(self) -> bool:
         """Whether the client does not want any more what waits for its slot.
@@ -197,6 +224,7 @@ class WebSocketConversation:
         account = Account(self._request_id, self._state.figures, self._state.degrader.objectives.note)
         try:
             credit = _credit(fields.pop("credit", CREDIT), "credit")
+            live = _live(fields)
             asked = self._asked(fields, resumed)
             if self._synthesis is not None:
                 self._finish("cancelled")
@@ -210,11 +238,11 @@ class WebSocketConversation:
                     raise
                 raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
             self._synthesis = synthesis
-            self._events = events = open_stream(self._state, synthesis, tells=True)
+            self._events = events = open_stream(self._state, synthesis, tells=True, live=live)
         except Exception as error:
             account.close(account.outcome_of(error), code_of(account.reason(error)))
             raise
-        self._since_s = time.monotonic()  # it may have waited for its slot
+        self._since_s = self._since_text_s = time.monotonic()  # it may have waited for its slot
         told = {"ignored": asked.ignored, "fallbacks": by_stage(events.stream.fallbacks)}
         self._say(
             "started",
@@ -253,7 +281,12 @@ class WebSocketConversation:
         synthesis = events.synthesis
         synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
         if not events.ready(POLL_S):
-            if self._waited_s() > self._keepalive_s:
+            if synthesis.live is not None and time.monotonic() - self._since_text_s > IDLE_S:
+                silent = Interrupted(
+                    f"No text came for {IDLE_S:g} s.", mend="Send `end` behind the last one."
+                )
+                self._refuse(silent, ends=True)
+            elif self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
                 synthesis.account.stalled()
                 self._say("keepalive")
@@ -338,6 +371,26 @@ def _control(message: str | bytes) -> dict[str, Any]:
     if isinstance(message, bytes):
         raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")
     return object_of(message, "The message")
+
+
+def _live(fields: dict[str, Any]) -> LiveText | None:
+    """What a message says of a text that is still being written; takes it out of its fields."""
+    live, max_wait_ms = fields.pop("live", False), fields.pop("max_wait_ms", None)
+    if not isinstance(live, bool):
+        raise ParameterError(
+            "live is true or false.", field="live", value=str(live)[:40], allowed="true, false"
+        )
+    if max_wait_ms is not None and not (live and type(max_wait_ms) is int and 1 <= max_wait_ms <= 60_000):
+        raise ParameterError(
+            "max_wait_ms is how long the writer of a live text may pause.",
+            field="max_wait_ms",
+            value=str(max_wait_ms)[:40],
+            allowed="1 to 60000, with live",
+        )
+    if not live:
+        return None
+    fields.setdefault("input", "")
+    return LiveText(math.inf if max_wait_ms is None else max_wait_ms / 1000)
 
 
 def _kind_of(message: str | bytes) -> str | None:

@@ -92,7 +92,7 @@ class Account:
         self._first_arrival_s: float | None = None
         self._last_s = self._last_length_s = self._heard_s = 0.0
         self._sent_s: float | None = None
-        self._blocked_s = 0.0
+        self._blocked_s = self._starved_s = 0.0
         self._needed_s = self._longest_gap_s = 0.0
         self.chunks = 0
 
@@ -132,10 +132,12 @@ class Account:
         self._ttfb_s = self.age_s
         self._figures.measured("ttfb_s", self._ttfb_s)
 
-    def chunk(self, length_s: float, *, cached: bool = False) -> None:
+    def chunk(self, length_s: float, *, cached: bool = False, text_came_s: float | None = None) -> None:
         """A chunk of speech of `length_s` is ready to be sent.
 
-        `cached` if it was spoken before, or goes on with a stream that broke: then the first one is no TTFA.
+        `cached` if it was spoken before, goes on with a stream that broke, or waited for its text: then the
+        first one is no TTFA. `text_came_s` is when text came that had to be waited for: a listener who has
+        heard all by then is starved by the writer, which is no underrun.
         """
         now_s = time.perf_counter()
         if self.first_audio_s is None:
@@ -145,7 +147,10 @@ class Account:
                 self._figures.measured("ttfa_s" if self._streamed else "ttfa_file_s", self.first_audio_s)
         self.chunks += 1
         # While the socket takes nothing, the client has more than it can hold: that time is its own
-        arrived_s = now_s - self._blocked_s
+        if text_came_s is not None and self._first_arrival_s is not None:
+            all_heard_s = self._first_arrival_s + self._heard_s + self._blocked_s + self._starved_s
+            self._starved_s += max(0.0, text_came_s - all_heard_s)
+        arrived_s = now_s - self._blocked_s - self._starved_s
         self._sent_s = now_s
         self._player.arrived(arrived_s, length_s)
         if self._first_arrival_s is None:
@@ -236,6 +241,7 @@ class Account:
             "ttfa_s": self.first_audio_s,
             "total_s": self.age_s,
             "blocked_s": self._blocked_s,
+            "starved_s": self._starved_s,
             "chunks": self.chunks,
             "underruns": self.underruns,
             "longest_gap_s": self._longest_gap_s,

@@ -7,12 +7,13 @@ computing stalls. An exception travels in the queue with the frames, in its turn
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -248,8 +249,9 @@ class SpeechEvents(Iterator[Event]):
 
     def _ready_to_send(self) -> None:
         if self._held_s:
-            no_ttfa = self.stream.primed or self.after >= 0 or self.stream.wordless
-            self.synthesis.account.chunk(self._held_s, cached=no_ttfa)
+            came_s = self.stream.text_came_s
+            no_ttfa = self.stream.primed or self.after >= 0 or self.stream.wordless or came_s is not None
+            self.synthesis.account.chunk(self._held_s, cached=no_ttfa, text_came_s=came_s)
             self._held_s = 0.0
 
     def _rest(self) -> Iterator[AudioBytes]:
@@ -304,6 +306,19 @@ def _drain(items: queue.Queue[Any]) -> None:
             return
 
 
+@dataclass(frozen=True, slots=True)
+class LiveText:
+    """That a text is still being written.
+
+    Parameters
+    ----------
+    max_wait_s : float
+        What is there is spoken once the writer has paused for so long.
+    """
+
+    max_wait_s: float = math.inf
+
+
 def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, transport: str) -> Synthesis:
     """The synthesis of a request. Its books say what was asked: by that it is found, and its text not read.
 
@@ -332,10 +347,13 @@ def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, tra
     return Synthesis(account, asked, utterance)
 
 
-def open_stream(state: ServerState, synthesis: Synthesis, *, tells: bool) -> SpeechEvents:
+def open_stream(
+    state: ServerState, synthesis: Synthesis, *, tells: bool, live: LiveText | None = None
+) -> SpeechEvents:
     """Begin to speak what was asked, from the beginning or from where it broke.
 
-    `tells` is whether the transport has words for an error behind the first byte.
+    `tells` is whether the transport has words for an error behind the first byte. With `live`, the text of
+    the request is its beginning, and more is written to `synthesis.live`.
 
     Raises
     ------
@@ -349,8 +367,11 @@ def open_stream(state: ServerState, synthesis: Synthesis, *, tells: bool) -> Spe
     ephemeral = bool(account.asked["ephemeral"])
 
     def digest(chunk_s: float) -> str:
-        written = (asked.kind, asked.sample_rate, asked.dither)
-        return digest_of(utterance, state.engine, chunk_s=chunk_s, written=written)
+        written: tuple[object, ...] = (asked.kind, asked.sample_rate, asked.dither)
+        if live is not None:  # its text grows, so the token cannot know it
+            written = (*written, live)
+        said = utterance if live is None else replace(utterance, text="")
+        return digest_of(said, state.engine, chunk_s=chunk_s, written=written)
 
     from_ = Resumption(-1, None, int(time.time()), profile.chunk_s)
     if asked.last_id is not None:
@@ -366,15 +387,23 @@ def open_stream(state: ServerState, synthesis: Synthesis, *, tells: bool) -> Spe
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ and asked.dither == "tpdf"
     place = from_.place if plain else None
     skipped = round(chunk_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
-    stream = state.engine.stream(
-        utterance,
-        chunk_s=chunk_s,
-        cached=not ephemeral,
-        place=place,
-        heard_samples=skipped,
-        stop=synthesis.stop,
-    )
-    stream.begin()  # so that a text without a word still gets an error's status
+    how: dict[str, Any] = {
+        "chunk_s": chunk_s,
+        "cached": not ephemeral,
+        "place": place,
+        "heard_samples": skipped,
+        "stop": synthesis.stop,
+    }
+    if live is None:
+        stream = state.engine.stream(utterance, **how)
+        stream.begin()  # so that a text without a word still gets an error's status
+    else:
+        most_ahead = state.settings.max_input_chars
+        synthesis.live = state.engine.session(
+            utterance, max_wait_s=live.max_wait_s, most_ahead=most_ahead, **how
+        )
+        synthesis.live.append(utterance.text, wait=False)
+        stream = synthesis.live.stream
     encoder = Encoder(
         "pcm" if skipped else asked.kind,  # the client has the head
         asked.sample_rate,

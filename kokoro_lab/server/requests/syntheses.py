@@ -25,6 +25,7 @@ from kokoro_lab.server.requests.slots import Admission, ClientLeft, Slot, Slots
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 
 if TYPE_CHECKING:
+    from kokoro_lab.speech.live import LiveSpeech
     from kokoro_lab.speech.stream import SpeechStream
 
 LONGEST_ID = 64
@@ -63,6 +64,8 @@ class Synthesis:
         Whether it waits for its client, and not for its computing.
     stream : SpeechStream or None
         None until it begins to speak.
+    live : LiveSpeech or None
+        What more text is written to, where it is still being written.
     streamed : bool
         Whether it is sent as it is computed.
     tells : bool
@@ -83,6 +86,7 @@ class Synthesis:
         self.connection: socket.socket | WatchedSocket | None = None
         self.sending = self.streamed = self.tells = self.over = False
         self.stream: SpeechStream | None = None
+        self.live: LiveSpeech | None = None
         self.slot: Slot | None = None
         self.forget: Callable[[Synthesis], None] = lambda synthesis: None
         self._lock = threading.Lock()
@@ -96,8 +100,8 @@ class Synthesis:
 
     @property
     def is_silent(self) -> bool:
-        """Whether its listener waits for the first sound."""
-        return self.streamed and self.account.first_audio_s is None
+        """Whether its listener waits for the first sound, and not for who writes the text."""
+        return self.streamed and self.live is None and self.account.first_audio_s is None
 
     def is_called(self, request_id: str) -> bool:
         """Whether it has this id, or was given it."""
@@ -132,7 +136,7 @@ class Synthesis:
     def expire_after(self, first_audio_s: float, total_s: float) -> None:
         """Stop it when it has not begun to sound, or has not ended, so many seconds after its acceptance."""
         age_s = self.account.age_s
-        if self.streamed:
+        if self.streamed and self.live is None:  # else it may be the writer who takes so long
             self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
         self._after(total_s - age_s, lambda: self._expire("end", "deadline_s", total_s))
 

@@ -17,7 +17,7 @@ from kokoro_lab.text.normalise.english.patterns import WORDS
 from kokoro_lab.text.normalise.english.quantities import CURRENCIES
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import sentences
+from kokoro_lab.text.sentences import sentences
 
 CORPUS = Path(__file__).parents[3] / "fixtures/texts/normalisation_en.jsonl"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kokoro_lab.text.normalise import normalise, reader
 from kokoro_lab.text.normalise.spanish import agreement, numerals, roman
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import sentences
+from kokoro_lab.text.sentences import sentences
 
 CORPUS = Path(__file__).parents[3] / "fixtures" / "texts" / "normalisation_es.jsonl"
 PAIRS = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]

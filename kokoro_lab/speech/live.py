@@ -1,0 +1,96 @@
+"""A text that is spoken while it is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kokoro_lab.datatypes import AudioChunk, SynthesisReport, WordTiming
+from kokoro_lab.errors import Interrupted
+from kokoro_lab.text.growing import GrowingText
+
+if TYPE_CHECKING:
+    from kokoro_lab.speech.stream import SpeechStream
+
+
+class LiveSpeech(Iterator[AudioChunk]):
+    """Takes a text as it is written, and is iterated for its speech. Made by `Engine.session`.
+
+    What is spoken depends on the text alone: not on how it was cut, nor on when it came, unless `flush` says
+    "now". One thread may write while another one listens.
+
+    Parameters
+    ----------
+    text : GrowingText
+        What `stream` reads.
+    stream : SpeechStream
+    """
+
+    def __init__(self, text: GrowingText, stream: SpeechStream) -> None:
+        self._text = text
+        self.stream = stream
+
+    def append(self, text: str, *, wait: bool = True) -> None:
+        """Write more.
+
+        Parameters
+        ----------
+        text : str
+        wait : bool
+            Whether to wait while much that was written before is still to be read.
+
+        Raises
+        ------
+        Interrupted
+            It was cancelled.
+        TextError
+            It is not to wait, and there is no room.
+        """
+        self._text.append(text, wait=wait)
+
+    def flush(self) -> None:
+        """Have what was written be spoken now, as if the text ended here."""
+        self._text.flush()
+
+    def end(self) -> None:
+        """Nothing more will be written: the stream ends when all is spoken."""
+        self._text.end()
+
+    def cancel(self) -> None:
+        """Be silent: nothing is computed after the window that is under way."""
+        self._text.cancel()
+
+    def write_from(self, pieces: Iterable[str]) -> None:
+        """Write all that `pieces` yields, in a thread of its own; what it raises is raised by `next`."""
+
+        def write() -> None:
+            try:
+                for each in pieces:
+                    self.append(each)
+            except Interrupted:
+                pass  # nobody listens any more
+            except Exception as error:
+                self._text.fail(error)
+            else:
+                self.end()
+
+        threading.Thread(target=write, name="writer", daemon=True).start()
+
+    def __next__(self) -> AudioChunk:
+        return next(self.stream)
+
+    def close(self) -> None:
+        """Stop here."""
+        self.cancel()
+        self.stream.close()
+
+    @property
+    def timings(self) -> list[WordTiming]:
+        """When the words of segments that are done are heard."""
+        return self.stream.timings
+
+    @property
+    def report(self) -> SynthesisReport:
+        """What it cost and what ran; complete only after the last chunk."""
+        return self.stream.report

@@ -1,0 +1,242 @@
+"""A text that may still be written while it is read."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import regex
+
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.errors import Interrupted, TextError
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.sanitise import Noted, clean
+
+_SAFE = regex.compile(r"\s(?=[\p{L}\p{N}\"'“(\[¿¡$€£*#-])", regex.REVERSE)
+"""Behind this white space nothing can change what the text before it is cleaned to, and it has no more."""
+
+
+STOP_POLL_S = 0.05
+"""How soon whoever waits notices that it was stopped."""
+
+
+class ReadAhead:
+    """A clean text that is read from its beginning on, as far as a decision asks for.
+
+    Parameters
+    ----------
+    text : AlignedText
+        All of it, or what is there so far.
+    """
+
+    def __init__(self, text: AlignedText) -> None:
+        self._text = text
+        self._at = 0
+
+    def rest(self, least: int, most: int) -> str:
+        """What follows, `least` to `most` characters of it; fewer than `least` only where this part ends."""
+        return self._text.text[self._at : self._at + most]
+
+    def take(self, count: int) -> AlignedText:
+        """The next `count` characters, which are read now."""
+        self._at += count
+        return self._text.cut(self._at - count, self._at)
+
+    def ahead(self, count: int) -> AlignedText:
+        """The next `count` characters, which have been looked at, once more."""
+        return self._text.cut(self._at, self._at + count)
+
+    def next_part(self) -> bool:
+        """Go on behind the end of a part; False if the text ends there, too."""
+        return False
+
+
+class GrowingText(ReadAhead):
+    """A text that is written by one thread and read by another.
+
+    However it is cut into strings, and whenever they come, the same is read. `flush` ends a part: what
+    is before it is read as if nothing followed. It is not asked whether the text looks like a file: of a
+    beginning that cannot be known.
+
+    Parameters
+    ----------
+    noted : callable
+        Hears of what is left out although it can be seen.
+    most_ahead : int
+        Characters that may wait to be read.
+    max_wait_s : float
+        A part ends by itself once so much time has gone without new text: then what is read depends on when
+        text came, and that is noted.
+    stop : threading.Event, optional
+        Set to cancel it: who waits for text, or for room, is raised `Interrupted`.
+    """
+
+    def __init__(
+        self,
+        noted: Noted = lambda _: None,
+        *,
+        most_ahead: int = 20_000,
+        max_wait_s: float = math.inf,
+        stop: threading.Event | None = None,
+    ) -> None:
+        super().__init__(AlignedText.of(""))
+        self.noted = noted
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered while the reader waits for the writer."""
+        self.blank = True
+        """Whether nothing but white space has been written."""
+        self._most_ahead = most_ahead
+        self._max_wait_s = max_wait_s
+        self._written = time.monotonic()
+        self._changed = threading.Condition()
+        self._raw = ""
+        self._offset = 0  # of `_raw` in the text as it was written
+        self._parts: deque[int] = deque()
+        """Where parts end, counted as `_at` is."""
+        self._ended = False
+        self._stop = stop or threading.Event()
+        self._closed = False
+        self.came_s: float | None = None
+        """When the text came that was waited for last, by `time.perf_counter`."""
+        self._failure: Exception | None = None
+
+    @property
+    def length(self) -> int:
+        """Characters written so far."""
+        return self._offset + len(self._raw)
+
+    def append(self, text: str, *, wait: bool = True) -> None:
+        """Write `text`.
+
+        Parameters
+        ----------
+        text : str
+        wait : bool
+            Whether to wait while there is no room for more.
+
+        Raises
+        ------
+        Interrupted
+            It was cancelled.
+        TextError
+            There is no room, and it is not to wait.
+        """
+        with self._changed:
+            while not (self._over() or self._has_room()):
+                if not wait:
+                    raise TextError(
+                        f"{self._most_ahead} characters are waiting to be spoken.",
+                        field="text",
+                        mend="Send more once some of it has been heard.",
+                    )
+                self._changed.wait(STOP_POLL_S)
+            self._go_on()
+            self._raw += text
+            self.blank = self.blank and not text.strip()
+            self._written = time.monotonic()
+            found = _SAFE.search(self._raw)
+            if found:
+                self._clean(found.end())
+
+    def flush(self) -> None:
+        """Have all that is written be read now, as if the text ended here."""
+        with self._changed:
+            self._end_part()
+
+    def end(self) -> None:
+        """Nothing more is written."""
+        with self._changed:
+            self._clean(len(self._raw))
+            self._ended = True
+            self._changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """The writer broke: the reader is raised `error` once it comes to what was not written."""
+        with self._changed:
+            self._failure = error
+            self.end()
+
+    def cancel(self) -> None:
+        """Be silent: whoever reads it stops, and who waits for text, or for room, is raised `Interrupted`."""
+        self._stop.set()
+        self.close()
+
+    def close(self) -> None:
+        """Nobody reads it any more: who waits for room is raised `Interrupted`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def rest(self, least: int, most: int) -> str:
+        with self._changed:
+            if not self._known(least):
+                with self.waiting():
+                    while not self._known(least):
+                        self._wait()
+                self.came_s = time.perf_counter()
+            self._go_on()
+            if self._failure is not None and not self._parts and self._unread() < least:
+                raise self._failure
+            stop = self._parts[0] if self._parts else len(self._text.text)
+            return self._text.text[self._at : min(stop, self._at + most)]
+
+    def take(self, count: int) -> AlignedText:
+        with self._changed:
+            taken = super().take(count)
+            self._text = self._text.cut(self._at, len(self._text.text))
+            self._parts = deque(end - self._at for end in self._parts)
+            self._at = 0
+            self._changed.notify_all()
+            return taken
+
+    def next_part(self) -> bool:
+        with self._changed:
+            if self._parts:
+                self._parts.popleft()
+                return True
+            return False
+
+    def _wait(self) -> None:
+        has_text = self._unread() > 0 or bool(self._raw.strip())
+        left_s = self._written + self._max_wait_s - time.monotonic()
+        if has_text and left_s <= 0:
+            at = self.length
+            reason = f"spoken as if it ended here: nothing more came within {1000 * self._max_wait_s:.0f} ms"
+            self.noted(Fallback("text", reason, at, at))
+            self._end_part()
+        else:
+            self._changed.wait(min(left_s, STOP_POLL_S) if has_text else STOP_POLL_S)
+
+    def _end_part(self) -> None:
+        self._clean(len(self._raw))
+        end = len(self._text.text)
+        if not self._parts or self._parts[-1] != end:
+            self._parts.append(end)
+        self._changed.notify_all()
+
+    def _known(self, least: int) -> bool:
+        return self._over() or self._ended or bool(self._parts) or self._unread() >= least
+
+    def _over(self) -> bool:
+        return self._closed or self._stop.is_set()
+
+    def _has_room(self) -> bool:
+        return self._unread() + len(self._raw) < self._most_ahead
+
+    def _unread(self) -> int:
+        return len(self._text.text) - self._at
+
+    def _go_on(self) -> None:
+        if self._over():
+            raise Interrupted("This text was cancelled.")
+
+    def _clean(self, count: int) -> None:
+        offsets = tuple(range(self._offset, self._offset + count + 1))
+        new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self.noted)
+        self._text = AlignedText.joined((self._text, new))
+        self._raw, self._offset = self._raw[count:], self._offset + count
+        self._changed.notify_all()

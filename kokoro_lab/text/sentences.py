@@ -1,0 +1,229 @@
+"""Where sentences and lines end, found from the beginning of a text on.
+
+Where a sentence ends depends on its own text and on `LOOK_CHARS` behind it, or on `QUOTE_CHARS`, so that a
+text can be read while it is written. Nothing is ever dropped: a sentence that is too long is cut at the best
+border that it has, in the end inside a word.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import regex
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.boundaries import sentence_ranges
+from kokoro_lab.text.growing import ReadAhead
+
+LOOK_CHARS = 24
+"""Characters behind the end of a sentence, and the white space after it, on which that end may depend."""
+QUOTE_CHARS = 96
+"""As many, where a quotation is open: if it is closed within these, its sentences stay together."""
+SENTENCE_CHARS = 800
+"""A longer sentence is cut before G2P, at a clause or a space."""
+HARD_LINE_CHARS = 50
+"""A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
+_MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
+
+_MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']*\s*|\s*\n\s*")
+_BLANK_LINE = regex.compile(r"\n\s*\n")
+_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
+_WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
+
+
+class Sentence(NamedTuple):
+    """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause.
+
+    `columns` is how wide it is as it is seen: kana and Han are as wide as two letters.
+    """
+
+    text: AlignedText
+    ends_line: bool
+    ends_paragraph: bool
+    columns: int = 0
+
+
+UNKNOWN = 0
+
+
+class _Found(NamedTuple):
+    """A sentence of `length` characters with the white space behind it, or, so far, of an `UNKNOWN` one."""
+
+    length: int
+    columns: int
+    ends_line: bool
+    ends_paragraph: bool
+
+
+class Sentences(Iterator[Sentence]):
+    """Sentences of a text in order, lazily, stripped, none of them empty or over `SENTENCE_CHARS`.
+
+    Parameters
+    ----------
+    text : ReadAhead
+        Clean.
+    language : str
+        A canonical tag.
+    """
+
+    def __init__(self, text: ReadAhead, language: str) -> None:
+        self._text = text
+        self._language = language
+        self._found: _Found | None = None
+
+    def __next__(self) -> Sentence:
+        while True:
+            found = self._find()
+            if found is None:
+                raise StopIteration
+            self._found = None
+            text = _unwrapped(self._text.take(found.length)).strip()
+            if len(text):
+                return Sentence(text, found.ends_line, found.ends_paragraph, found.columns)
+
+    def longer_than(self, columns: int) -> bool:
+        """Whether the next sentence is wider than that. Does not wait for its end if it is."""
+        found = self._find(columns)
+        return found is not None and found.columns > columns
+
+    def beginning(self, columns: int) -> AlignedText:
+        """So much of the next sentence, up to a space if there is one; it stays the next one."""
+        text = self._text.rest(columns, columns)
+        while _width(text) > columns:
+            text = text[:-1]
+        return _unwrapped(
+            self._text.ahead(_last(r"\s", text, len(text) // 2, len(text)) or len(text))
+        ).strip()
+
+    def _find(self, limit: int | None = None) -> _Found | None:
+        """The next sentence; None at the end of the text. With a `limit` of columns, one that is wider may
+        be told before its end is known."""
+        if self._found is None:
+            while not self._skip_space():
+                if not self._text.next_part():
+                    return None
+            found = self._looked_for(limit)
+            if found.length == UNKNOWN:
+                return found
+            self._found = found
+        return self._found
+
+    def _skip_space(self) -> bool:
+        """Whether something follows in this part."""
+        while window := self._text.rest(1, _MOST_CHARS):
+            blank = len(window) - len(window.lstrip())
+            if not blank:
+                return True
+            self._text.take(blank)
+        return False
+
+    def _looked_for(self, limit: int | None) -> _Found:
+        known, least = 0, 1
+        while True:
+            window = self._text.rest(least, _MOST_CHARS)
+            whole = len(window) < least  # this part of the text ends with it
+            known, found = self._first(window, known, whole=whole)
+            if found is not None:
+                return found
+            if limit is not None and _width(window[:known].rstrip()) > limit:
+                return _Found(UNKNOWN, _width(window[:known].rstrip()), False, False)
+            least = len(window) + 1
+
+    def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
+        """The first sentence of `window`, of which none ends in the first `known` characters; or how many are
+        known to hold no end."""
+        for match in _MAY_END.finditer(window, known):
+            if match.start() >= SENTENCE_CHARS:
+                break
+            stop = match.end() + _look_chars(window[: match.end()], match.group())
+            if not whole and stop > len(window):
+                return match.start(), None
+            end = self._end(window[:stop])
+            if end <= match.end():
+                return end, _found(window, end, whole=whole)
+            known = match.end()
+        if len(window) > SENTENCE_CHARS:
+            stop = _stop(window)
+            return stop, _Found(stop, _width(window[:stop]), ends_line=False, ends_paragraph=False)
+        if whole:
+            return len(window), _found(window, len(window), whole=True)
+        return len(window), None
+
+    def _end(self, window: str) -> int:
+        """Where the first sentence or line of `window` ends."""
+        blank = _BLANK_LINE.search(window)
+        paragraph = window[: blank.start()] if blank else window
+        _, end = next(sentence_ranges(paragraph, self._language))
+        lines: list[tuple[int, int]] = [
+            (m.start(), m.end()) for m in regex.finditer(r"[^\n]+", paragraph[:end])
+        ]
+        for (start, stop), (following, _) in pairwise(lines):
+            goes_on = paragraph[following:end].lstrip()[:1].islower()
+            if _width(paragraph[start:stop]) < HARD_LINE_CHARS and not goes_on:
+                return stop
+        return end
+
+
+def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
+    """`Sentences` of a text that is all there."""
+    return Sentences(ReadAhead(text), language)
+
+
+def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
+    """A text that is known to be one sentence, in parts of at most `SENTENCE_CHARS`, none of them empty."""
+    for part, more in _bounded(_unwrapped(text).strip()):
+        yield Sentence(part, not more, ends_paragraph=False, columns=_width(part.text))
+
+
+def _found(window: str, end: int, *, whole: bool) -> _Found:
+    said = window[:end].rstrip()
+    gap = window[len(said) : len(window) - len(window[len(said) :].lstrip())]
+    length = len(said) + len(gap)
+    at_end = whole and length == len(window)
+    return _Found(length, _width(said), "\n" in gap, at_end or _BLANK_LINE.search(gap) is not None)
+
+
+def _look_chars(text: str, ending: str) -> int:
+    """How much behind `text`, which ends with `ending`, may say whether a sentence ends with it."""
+    if _BLANK_LINE.search(ending):
+        return 0
+    quoting = text.count('"') % 2 == 1 or any(text.count(a) > text.count(b) for a, b in ("“”", "「」"))
+    return QUOTE_CHARS if quoting else LOOK_CHARS
+
+
+def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
+    ends = [m.end() for m in regex.finditer(pattern, text, pos=start, endpos=stop)]
+    return ends[-1] if ends else None
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+
+
+def _unwrapped(text: AlignedText) -> AlignedText:
+    return text.rewrite((m.start(), m.end(), "" if m[1] else " ") for m in _WRAP.finditer(text.text))
+
+
+def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
+    """Parts of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
+    while len(sentence) > SENTENCE_CHARS:
+        stop = _stop(sentence.text)
+        yield sentence.cut(0, stop).strip(), True
+        sentence = sentence.cut(stop, len(sentence)).strip()
+    if len(sentence):
+        yield sentence, False
+
+
+def _stop(text: str) -> int:
+    """Where a sentence that is too long is cut: behind a mark, a space, or inside a word."""
+    half = SENTENCE_CHARS // 2
+    return (
+        _last(r"[,;:—…]\s|[、，；：]", text, half, SENTENCE_CHARS)
+        or _last(r"\s", text, half, SENTENCE_CHARS)
+        or SENTENCE_CHARS
+    )
