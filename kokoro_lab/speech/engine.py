@@ -242,8 +242,8 @@ class Engine:
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
-            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon,
-            detect_languages.
+            Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
+            seed, lexicon, detect_languages.
 
         Returns
         -------

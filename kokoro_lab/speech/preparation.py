@@ -142,9 +142,16 @@ class Preparation:
         self.choices: list[ProviderChoice] = []
         with self._watch("text"):
             self._text = parts.front_end.read(
-                self._utterance.text, self._utterance.input_format, asked.language, self.fallbacks.append
+                self._utterance.text,
+                self._utterance.input_format,
+                asked.language,
+                self.fallbacks.append,
+                code=self._utterance.code,
+                emoji=self._utterance.emoji,
             )
-        if not len(self._text) and not self._breaks_s():
+        # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
+        unseen = self._utterance.input_format == "markdown" and self._utterance.text.strip()
+        if not len(self._text) and not self._breaks_s() and not unseen:
             raise nothing_to_speak(self._utterance.text)
         self.style_rows: list[int] = []
         self.stretches: list[float] = []

@@ -21,7 +21,9 @@ from kokoro_lab.weights.voices import Voice
 
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
-INPUT_FORMATS = ("text", "ssml")
+INPUT_FORMATS = ("text", "ssml", "markdown")
+CODE_MODES = ("skip", "name", "read")
+EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 CHECKED_ELSEWHERE = frozenset({"lexicon", "speed"})
 """A lexicon may be given in several forms, and a `LexiconError` says what is wrong with it."""
@@ -134,6 +136,8 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
     require_range("speed", asked.speed, SPEED_MIN, SPEED_MAX, message)
     require_range("seed", asked.seed, 0)
     _mode("input_format", asked.input_format, INPUT_FORMATS)
+    _mode("code", asked.code, CODE_MODES)
+    _mode("emoji", asked.emoji, EMOJI_MODES)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
     _mode("detect_languages", asked.detect_languages, DETECTION_MODES)
