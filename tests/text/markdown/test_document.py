@@ -116,6 +116,14 @@ def test_formulas_of_other_languages_are_read_by_their_signs_and_that_is_said() 
     assert read("$x^2$", "es") == ["x al cuadrado"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[Note]: word", "It costs $5 or 10$ in all.", "x[0][1] [1][2]", "2 * 3 and 2*3", r"\[not a link\]"],
+)
+def test_what_only_looks_like_a_mark_is_text(text: str) -> None:
+    assert read(text) == [text.replace("\\", "")]
+
+
 def test_bars_of_what_is_no_table_are_pauses() -> None:
     assert read("| Caché | Rapidez |\n| a | **b** |") == ["Caché, Rapidez a, b"]
     assert read("P(A|B) and |x|") == ["P(A|B) and |x"]
@@ -183,6 +191,12 @@ def test_however_a_text_is_cut_its_blocks_are_the_same(source: str, seed: int, l
         at += count
     found += growing.end()
     assert found == blocks(source, "en-us")
+
+
+def test_a_list_that_is_cut_is_counted_on() -> None:
+    growing = GrowingMarkdown("en-us")
+    found = [block for line in ("1. a\n", "1. b\n", "1. c\n") for block in growing.append(line)]
+    assert lines(document_of(found + growing.end())) == ["1. a", "2. b", "3. c"]
 
 
 def test_what_is_left_of_a_growing_text_is_short() -> None:
