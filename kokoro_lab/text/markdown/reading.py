@@ -141,6 +141,7 @@ class BlockReader:
         self._passages, self._styles, self._fallbacks = [], [], []
         self._depth = int(group.in_list)
         numbers = [before]
+        heading = False
         tokens = iter(group.tokens)
         for token in tokens:
             match token.type:
@@ -152,8 +153,10 @@ class BlockReader:
                     numbers.pop()
                 case "list_item_open":
                     numbers[-1] = self._item(token, numbers[-1])
+                case "heading_open" | "paragraph_open":
+                    heading = token.type == "heading_open"
                 case "inline":
-                    self._paragraph(self._placed(token))
+                    self._paragraph(self._placed(token), defines=not heading)
                 case "fence" | "code_block":
                     self._block_of_code(token, after_note=before.note)
                 case "formula_block":
@@ -345,18 +348,20 @@ class BlockReader:
 
     def _plain(self, content: AlignedText) -> str:
         """The words of a text that is said elsewhere."""
-        kept, self._parts = self._parts, []
-        styles = len(self._styles)
+        kept, styles, passages = self._parts, len(self._styles), len(self._passages)
+        self._parts = []
         self._inline(content)
-        said = "".join(part.text for part in self._parts)
+        self._border()
+        said = " ".join(passage.text.text for passage in self._passages[passages:])
         self._parts = kept
-        del self._styles[styles:]
-        return " ".join(said.split())
+        del self._styles[styles:], self._passages[passages:]
+        return said
 
     # What paragraphs hold
 
-    def _paragraph(self, content: AlignedText) -> None:
-        for pattern in (_LINK_DEFINITIONS, _MARKS_OF_LINES):
+    def _paragraph(self, content: AlignedText, *, defines: bool = False) -> None:
+        """Say a text. One that `defines` may begin with the addresses of links, which nobody sees."""
+        for pattern in (_LINK_DEFINITIONS, _MARKS_OF_LINES) if defines else (_MARKS_OF_LINES,):
             content = content.rewrite((m.start(), m.end(), "") for m in pattern.finditer(content.text))
         self._inline(content)
 
@@ -446,7 +451,8 @@ class BlockReader:
             self._say(standing_for(", ", *content.span(at, at)))
         elif name == "img" and (alt := _ALT.search(tag)):
             group = alt.lastindex or 0
-            self._inline(content.cut(at + alt.start(group), at + alt.end(group)))
+            text = content.cut(at + alt.start(group), at + alt.end(group))
+            self._walk(inline_of(text.text), text)
         elif name not in _TAGS and not closes and not attributes and name not in _closed_tags(content.text):
             space = " " if content.text[at - 1 : at].isalnum() else ""
             self._say(standing_for(space, *content.span(at, at)))

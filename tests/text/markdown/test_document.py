@@ -98,6 +98,10 @@ def test_a_name_of_a_column_stands_for_its_cell() -> None:
     assert source[slice(*found.span(0, 4))] == "Bob"
 
 
+def test_a_name_of_a_column_may_have_several_lines() -> None:
+    assert read("|Ada<br>*Bob*|C|\n|-|-|\n|d<br>e|f|\n") == ["Ada Bob: d", "e, C: f"]
+
+
 def test_what_is_left_out_is_said() -> None:
     source = "Run:\n\n```python\nx = 1\n```\n\n<script>\nlet x\n</script>\n"
     first, second = parse(source, "en-us").fallbacks
@@ -118,10 +122,15 @@ def test_formulas_of_other_languages_are_read_by_their_signs_and_that_is_said() 
 
 @pytest.mark.parametrize(
     "text",
-    ["[Note]: word", "It costs $5 or 10$ in all.", "x[0][1] [1][2]", "2 * 3 and 2*3", r"\[not a link\]"],
+    ["[Note]: word", "It costs $5 or 10$ in all.", "x[0][1] [1][2]", "2 * 3 and 2*3", r"\[no link\]"],
 )
 def test_what_only_looks_like_a_mark_is_text(text: str) -> None:
     assert read(text) == [text.replace("\\", "")]
+
+
+def test_the_address_of_a_link_is_unseen_but_in_a_heading() -> None:
+    assert read("[a]: http://b.c 'd'\nText") == ["Text"]
+    assert read("# [a]: http://b.c") == ["[a]: http://b.c"]
 
 
 def test_bars_of_what_is_no_table_are_pauses() -> None:
