@@ -203,6 +203,13 @@ class FrontEnd:
         self.speakers.of(language)
 
 
+def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocument:
+    if isinstance(found, AlignedText):
+        return without_emoji(found).strip()
+    passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
+    return replace(found, passages=tuple(each for each in passages if len(each.text)))
+
+
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
 
 
@@ -329,13 +336,6 @@ class _TextReader:
         if reading.lasting:
             self.cache.put(key, reading)
         return reading
-
-
-def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocument:
-    if isinstance(found, AlignedText):
-        return without_emoji(found).strip()
-    passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
-    return replace(found, passages=tuple(each for each in passages if len(each.text)))
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
