@@ -32,7 +32,9 @@ PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
 VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
-INPUT_FORMATS = ("text", "ssml")
+INPUT_FORMATS = ("text", "ssml", "markdown")
+CODE_MODES = ("skip", "name", "read")
+EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
 """Less than half of fp32's computing; what it costs in sound is in docs/variants.md."""

@@ -52,8 +52,13 @@ class Utterance:
         0.25 to 4.0; above 1 is faster. Beyond 0.7 to 1.5 the model's speech is stretched at its pitch.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
-    input_format : {"text", "ssml"}
-        What `text` is: plain, or a document of the SSML subset of `kokoro_lab.text.ssml`.
+    input_format : {"text", "ssml", "markdown"}
+        What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, or Markdown.
+    code : {"skip", "name", "read"}
+        What is said of a block of code in Markdown: nothing, what language it is in, or all of it. What is
+        left out is among the fallbacks.
+    emoji : {"name", "skip"}
+        Whether the names of emoji are said.
     loudness : {"auto", "measured", "voice", "none"}
         How the gain to the target loudness is found. `measured` reads the whole clip, `voice` uses the
         voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
@@ -78,6 +83,8 @@ class Utterance:
     speed: float = 1.0
     language: str | None = None
     input_format: str = "text"
+    code: str = "skip"
+    emoji: str = "name"
     loudness: str = "auto"
     statistics: str = "auto"
     seed: int = 0

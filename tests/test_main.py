@@ -241,6 +241,16 @@ def test_speak_reads_ssml(lab: Path) -> None:
     assert json.loads(plain.stdout)["report"]["words"] > json.loads(done.stdout)["report"]["words"]
 
 
+def test_text_and_speak_read_markdown(lab: Path) -> None:
+    document = "# Zoo\n\n- *ah* 🎉\n\n```py\nx = 1\n```\n"
+    found = json.loads(call("text", "--input-format", "markdown", stdin=document).stdout)
+    assert (found["text"], found["normalized"]) == (document, "Zoo ah party popper")
+    options = ("--input-format", "markdown", "--code", "name", "--emoji", "skip")
+    assert json.loads(call("text", *options, stdin=document).stdout)["normalized"] == "Zoo ah Code in Python"
+    done = call("speak", document, *options, "--voice", "hum", "--json")
+    assert json.loads(done.stdout)["report"]["words"] == 5
+
+
 def test_doctor_looks_at_everything() -> None:
     done = call("doctor", "--json")
     found = {f["name"]: f for f in json.loads(done.stdout)}
@@ -361,6 +371,7 @@ def test_importing_does_no_work() -> None:
 
 NOT_FOR_SPEAKING = {
     *("onnx", "scipy", "pandas", "matplotlib", "coremltools", "flask", "gunicorn", "lingua", "av"),
+    "markdown_it",
     *("kokoro_lab.lab", "kokoro_lab.graphs.making", "kokoro_lab.graphs.recipes"),
 }
 """What takes long to import, and what a WAV file of English is not made with."""

@@ -19,6 +19,8 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "speed": ("x", None, True, [1.0], float("nan"), 5),
     "language": (3, b"en", ["en-us"]),
     "input_format": (3, None, [], "html"),
+    "code": (3, None, "say"),
+    "emoji": (3, None, True, "loud"),
     "loudness": (3, None, {}, "loud"),
     "statistics": (3, None, True, "guessed"),
     "seed": (1.5, "1", None, True, -1),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kokoro_lab.commands.completion import offering, voices
-from kokoro_lab.config import DETECTION_MODES, INPUT_FORMATS, VARIANTS, settings
+from kokoro_lab.config import CODE_MODES, DETECTION_MODES, EMOJI_MODES, INPUT_FORMATS, VARIANTS, settings
 
 if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
@@ -33,6 +33,22 @@ detection_option = click.option(
     default="auto",
     show_default=True,
     help="Read words of other languages as such.",
+)
+
+
+code_option = click.option(
+    "--code",
+    type=click.Choice(CODE_MODES),
+    default="skip",
+    show_default=True,
+    help="Of blocks of code in Markdown: say nothing, the language, or all of it.",
+)
+emoji_option = click.option(
+    "--emoji",
+    type=click.Choice(EMOJI_MODES),
+    default="name",
+    show_default=True,
+    help="Say the names of emoji, or leave them out.",
 )
 
 

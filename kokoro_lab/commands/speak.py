@@ -19,7 +19,9 @@ from kokoro_lab.commands.completion import languages, offering
 from kokoro_lab.commands.console import counted, say, text_as_written, text_of
 from kokoro_lab.commands.options import (
     PATH,
+    code_option,
     detection_option,
+    emoji_option,
     entries_of,
     input_format_option,
     json_option,
@@ -64,7 +66,9 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @variant_option
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
-@input_format_option("What TEXT is: plain, or a subset of SSML.")
+@input_format_option("What TEXT is: plain, a subset of SSML, or Markdown.")
+@code_option
+@emoji_option
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
 @click.option(

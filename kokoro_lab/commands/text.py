@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from kokoro_lab.commands.completion import languages, offering
-from kokoro_lab.commands.options import detection_option, entries_of, input_format_option, lexicon_option
+from kokoro_lab.commands.options import (
+    code_option,
+    detection_option,
+    emoji_option,
+    entries_of,
+    input_format_option,
+    lexicon_option,
+)
 
 
 @click.command()
@@ -20,11 +28,15 @@ from kokoro_lab.commands.options import detection_option, entries_of, input_form
     help="Language of the text.",
     shell_complete=offering(languages),
 )
-@input_format_option("What standard input holds; an SSML document may take several lines.")
+@input_format_option("What standard input holds; SSML may take several lines, Markdown is all of it.")
+@code_option
+@emoji_option
 @detection_option
 @lexicon_option
-def text(language: str, input_format: str, detect_languages: str, lexicon: Path | None) -> None:
-    """Show how each line (or SSML document) of standard input will be read: one JSON object a line."""
+def text(
+    language: str, input_format: str, code: str, emoji: str, detect_languages: str, lexicon: Path | None
+) -> None:
+    """Show how each line (or document) of standard input will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
     from kokoro_lab.text.ssml import documents_of
@@ -32,7 +44,14 @@ def text(language: str, input_format: str, detect_languages: str, lexicon: Path 
     front_end = FrontEnd()
     resolve_language(language)  # before anything is read
     entries = entries_of(lexicon)
-    lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer)
-    for original in documents_of(lines) if input_format == "ssml" else lines:
-        described = front_end.describe(original, language, entries, input_format, detect_languages)
+    lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+    texts: Iterable[str] = (line.rstrip("\r\n") for line in lines)
+    if input_format == "ssml":
+        texts = documents_of(texts)
+    elif input_format == "markdown":
+        texts = ["".join(lines)]
+    for original in texts:
+        described = front_end.describe(
+            original, language, entries, input_format, detect_languages, code=code, emoji=emoji
+        )
         click.echo(json.dumps(described, ensure_ascii=False))

@@ -23,6 +23,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
+from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
 from kokoro_lab.text.sentences import Sentences, sentences
@@ -88,18 +89,35 @@ class FrontEnd:
         return self.segments_of(self.cleaned(text, on_fallback), resolve_language(language), on_fallback)
 
     def read(
-        self, text: str, input_format: str, language: str, on_fallback: OnFallback = lambda _: None
+        self,
+        text: str,
+        input_format: str,
+        language: str,
+        on_fallback: OnFallback = lambda _: None,
+        *,
+        code: str = "skip",
+        emoji: str = "name",
     ) -> AlignedText | SsmlDocument:
         """What `segments_of` takes: `text` cleaned, or the document that it is.
+
+        `code` and `emoji` are those of `Utterance`.
 
         Raises
         ------
         TextError
             Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
         """
-        return (
-            parse(text, language, on_fallback) if input_format == "ssml" else self.cleaned(text, on_fallback)
-        )
+        found: AlignedText | SsmlDocument
+        match input_format:
+            case "ssml":
+                found = parse(text, language, on_fallback)
+            case "markdown":
+                from kokoro_lab.text import markdown
+
+                found = markdown.parse(text, language, code)
+            case _:
+                found = self.cleaned(text, on_fallback)
+        return _without_emoji(found) if emoji == "skip" else found
 
     def segments_of(
         self,
@@ -139,6 +157,9 @@ class FrontEnd:
         entries: Sequence[LexiconEntry] = (),
         input_format: str = "text",
         detect: str = "auto",
+        *,
+        code: str = "skip",
+        emoji: str = "name",
     ) -> dict[str, Any]:
         """How `text` will be read, as plain data: what the `text` command prints."""
         fallbacks: list[Fallback] = [*self.lexicons.problems()]
@@ -147,7 +168,7 @@ class FrontEnd:
             fallbacks.append(Fallback("language", instead))
         languages = Languages(language, detect=detect)
         lexicon = self.lexicons.current().with_request(entries)
-        cleaned = self.read(text, input_format, language, fallbacks.append)
+        cleaned = self.read(text, input_format, language, fallbacks.append, code=code, emoji=emoji)
         said = [run.text for run in self._reader(languages, fallbacks.append, lexicon).said(cleaned)]
         segments = list(self.segments_of(cleaned, languages, fallbacks.append, lexicon))
         return {
@@ -184,6 +205,13 @@ class FrontEnd:
         list(self._reader(Languages(language), lambda _: None, None).runs(AlignedText.of("xqzzyk")))
         normalise.warm(language)
         self.speakers.of(language)
+
+
+def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocument:
+    if isinstance(found, AlignedText):
+        return without_emoji(found).strip()
+    passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
+    return replace(found, passages=tuple(each for each in passages if len(each.text)))
 
 
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")

@@ -34,6 +34,7 @@ from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
 from kokoro_lab.text.growing import GrowingText
 from kokoro_lab.text.language import resolve_language
+from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.typed import require_range, require_type
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.progress import Step, untold
@@ -245,8 +246,8 @@ class Engine:
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         **options
-            Fields of `Utterance`: voice, speed, language, input_format, loudness, statistics, seed, lexicon,
-            detect_languages.
+            Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
+            seed, lexicon, detect_languages.
 
         Returns
         -------
@@ -338,7 +339,8 @@ class Engine:
                 allowed="text",
             )
         stop = stop or threading.Event()
-        text = GrowingText(max_wait_s=max_wait_s, most_ahead=most_ahead, stop=stop)
+        skip = {"leaving_out": without_emoji} if asked.utterance.emoji == "skip" else {}
+        text = GrowingText(max_wait_s=max_wait_s, most_ahead=most_ahead, stop=stop, **skip)
         chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         stream = self._stream_of(
             asked,

@@ -152,12 +152,7 @@ class Preparation:
             growing.waiting = partial(self._watch.waiting, "text")
             self._text = growing
         else:
-            with self._watch("text"):
-                self._text = parts.front_end.read(
-                    self._utterance.text, self._utterance.input_format, asked.language, self.fallbacks.append
-                )
-            if not len(self._text) and not self._breaks_s():
-                raise nothing_to_speak(self._utterance.text)
+            self._text = self._read()
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -165,6 +160,22 @@ class Preparation:
         self.wordless = False
         self._speakable = self._speakable_segments()
         self._interruption = Interruption()
+
+    def _read(self) -> AlignedText | SsmlDocument:
+        with self._watch("text"):
+            text = self._parts.front_end.read(
+                self._utterance.text,
+                self._utterance.input_format,
+                self._asked.language,
+                self.fallbacks.append,
+                code=self._utterance.code,
+                emoji=self._utterance.emoji,
+            )
+        # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
+        unseen = self._utterance.input_format == "markdown" and self._utterance.text.strip()
+        if not len(text) and not _breaks_s(text) and not unseen:
+            raise nothing_to_speak(self._utterance.text)
+        return text
 
     def interrupt(self) -> None:
         """Break off the segment that another thread is preparing; there will be no further one."""
@@ -252,17 +263,11 @@ class Preparation:
         at_end_s = added(asked_s, at_end_s)
         if not spoken:
             self.wordless = True
-            at_end_s = self._breaks_s() or WORDLESS_S
+            at_end_s = _breaks_s(self._text) or WORDLESS_S
             self.fallbacks.append(
                 Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
             )
         self.at_end = Pause(0.0, at_end_s)
-
-    def _breaks_s(self) -> float:
-        """How long a document asks to be silent, in all."""
-        if isinstance(self._text, SsmlDocument):
-            return sum(each.duration_s for each in self._text.breaks)
-        return 0.0
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(
@@ -281,3 +286,8 @@ class Preparation:
                 return
             self.first_ids.setdefault(segment.sentence, segment.segment_id)
             yield segment
+
+
+def _breaks_s(text: AlignedText | GrowingText | SsmlDocument) -> float:
+    """How long a document asks to be silent, in all."""
+    return sum(each.duration_s for each in text.breaks) if isinstance(text, SsmlDocument) else 0.0

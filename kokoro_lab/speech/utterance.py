@@ -7,7 +7,14 @@ import time
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from kokoro_lab.config import DETECTION_MODES, INPUT_FORMATS, SPEED_MAX, SPEED_MIN
+from kokoro_lab.config import (
+    CODE_MODES,
+    DETECTION_MODES,
+    EMOJI_MODES,
+    INPUT_FORMATS,
+    SPEED_MAX,
+    SPEED_MIN,
+)
 from kokoro_lab.datatypes import Fallback, ProviderChoice, Utterance
 from kokoro_lab.errors import ParameterError, TextError
 from kokoro_lab.g2p.lexicon import Lexicon
@@ -132,6 +139,8 @@ def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bo
     require_range("speed", asked.speed, SPEED_MIN, SPEED_MAX, message)
     require_range("seed", asked.seed, 0)
     _mode("input_format", asked.input_format, INPUT_FORMATS)
+    _mode("code", asked.code, CODE_MODES)
+    _mode("emoji", asked.emoji, EMOJI_MODES)
     loudness = _mode("loudness", asked.loudness, LOUDNESS_MODES)
     statistics = _mode("statistics", asked.statistics, STATISTICS_MODES)
     _mode("detect_languages", asked.detect_languages, DETECTION_MODES)

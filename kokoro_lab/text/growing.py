@@ -71,6 +71,8 @@ class GrowingText(ReadAhead):
     max_wait_s : float
         A part ends by itself once so much time has gone without new text: then what is read depends on when
         text came, and that is noted.
+    leaving_out : callable
+        What is cleaned without what is not to be read; looks at words one by one.
     stop : threading.Event, optional
         Set to cancel it: who waits for text, or for room, is raised `Interrupted`.
     """
@@ -82,6 +84,7 @@ class GrowingText(ReadAhead):
         most_ahead: int = 20_000,
         max_wait_s: float = math.inf,
         stop: threading.Event | None = None,
+        leaving_out: Callable[[AlignedText], AlignedText] = lambda text: text,
     ) -> None:
         super().__init__(AlignedText.of(""))
         self.noted = noted
@@ -98,6 +101,7 @@ class GrowingText(ReadAhead):
         self._parts: deque[int] = deque()
         """Where parts end, counted as `_at` is."""
         self._ended = False
+        self._leaving_out = leaving_out
         self._stop = stop or threading.Event()
         self._closed = False
         self.came_s: float | None = None
@@ -237,6 +241,7 @@ class GrowingText(ReadAhead):
     def _clean(self, count: int) -> None:
         offsets = tuple(range(self._offset, self._offset + count + 1))
         new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self.noted)
+        new = self._leaving_out(new)
         self._text = AlignedText.joined((self._text, new))
         self._raw, self._offset = self._raw[count:], self._offset + count
         self._changed.notify_all()

@@ -79,6 +79,20 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
     TextError
         `text` is not a string, or looks like the bytes of a file.
     """
+    refuse_binary(text)
+    if _PLAIN.fullmatch(text) and "..." not in text:
+        return AlignedText.of(text)
+    return clean(AlignedText.of(text), noted)
+
+
+def refuse_binary(text: str) -> None:
+    """Refuse what is no text.
+
+    Raises
+    ------
+    TextError
+        `text` is not a string, or looks like the bytes of a file.
+    """
     if not isinstance(text, str):
         raise TextError(
             f"The text must be a string, not {type(text).__name__}.",
@@ -86,9 +100,7 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
             value=type(text).__name__,
             mend="Decode bytes as UTF-8 first.",
         )
-    if _PLAIN.fullmatch(text) and "..." not in text:
-        return AlignedText.of(text)
-    unreadable = sum(1 for _ in _UNREADABLE.finditer(text))
+    unreadable = 0 if _PLAIN.fullmatch(text) else sum(1 for _ in _UNREADABLE.finditer(text))
     if unreadable > max(BINARY_COUNT, BINARY_SHARE * len(text)):
         raise TextError(
             f"The text looks like binary data: {unreadable} of {len(text)} characters cannot be read.",
@@ -96,7 +108,6 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
             value=f"{len(text)} characters",
             mend="Send text, decoded as UTF-8.",
         )
-    return clean(AlignedText.of(text), noted)
 
 
 def clean(text: AlignedText, noted: Noted = lambda _: None) -> AlignedText:

@@ -113,6 +113,22 @@ def documents() -> st.SearchStrategy[str]:
     return st.one_of(whole, parts.map("".join), cut)
 
 
+MARKS = (
+    *("# ", "- ", "1. ", "> ", "```\n", "~~~py\n", "    ", "| a | b |\n|---|---|\n", "---\n", "$$\n"),
+    *("[^1]: ", "*", "**", "_", "~~", "==", "`", "[", "](x)", "![", "][a]", "<b>", "<T>", "<!--", "$x^2$"),
+    *("\\(", "\\", "|", "$\\frac{1}{", "\\sqrt", "{", "^", "&amp;", "  \n", "\r\n", "\n\n", "\n"),
+)  # fmt: skip
+
+
+def markdown() -> st.SearchStrategy[str]:
+    """Markdown, and any text between its marks, one of them perhaps many times over."""
+    repeated = st.tuples(st.sampled_from(MARKS), st.integers(1, 300)).map(lambda made: made[0] * made[1])
+    words = texts().map(lambda text: text[:40])
+    parts = st.one_of(st.sampled_from(MARKS), st.sampled_from(MARKS), words, repeated)
+    known = st.sampled_from(seeds("markdown"))
+    return st.one_of(st.lists(parts, max_size=25).map("".join), known.map(lambda text: text[:-7]))
+
+
 def lexicons() -> st.SearchStrategy[Any]:
     """What a request may send as its lexicon: lists of entries, right and wrong, and what is no list."""
     names = st.sampled_from(["lang", "grapheme", "phoneme", "flags", "other"])

@@ -12,7 +12,7 @@ import pytest
 
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.speech.engine import Engine
-from tests.fuzz.made import LANGUAGES, documents, fuzzed, lexicons, seeds, texts
+from tests.fuzz.made import LANGUAGES, documents, fuzzed, lexicons, markdown, seeds, texts
 
 GROWTH_MB = 300
 """Beyond what the languages take once they are loaded: caches have bounds, and no input is kept."""
@@ -43,6 +43,11 @@ def test_a_document_that_was_found_is_read(hum: Engine, document: str) -> None:
     read(hum, document, "en-us", "ssml")
 
 
+@pytest.mark.parametrize("document", seeds("markdown"), ids=count())
+def test_markdown_that_was_found_is_read(hum: Engine, document: str) -> None:
+    read(hum, document, "en-us", "markdown")
+
+
 @pytest.mark.parametrize("lexicon", seeds("lexicon"), ids=count())
 def test_a_lexicon_that_was_found_is_read_or_refused(hum: Engine, lexicon: str) -> None:
     read(hum, "Does nginx run?", "en-us", "text", json.loads(lexicon))
@@ -63,6 +68,15 @@ def test_any_document_is_read(hum: Engine) -> None:
     read(hum, "<speak>Warm.</speak>", "en-us", "ssml")
     before_mb = resident_mb()
     assert fuzzed(documents(), lambda made: read(hum, made, "en-us", "ssml")) > 10
+    assert resident_mb() - before_mb < GROWTH_MB
+
+
+@pytest.mark.test_long
+def test_any_markdown_is_read(hum: Engine) -> None:
+    for seed in seeds("markdown"):
+        read(hum, seed, "en-us", "markdown")
+    before_mb = resident_mb()
+    assert fuzzed(markdown(), lambda made: read(hum, made, "en-us", "markdown")) > 10
     assert resident_mb() - before_mb < GROWTH_MB
 
 

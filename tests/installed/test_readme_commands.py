@@ -68,6 +68,11 @@ LINES = (
         r"speech \d\.\d+ s",
         leaves="speech.wav",
     ),
+    Line(
+        "kokoro-lab speak --input-format markdown -i answer.md",
+        r"speech \d\.\d+ s(?:.|\n)*note +text: code in Python left out",
+        leaves="speech.wav",
+    ),
     Line('kokoro-lab speak "Does nginx run?" --lexicon words.tsv', r"speech", leaves="speech.wav"),
     Line(
         "echo 'Dr. Smith didn’t pay $3.50.' | kokoro-lab text", r'"normalized": "Doctor Smith .*three dollars'
@@ -318,6 +323,7 @@ def prepared(installed: Installed) -> Installed:
     """A folder with the files that the pages take for granted, and a player that keeps what it is given."""
     folder = installed.folder
     (folder / "article.txt").write_text("The kettle is on. The window is open.")
+    (folder / "answer.md").write_text("## Kettles\n\n- *boil*\n- **whistle**\n\n```python\nboil()\n```\n")
     (folder / "words.tsv").write_text("lang\tgrapheme\tphoneme\nen\tnginx\tˈɛnʤən ˈɛks\n")
     with wave.open(str(folder / "hello.wav"), "wb") as file:
         file.setnchannels(1)

@@ -128,6 +128,20 @@ def test_ssml_is_spoken_and_what_is_wrong_in_it_is_said(client: FlaskClient, eng
     assert client.post(URL, json={"input": "a", "input_format": "html"}).status_code == 400
 
 
+def test_markdown_is_spoken_and_code_and_emoji_as_it_is_asked(client: FlaskClient, engine: Engine) -> None:
+    document = "# Zoo\n\n- *ah* 🎉\n\n```py\nx\n```\n"
+    for options in ({}, {"code": "name", "emoji": "skip"}):
+        data = spoken(client, input=document, input_format="markdown", response_format="pcm", **options)
+        asked = {"input_format": "markdown", **options}
+        assert data[PRIMER_BYTES:] == pcm_of_stream(engine, document, **asked)
+    answer = client.post(URL, json={"input": document, "input_format": "markdown", "response_format": "pcm"})
+    assert "text=1" in answer.headers["X-Kokoro-Fallbacks"]  # the code
+    answer = client.post(URL, json={"input": "Zoo.", "code": "read"})
+    assert "code" in answer.headers["X-Kokoro-Ignored"]
+    for wrong in ({"code": "say"}, {"emoji": True}):
+        assert client.post(URL, json={"input": "Zoo.", **wrong}).status_code == 400
+
+
 @pytest.mark.parametrize(
     "lexicon", [{"sentence": "zˈu"}, [{"grapheme": "Sentence", "phoneme": "zˈu", "lang": "en", "flags": []}]]
 )

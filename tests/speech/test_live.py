@@ -82,6 +82,15 @@ def test_how_it_was_cut_and_when_it_came_changes_nothing(hum: Engine, language: 
         np.testing.assert_array_equal(heard, samples)
 
 
+def test_emoji_are_left_out_as_they_are_of_a_whole_text(hum: Engine) -> None:
+    text = "Sure! 😀 The kettle👍🏽is on 🎉🎉.\n\n🇫🇷 And 1️⃣ window is open 👨‍👩‍👧 now."
+    whole = hum.stream(text, voice="hum", emoji="skip", cached=False)
+    samples = np.concatenate([chunk.samples for chunk in whole])
+    heard, timings = written(hum, list(text), emoji="skip")
+    assert timings == whole.timings
+    np.testing.assert_array_equal(heard, samples)
+
+
 def test_a_flush_is_heard(hum: Engine) -> None:
     """The control: what is cut by `flush` is another text."""
     text = "The kettle is on, and the window is open. The door is shut."

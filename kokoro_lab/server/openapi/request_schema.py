@@ -46,6 +46,7 @@ EXAMPLES: list[Schema] = [
     {"input": "Events, with words.", "stream_format": "sse", "timestamps": True, "chunk_ms": 30},
     {"input": "A file, with words.", "stream": False, "timestamps": True, "response_format": "flac"},
     {"input": '<speak>One<break time="300ms"/>two.</speak>', "input_format": "ssml"},
+    {"input": "## A heading\n\n- an *item*\n", "input_format": "markdown", "code": "name", "emoji": "skip"},
     {"input": "Say nginx.", "lexicon": {"nginx": "ˈɛnʤən ˈɛks"}},
     {"text": "As Raycast sends it.", "format": "pcm", "lang": "en-gb", "speed": 1.25},
 ]
@@ -72,8 +73,8 @@ def describe(schema: Schema) -> None:
     fields["response_format"]["anyOf"].append({"const": "ogg"})
     _also(fields["speed"], {"type": "string", "pattern": SPEED_IN_TEXT})
     _also(fields["sample_rate"], {"enum": [str(rate) for rate in fields["sample_rate"]["enum"]]})
-    for name in ("speed", "sample_rate", "input_format", "stream_format", "stream", "detect_languages",
-                 "ephemeral", "timestamps", "dither"):  # fmt: skip
+    for name in ("speed", "sample_rate", "input_format", "code", "emoji", "stream_format", "stream",
+                 "detect_languages", "ephemeral", "timestamps", "dither"):  # fmt: skip
         _also(fields[name], {"type": "null"})
     fields["lexicon"]["anyOf"] = [*_lexicons(), {"type": "null"}]
     for alias, ours in ALIASES.items():

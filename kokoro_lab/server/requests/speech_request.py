@@ -48,8 +48,12 @@ class SpeechRequest(BaseModel):
 
     input: StrictStr
     """The text to speak. Also called `text`"""
-    input_format: Literal["text", "ssml"] = "text"
-    """What `input` is: plain text, or a subset of SSML"""
+    input_format: Literal["text", "ssml", "markdown"] = "text"
+    """What `input` is: plain text, a subset of SSML, or Markdown"""
+    code: Literal["skip", "name", "read"] = "skip"
+    """Of blocks of code in Markdown: say nothing, the language that each is in, or all of it"""
+    emoji: Literal["name", "skip"] = "name"
+    """Say the names of emoji, or leave them out"""
     model: StrictStr | None = None
     """Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that is served.
     `X-Kokoro-Ignored` says if it is none of `/v1/models`"""
@@ -115,6 +119,7 @@ class SpeechRequest(BaseModel):
         given = {
             "model": bool(self.model) and _variant(self.model) is None and self.model not in GENERAL_MODELS,
             "instructions": bool(self.instructions),
+            "code": self.code != "skip" and self.input_format != "markdown",
             "dither": self.dither != "tpdf" and not dithered(self.kind),
             "sample_rate": "sample_rate" in self.model_fields_set and self.sample_rate != self.heard_hz,
         }
@@ -128,6 +133,8 @@ class SpeechRequest(BaseModel):
             speed=self.speed,
             language=self.language,
             input_format=self.input_format,
+            code=self.code,
+            emoji=self.emoji,
             lexicon=request_entries(self.lexicon),
             detect_languages=self.detect_languages,
         )

@@ -45,6 +45,22 @@ def name_emoji(
     return aligned.rewrite(_spaced(aligned.text, run) for run in runs)
 
 
+def without_emoji(aligned: AlignedText) -> AlignedText:
+    """Leave out each emoji; of a digit's (`1️⃣`), the digit stays."""
+    if not _PICTURE.search(aligned.text):
+        return aligned
+    text = aligned.text
+    edits: list[tuple[int, int, str]] = []
+    for token in emoji.analyze(text, join_emoji=True):
+        match = token.value
+        if isinstance(match, str) or match.emoji in TYPOGRAPHIC:
+            continue
+        between = text[match.start - 1 : match.start].isalnum() and text[match.end : match.end + 1].isalnum()
+        kept = match.emoji[0] if match.emoji[0].isascii() else " " * between
+        edits.append((match.start, match.end, kept))
+    return aligned.rewrite(edits)
+
+
 @cache
 def _loaded(language: str) -> str:
     """`language`, its names read (4 ms); only the English ones are there from the start."""

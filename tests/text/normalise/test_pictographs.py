@@ -6,7 +6,7 @@ import emoji
 import pytest
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.pictographs import TYPOGRAPHIC, name_emoji
+from kokoro_lab.text.normalise.pictographs import TYPOGRAPHIC, name_emoji, without_emoji
 from kokoro_lab.text.sanitise import sanitise
 
 
@@ -38,3 +38,19 @@ def test_every_emoji_is_named() -> None:
     for each in emoji.EMOJI_DATA:
         if each not in TYPOGRAPHIC and each.rstrip("\ufe0f") not in TYPOGRAPHIC:
             assert name_emoji(AlignedText.of(f"a {each} b")).text != f"a {each} b"
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("Great 🎉 news 😀😀!", "Great  news !"),
+        ("1️⃣ Open", "1 Open"),
+        ("👍🏽👨‍👩‍👧 ok ©", " ok ©"),
+        ("a🎉b", "a b"),
+        ("no emoji", "no emoji"),
+    ],
+)
+def test_emoji_can_be_left_out(written: str, kept: str) -> None:
+    found = without_emoji(AlignedText.of(written))
+    assert found.text == kept
+    assert written[slice(*found.span(len(kept) - 1, len(kept)))] == written[-1]

@@ -1,0 +1,191 @@
+"""A Markdown document as it is to be spoken, whole, or block by block while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+import regex
+from markdown_it.token import Token
+
+from kokoro_lab.datatypes import PLAIN
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.markdown.parser import blocks_of
+from kokoro_lab.text.markdown.reading import START, Block, BlockReader, Group, Memory
+from kokoro_lab.text.sanitise import refuse_binary
+from kokoro_lab.text.ssml import SsmlDocument
+from kokoro_lab.text.ssml.document import Spans
+
+_REPLACED = regex.compile(r"\r\n?|\0")
+_DECIDED_BY_ITSELF = ("heading_open", "hr")
+_DECIDED_BY_BLANK_LINE = ("paragraph_open", "blockquote_open", "table_open", "html_block", "formula_block")
+
+
+def parse(source: str, language: str, code: str = "skip") -> SsmlDocument:
+    """Read a Markdown document.
+
+    Parameters
+    ----------
+    source : str
+        Any text is a document.
+    language : str
+        Canonical tag of the text.
+    code : {"skip", "name", "read"}
+        What is said of a block of code: nothing, what language it is in, or all of it.
+
+    Raises
+    ------
+    TextError
+        Not a string, or binary.
+    """
+    refuse_binary(source)
+    return document_of(blocks(source, language, code))
+
+
+def document_of(blocks: list[Block]) -> SsmlDocument:
+    """What some blocks say, in one."""
+    return SsmlDocument(
+        tuple(chain.from_iterable(block.passages for block in blocks)),
+        Spans(PLAIN, tuple(chain.from_iterable(block.styles for block in blocks))),
+        Spans(None),
+        (),
+        tuple(chain.from_iterable(block.fallbacks for block in blocks)),
+    )
+
+
+def blocks(
+    source: str, language: str, code: str = "skip", *, offset: int = 0, memory: Memory = START
+) -> list[Block]:
+    """The blocks of a whole text; the options are those of `certain`."""
+    text = _placed(source, offset)
+    reader = BlockReader(text, language, code, memory)
+    return [reader.read(group) for group in _groups(blocks_of(text.text))]
+
+
+class Certain(NamedTuple):
+    """What is known of a text that is still written: its first blocks, where what is left begins, and what
+    reading that needs to know of them."""
+
+    blocks: list[Block]
+    rest: int
+    memory: Memory
+
+
+def certain(
+    source: str, language: str, code: str = "skip", *, offset: int = 0, memory: Memory = START
+) -> Certain:
+    """The blocks of a text that is still written which no later character can change.
+
+    A paragraph is certain when a blank line follows, a heading with its line, an item of a list when the next
+    item begins.
+
+    Parameters
+    ----------
+    source : str
+        What is written so far, or what was left of it.
+    language, code : str
+        As in `parse`.
+    offset : int
+        Where `source` begins in the text.
+    memory : Memory
+        As it was after what is before `source`.
+    """
+    complete = max(source.rfind("\n"), source.rfind("\r", 0, -1)) + 1
+    text = _placed(source[:complete], offset)
+    lines = text.text.split("\n")
+    found: list[Block] = []
+    reader = BlockReader(text, language, code, memory)
+    groups = _groups(blocks_of(text.text))
+    group = next(groups, None)
+    while group is not None:
+        following = next(groups, None)
+        if following is None and not _is_closed(group, lines):
+            break
+        found.append(reader.read(group))
+        group = following
+    end_line = group.first_line if group else len(lines) - 1
+    rest = sum(len(line) + 1 for line in lines[:end_line])
+    rest = text.starts[rest] if rest < len(text) else offset + complete
+    return Certain(found, rest, reader.memory)
+
+
+class GrowingMarkdown:
+    """A Markdown text that is still written.
+
+    Parameters
+    ----------
+    language, code : str
+        As in `parse`.
+    """
+
+    def __init__(self, language: str, code: str = "skip") -> None:
+        self._language = language
+        self._code = code
+        self._offset = 0
+        self._memory = START
+        self.rest = ""
+        """What is not certain yet."""
+
+    def append(self, text: str) -> list[Block]:
+        """Write `text`, and take the blocks that are certain now."""
+        self.rest += text
+        if "\n" not in text and "\r" not in self.rest[-len(text) - 1 :]:
+            return []
+        found = certain(self.rest, self._language, self._code, offset=self._offset, memory=self._memory)
+        self.rest = self.rest[found.rest - self._offset :]
+        self._offset, self._memory = found.rest, found.memory
+        return found.blocks
+
+    def end(self) -> list[Block]:
+        """Nothing more is written: the blocks of what is left."""
+        rest, self.rest = self.rest, ""
+        return blocks(rest, self._language, self._code, offset=self._offset, memory=self._memory)
+
+
+def _placed(source: str, offset: int) -> AlignedText:
+    """A source that begins at `offset`, with `\\n` as its only line break."""
+    places = range(offset, offset + len(source) + 1)
+    text = AlignedText(source, tuple(places[:-1]), tuple(places[1:]))
+    return text.rewrite(
+        (m.start(), m.end(), "\ufffd" if m.group() == "\0" else "\n") for m in _REPLACED.finditer(source)
+    )
+
+
+def _groups(tokens: list[Token]) -> Iterator[Group]:
+    """The tokens of each block at the top; of a list, those of each item."""
+    start = 0
+    for i, token in enumerate(tokens):
+        if token.level or token.nesting > 0:
+            continue
+        inside = tokens[start : i + 1]
+        if token.type in ("bullet_list_close", "ordered_list_close"):
+            yield from _items(inside[1:-1])
+        else:
+            yield Group(inside, *_lines_of(inside[0]))
+        start = i + 1
+
+
+def _items(tokens: list[Token]) -> Iterator[Group]:
+    first = 0
+    for i, token in enumerate(tokens):
+        if token.type == "list_item_close" and token.level == 1:
+            yield Group(tokens[first : i + 1], *_lines_of(tokens[first]), True, i + 1 == len(tokens))
+            first = i + 1
+
+
+def _lines_of(token: Token) -> tuple[int, int]:
+    assert token.map is not None, "tokens at the top have lines"
+    first, end = token.map
+    return first, end
+
+
+def _is_closed(group: Group, lines: list[str]) -> bool:
+    """Whether the last block of some whole lines is certain."""
+    token = group.tokens[0]
+    if token.type == "fence":
+        return token.content.count("\n") == group.end_line - group.first_line - 2
+    if token.type in _DECIDED_BY_ITSELF or token.info == "closed":
+        return True
+    blank = group.end_line < len(lines) - 1 and not lines[group.end_line].strip(" \t")
+    return token.type in _DECIDED_BY_BLANK_LINE and blank

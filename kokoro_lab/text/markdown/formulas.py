@@ -1,0 +1,225 @@
+"""LaTeX of school level, in words. What `signs.tsv` has no words for is read by its letters."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import regex
+
+from kokoro_lab.text.normalise import reader
+from kokoro_lab.text.tables import entries, rows, words
+
+_TOKEN = regex.compile(r"\\[A-Za-z]+|\\.|\d+(?:[.,]\d+)*|\s+|.", regex.DOTALL)
+_WHOLE_NUMBER = regex.compile(r"(?<![\d.,])\d{1,15}(?![.,]?\d)", regex.ASCII)
+_SIMPLE_FRACTION = regex.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
+_COMMAND = regex.compile(r"\\[A-Za-z]+|\\.|[{}$&^_]")
+_WORDS = words(__package__)
+_SETS_ONLY = _WORDS["LaTeX that changes how a formula looks"]
+_WRITTEN = _WORDS["LaTeX of words"]
+_STRUCTURE = _WORDS["LaTeX with a shape of its own"]
+_FUNCTIONS = frozenset("fghPEFG")
+"""Letters that a bracket behind them makes functions: `f(x)`, and not `x(y + 1)`."""
+_OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
+_MOST_ORDINAL = 20
+"""`3/20` is "three twentieths"; of more parts, one says "over"."""
+_DEEPEST = 24
+
+
+@cache
+def _signs(language: str) -> dict[str, str]:
+    """What is said for each sign; nothing where the language has no column."""
+    table = rows(__package__, "signs.tsv")
+    return {each: row[language] for row in table if row.get(language) for each in entries(row["written"])}
+
+
+def said(latex: str, language: str) -> str | None:
+    """A formula in words.
+
+    Parameters
+    ----------
+    latex : str
+        What is between the dollars.
+    language : str
+        A canonical tag.
+
+    Returns
+    -------
+    str or None
+        None if there are no words for formulas in that language.
+    """
+    signs = _signs(language.split("-")[0])
+    speaker = reader(language)
+    if not signs or speaker is None:
+        return None
+    found = regex.sub(r" (?=[,.;:?])", "", " ".join(_Formula(latex, language, signs).words()))
+    # Before `2 m` can be taken for metres
+    return str(_WHOLE_NUMBER.sub(lambda number: speaker.cardinal(int(number.group())), found))
+
+
+def bare(latex: str) -> str:
+    """A formula without what only sets it: its letters, digits and signs of ordinary text."""
+    plain = _SIMPLE_FRACTION.sub(r"\1/\2", latex)
+    return " ".join(_COMMAND.sub(lambda found: _ordinary_sign(found.group()), plain).split())
+
+
+def _ordinary_sign(command: str) -> str:
+    """A sign of ordinary text instead of a command, or else its name, if it has one that is read."""
+    unread = command in _SETS_ONLY | _WRITTEN | _STRUCTURE or not command[-1].isalnum()
+    return _ordinary_signs().get(command, " " if unread else f" {command[1:]} ")
+
+
+@cache
+def _ordinary_signs() -> dict[str, str]:
+    table = [entries(row["written"]) for row in rows(__package__, "signs.tsv")]
+    return {each: signs[-1] for signs in table for each in signs if len(signs[-1]) == 1}
+
+
+class _Formula:
+    """Reads the tokens of a formula from left to right; each method takes those that it needs."""
+
+    def __init__(self, latex: str, language: str, signs: dict[str, str]) -> None:
+        self._tokens = _TOKEN.findall(latex.replace("{,}", ","))
+        self._at = 0
+        self._language = language
+        self._signs = signs
+        self._depth = 0
+
+    def words(self, until: str = "") -> list[str]:
+        """The words up to a closing token, which is taken too, or to the end."""
+        found: list[str] = []
+        self._depth += 1
+        while (token := self._next()) and token != until:
+            found += self._said(token, found)
+        self._depth -= 1
+        return found
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._at += bool(token)
+        return token
+
+    def _peek(self) -> str:
+        while self._at < len(self._tokens) and self._tokens[self._at].isspace():
+            self._at += 1
+        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+
+    def _argument(self) -> list[str]:
+        """The words of the next token or group. Too deep, what it holds is read where it stands."""
+        if self._depth >= _DEEPEST or not self._peek():
+            return []
+        self._depth += 1
+        found = self._said(self._next(), [])
+        self._depth -= 1
+        return found
+
+    def _raw(self) -> str:
+        """What is written in the next group."""
+        start, open_groups = self._at, 0
+        while token := self._next():
+            open_groups += (token == "{") - (token == "}")
+            if open_groups <= 0:
+                break
+        return "".join(self._tokens[start : self._at]).strip(" {}")
+
+    def _unsaid(self) -> list[str]:
+        if self._peek() == "{":
+            self._raw()
+        return []
+
+    def _said(self, token: str, before: list[str]) -> list[str]:
+        match token:
+            case "{":
+                return self.words("}") if self._depth < _DEEPEST else []
+            case "^":
+                return self._power()
+            case "_":
+                index = self._argument()
+                return index if "".join(index).isdecimal() else [self._signs["index"], *index]
+            case r"\frac" | r"\dfrac" | r"\tfrac":
+                return self._fraction()
+            case r"\sqrt":
+                return self._root()
+            case r"\sum" | r"\prod" | r"\int" | r"\lim":
+                return self._with_limits(token)
+            case r"\begin" | r"\end":
+                return self._unsaid()
+            case r"\\":
+                return [","] if before else []
+            case "(" if self._depth < _DEEPEST:
+                return self._bracket(before)
+            case "|" | r"\mid" | r"\lvert" | r"\rvert":
+                return self._bar(token, before)
+        if token in _WRITTEN:
+            return bare(self._raw()).split()
+        if token in _SETS_ONLY:
+            if token in (r"\left", r"\right") and self._peek() == ".":
+                self._next()
+            return []
+        return self._plain(token)
+
+    def _plain(self, token: str) -> list[str]:
+        if token in self._signs:
+            return [self._signs[token]]
+        keeps = token[-1].isalnum() or token in ",.:;?()[]"
+        return [token.lstrip("\\")] if keeps else []
+
+    def _power(self) -> list[str]:
+        power = self._argument()
+        if power in (["2"], ["3"]):
+            return [self._signs["squared" if power == ["2"] else "cubed"]]
+        if power in ([self._signs[r"\circ"]], [self._signs["'"]]):
+            return power
+        return [self._signs["power"], *power]
+
+    def _fraction(self) -> list[str]:
+        above, below = self._argument(), self._argument()
+        if self._language.startswith("en") and (parts := _parts(above, below)):
+            return parts
+        if not {self._signs[each] for each in _OPERATORS}.isdisjoint(above):
+            return [*above, ",", self._signs["all over"], *below]
+        return [*above, self._signs["over"], *below]
+
+    def _root(self) -> list[str]:
+        index: list[str] = []
+        if self._peek() == "[":
+            self._next()
+            index = self.words("]")
+        if index in ([], ["2"], ["3"]):
+            opening = self._signs["cube root" if index == ["3"] else "square root"]
+        else:
+            opening = self._signs["root"].format(" ".join(index))
+        return [opening, *self._argument()]
+
+    def _with_limits(self, token: str) -> list[str]:
+        """A sum, product, integral or limit, of what is behind it."""
+        found = [self._signs[token]]
+        while self._peek() in ("_", "^"):
+            if token == r"\lim":
+                self._next()
+                to = self._signs[r"\to"]
+                found += [self._signs["approaches"] if word == to else word for word in self._argument()]
+            else:
+                found += [self._signs["from" if self._next() == "_" else "up to"], *self._argument()]
+        return [*found, self._signs["of"]]
+
+    def _bracket(self, before: list[str]) -> list[str]:
+        function = bool(before) and before[-1] in _FUNCTIONS
+        inside = self.words(")")
+        return [self._signs["of"], *inside] if function else ["(" + " ".join(inside) + ")"]
+
+    def _bar(self, token: str, before: list[str]) -> list[str]:
+        if token == r"\mid" or (self._depth > 1 and before):
+            return [self._signs["given"]]
+        inside = self.words(r"\rvert" if token == r"\lvert" else "|") if self._depth < _DEEPEST else []
+        return [self._signs["absolute"], *inside] if inside else []
+
+
+def _parts(above: list[str], below: list[str]) -> list[str] | None:
+    """`3/4` as three quarters, in English; None if it is no fraction of small whole numbers."""
+    count, parts = "".join(above), "".join(below)
+    speaker = reader("en-us")
+    if not (speaker and count.isdecimal() and parts.isdecimal() and 1 < int(parts) <= _MOST_ORDINAL):
+        return None
+    one = {2: "half", 4: "quarter"}.get(int(parts)) or speaker.ordinal(int(parts))
+    many = "halves" if one == "half" else one + "s"
+    return [count, one if int(count) == 1 else many]
