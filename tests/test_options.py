@@ -67,7 +67,7 @@ def test_an_utterance_that_was_made_elsewhere_is_looked_at_too(hum: Engine, name
     refused(name, wrong.value)
 
 
-@pytest.mark.parametrize("text", [3, None, b"Hello.", ["Hello."]])
+@pytest.mark.parametrize("text", [3, None, b"Hello.", bytearray(b"Hello.")])
 def test_a_text_is_a_str(hum: Engine, text: Any) -> None:
     for speak in (hum.stream, hum.synthesize):
         with pytest.raises(KokoroLabError) as wrong:

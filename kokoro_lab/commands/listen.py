@@ -12,7 +12,6 @@ import click
 from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import VARIANTS
-from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.errors import AnswersError, ParameterError
 
 if TYPE_CHECKING:
@@ -76,6 +75,7 @@ def listen(
 
 
 def _show(place: Path, as_json: bool) -> None:
+    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.listening import open_session
     from kokoro_lab.lab.listening.session import TEST_FILE
 

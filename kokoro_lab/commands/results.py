@@ -13,7 +13,6 @@ import click
 from kokoro_lab.commands.console import say, show
 from kokoro_lab.commands.options import PATH, json_option, together
 from kokoro_lab.config import VARIANTS
-from kokoro_lab.containers.plain_json import finite
 from kokoro_lab.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -65,6 +64,7 @@ def results() -> None:
 @json_option
 def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
     """Runs, the newest first: how each ended, and what failed or is nearest to its limit."""
+    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.results.pages import row
 
     rows = [row(run) for run in _selected(folder, given)[:newest]]
@@ -80,6 +80,8 @@ def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> 
 @json_option
 def show_run(name: str, folder: Path, as_json: bool) -> None:
     """One run: verdict, checks with their margins, controls, parameters, what it left, clips worst first."""
+    from kokoro_lab.containers.plain_json import finite
+
     run = _found(folder, name)[0]
     if as_json:
         facts = {"notebook": run.notebook, "run_id": run.run_id, "verdict": run.result.verdict}
@@ -126,6 +128,7 @@ def _print_run(run: KeptRun) -> None:
 @json_option
 def compare(first: str, second: str, output: Path | None, folder: Path, as_json: bool) -> None:
     """What changed from run A to run B of one notebook, what got worse first; and a page with both sounds."""
+    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.results import compared, pages
 
     a, b = _found(folder, first, second)

@@ -32,7 +32,7 @@ from kokoro_lab.speech.live import LiveSpeech
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
-from kokoro_lab.text.growing import GrowingText
+from kokoro_lab.text.growing import GrowingText, all_of_it
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.typed import require_range, require_type
@@ -270,7 +270,8 @@ class Engine:
             require_type(name, value, kind, ParameterError)
         require_range("heard_samples", heard_samples, 0)
         if not isinstance(text, str | Utterance):
-            require_type("text", text, Iterable, ParameterError)
+            if isinstance(text, bytes | bytearray) or not hasattr(text, "__iter__"):  # type: ignore[unreachable]
+                require_type("text", text, str | Utterance, ParameterError)
             if not streamed or place is not None:
                 raise ParameterError(
                     "A text that is still being written is streamed from its beginning.",
@@ -339,8 +340,12 @@ class Engine:
                 allowed="text",
             )
         stop = stop or threading.Event()
-        skip = {"leaving_out": without_emoji} if asked.utterance.emoji == "skip" else {}
-        text = GrowingText(max_wait_s=max_wait_s, most_ahead=most_ahead, stop=stop, **skip)
+        text = GrowingText(
+            max_wait_s=max_wait_s,
+            most_ahead=most_ahead,
+            stop=stop,
+            leaving_out=without_emoji if asked.utterance.emoji == "skip" else all_of_it,
+        )
         chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         stream = self._stream_of(
             asked,

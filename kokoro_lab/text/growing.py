@@ -24,6 +24,11 @@ STOP_POLL_S = 0.05
 """How soon whoever waits notices that it was stopped."""
 
 
+def all_of_it(text: AlignedText) -> AlignedText:
+    """Nothing is left out."""
+    return text
+
+
 class ReadAhead:
     """A clean text that is read from its beginning on, as far as a decision asks for.
 
@@ -84,7 +89,7 @@ class GrowingText(ReadAhead):
         most_ahead: int = 20_000,
         max_wait_s: float = math.inf,
         stop: threading.Event | None = None,
-        leaving_out: Callable[[AlignedText], AlignedText] = lambda text: text,
+        leaving_out: Callable[[AlignedText], AlignedText] = all_of_it,
     ) -> None:
         super().__init__(AlignedText.of(""))
         self.noted = noted
