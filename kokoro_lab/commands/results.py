@@ -91,8 +91,9 @@ def show_run(name: str, folder: Path, as_json: bool) -> None:
 
 
 def _print_run(run: KeptRun) -> None:
-    from kokoro_lab.lab.results.kept import measured, room
+    from kokoro_lab.lab.results.kept import measured
     from kokoro_lab.lab.results.pages import row
+    from kokoro_lab.lab.results.records import ranked
     from kokoro_lab.lab.results.units import words_of
 
     seen = row(run)
@@ -104,7 +105,7 @@ def _print_run(run: KeptRun) -> None:
             click.echo(f"  {_plain(line)}")
     checks = [
         [words_of(one.name), "pass" if one.passed else "FAIL", *measured(one)]
-        for one in sorted(run.result.checks, key=lambda one: (one.passed, room(one)))
+        for one in ranked(run.result.checks)
     ]
     controls = [[one.name, "caught" if one.caught else "MISSED"] for one in run.result.controls]
     parameters = [[name, str(value)] for name, value in run.result.parameters.items()]

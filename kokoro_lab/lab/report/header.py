@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -21,8 +21,10 @@ from kokoro_lab.lab.results.records import (
     Check,
     NegativeControl,
     Result,
+    ranked,
+    room,
 )
-from kokoro_lab.lab.results.units import unit_of, words_of
+from kokoro_lab.lab.results.units import number, unit_of, words_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -101,46 +103,8 @@ def title_of(result: Result) -> str:
     return f"{result.notebook}: {result.verdict}{remarks}, {_date(result)[:10]}".removesuffix(", ")
 
 
-def margin_share(check: Check) -> float:
-    """The margin of a check over its limit, or over half the band between two limits.
-
-    Infinite where nothing can come nearer: a count of which none is allowed is met or not, and so is a figure
-    that has one right value.
-    """
-    found = check.margin
-    if math.isnan(found):  # it was not measured
-        return -math.inf
-    if check.low is not None and check.high is not None:
-        scale = (check.high - check.low) / 2
-    else:
-        scale = abs(next((limit for limit in (check.low, check.high) if limit is not None), 0.0))
-    if check.passed and (scale == 0 or math.isinf(found)):
-        return math.inf
-    return found / (scale or 1.0)
-
-
-def ranked(checks: Iterable[Check]) -> list[Check]:
-    """Those that failed first, then by how near each is to its limit."""
-    return sorted(checks, key=lambda check: (check.passed, margin_share(check)))
-
-
-def number(value: float) -> str:
-    """A figure with four digits, thousands apart; not in powers of ten where it can be read without."""
-    if not math.isfinite(value):
-        return "not measured" if math.isnan(value) else "infinite"
-    if value and abs(value) < 1e-4:
-        text = f"{value:.3g}"
-    elif float(value).is_integer():
-        text = f"{value:,.0f}"
-    else:
-        digits = max(0, 3 - math.floor(math.log10(abs(value))))
-        text = f"{value:,.{digits}f}"
-        text = text.rstrip("0").rstrip(".") if digits else text
-    return text.replace("-", "−")
-
-
 def _row(check: Check) -> dict[str, Any]:
-    share, margin = margin_share(check), check.margin
+    share, margin = room(check), check.margin
     # Nothing is nearer than none of what must not be
     measured = math.isfinite(margin) and (math.isfinite(share) or margin != 0)
     return {

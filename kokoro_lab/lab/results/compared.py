@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.results.kept import KeptRun, number, room
-from kokoro_lab.lab.results.records import Check
-from kokoro_lab.lab.results.units import unit_of, unit_of_difference
+from kokoro_lab.lab.results.kept import KeptRun
+from kokoro_lab.lab.results.records import Check, room
+from kokoro_lab.lab.results.units import number, unit_of, unit_of_difference, with_unit
 
 FAILS_NOW, WORSE, GONE = "fails now", "worse", "not measured now"
 UNCLEAR, CHANGED, NEW, BETTER, SAME = "within the intervals", "changed", "new", "better", "same"
@@ -97,7 +97,7 @@ class FigureChange:
         if self.name.startswith(CAUGHT):
             return "caught" if value else "missed"
         ends = f" [{number(interval[0])}, {number(interval[1])}]" if interval else ""
-        return number(value, unit_of(self._name)) + ends
+        return with_unit(value, unit_of(self._name)) + ends
 
 
 def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
@@ -170,6 +170,7 @@ def _judged(name: str, a: float, b: float, check: Check | None) -> tuple[str, fl
     if check is not None:
         was, now = _at(check, a), _at(check, b)
         lost = room(was) - room(now) if math.isfinite(by) else math.inf
+        lost = was.margin - now.margin if math.isnan(lost) else lost  # nothing is nearer to a limit of none
         if was.passed and not now.passed:
             return FAILS_NOW, lost
         return (WORSE if lost > 0 else BETTER), lost

@@ -31,8 +31,9 @@ from kokoro_lab.lab.results.records import (
     Check,
     Result,
     read_result,
+    room,
 )
-from kokoro_lab.lab.results.units import unit_of, unit_of_difference, words_of
+from kokoro_lab.lab.results.units import unit_of, unit_of_difference, with_unit, words_of
 
 UNREADABLE = "unreadable"
 VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
@@ -125,7 +126,7 @@ class KeptRun:
         missed = [f"missed: {control.name}" for control in self.result.controls if not control.caught]
         if wrong := "; ".join([*broken, *missed]) or self.result.message.partition("\n")[0]:
             return wrong
-        tight = tightest(self.result.checks)
+        tight = min(self.result.checks, key=room, default=None)
         # What has no checks only measures
         best = _said(tight, spare=tight.margin > 0) if tight else self.result.record.get("conditions")
         return "; ".join(str(said) for said in (*self.remarks, best) if said)
@@ -147,33 +148,10 @@ class KeptRun:
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
-def number(value: float | None, unit: str = "") -> str:
-    """As a person reads it: four digits and the unit."""
-    if value is None or not math.isfinite(value):
-        return "not finite"
-    digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return f"{digits.replace('-', '−')}{f' {unit}' if unit else ''}"
-
-
 def measured(check: Check) -> tuple[str, str, str]:
     """Figure, limits and margin of a check, as a person reads them."""
-    margin = number(check.margin, unit_of_difference(check.name))
-    return number(check.value, unit_of(check.name)), " and ".join(check.limits), margin
-
-
-def room(check: Check) -> float:
-    """The margin of a check as a part of its limit, or of half the band between two: 0 is on the limit."""
-    ends = [end for end in (check.low, check.high) if end is not None]
-    scale = (ends[1] - ends[0]) / 2 if len(ends) == 2 else abs(ends[0]) if ends else 0.0
-    return check.margin / (scale or 1.0)
-
-
-def tightest(checks: Sequence[Check]) -> Check | None:
-    """The check with the least room. A count, or what is met exactly, is only taken if all are so: it is as
-    it should be, and nothing brings it nearer to its limit."""
-    finite = [check for check in checks if math.isfinite(check.margin)]
-    loose = [check for check in finite if check.margin and not check.name.endswith("_count")]
-    return min(loose or finite, key=room, default=None)
+    margin = with_unit(check.margin, unit_of_difference(check.name))
+    return with_unit(check.value, unit_of(check.name)), " and ".join(check.limits), margin
 
 
 def read_runs(folder: Path) -> list[KeptRun]:

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from kokoro_lab.containers.pcm import write_whole
 from kokoro_lab.lab.results import compared
-from kokoro_lab.lab.results.kept import SHORT, VERDICTS, KeptRun, number, read_runs
-from kokoro_lab.lab.results.units import unit_of, words_of
+from kokoro_lab.lab.results.kept import SHORT, VERDICTS, KeptRun, read_runs
+from kokoro_lab.lab.results.units import unit_of, with_unit, words_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -107,7 +107,7 @@ def _notebook(name: str, runs: Sequence[KeptRun]) -> dict[str, Any]:
     figure = _main_figure(runs)
     series = [one.result.figures.get(figure) for one in reversed(runs[:_HISTORY])]
     values = [value for value in series if isinstance(value, (int, float)) and math.isfinite(value)]
-    ends = [number(value, unit_of(figure)) for value in (values[0], values[-1])] if values else []
+    ends = [with_unit(value, unit_of(figure)) for value in (values[0], values[-1])] if values else []
     return {
         "name": name,
         "verdict": runs[0].result.verdict,

@@ -58,6 +58,29 @@ class Check:
         return f"{'pass' if self.passed else 'FAIL'}  {low}{self.name} = {self.value:.4g}{high}"
 
 
+def room(check: Check) -> float:
+    """The margin of a check over its limit, or over half the band between two limits: 0 is on the limit.
+
+    Infinite where nothing can come nearer: a count of which none is allowed is met or not, and so is a figure
+    that has one right value.
+    """
+    found = check.margin
+    if math.isnan(found):  # it was not measured
+        return -math.inf
+    if check.low is not None and check.high is not None:
+        scale = (check.high - check.low) / 2
+    else:
+        scale = abs(next((limit for limit in (check.low, check.high) if limit is not None), 0.0))
+    if check.passed and (scale == 0 or math.isinf(found)):
+        return math.inf
+    return found / (scale or 1.0)
+
+
+def ranked(checks: Iterable[Check]) -> list[Check]:
+    """Those that failed first, then by how near each is to its limit."""
+    return sorted(checks, key=lambda check: (check.passed, room(check)))
+
+
 def failed(checks: Iterable[Check]) -> list[str]:
     """Names of the checks that failed, in their order."""
     return [check.name for check in checks if not check.passed]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _UNITS = {
     "count": "",
     "percent": "%",
@@ -79,3 +81,23 @@ def words_of(name: str) -> str:
     if words[-1] == "count":
         del words[-1]
     return " ".join(_SPOKEN.get(word, word) for word in words)
+
+
+def number(value: float) -> str:
+    """A figure with four digits, thousands apart; not in powers of ten where it can be read without."""
+    if not math.isfinite(value):
+        return "not measured" if math.isnan(value) else "infinite"
+    if value and abs(value) < 1e-4:
+        text = f"{value:.3g}"
+    elif float(value).is_integer():
+        text = f"{value:,.0f}"
+    else:
+        digits = max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{digits}f}"
+        text = text.rstrip("0").rstrip(".") if digits else text
+    return text.replace("-", "−")
+
+
+def with_unit(value: float, unit: str) -> str:
+    """`number`, and its unit if it has one."""
+    return f"{number(value)} {unit}".rstrip()

@@ -10,16 +10,10 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.lab.report.header import (
-    MARK,
-    controls_html,
-    header_html,
-    margin_share,
-    number,
-    ranked,
-    title_of,
-)
+from kokoro_lab.lab.report.header import MARK, controls_html, header_html, title_of
 from kokoro_lab.lab.results import Check, Finished, NegativeControl, Result, open_run, read_result
+from kokoro_lab.lab.results.records import ranked, room
+from kokoro_lab.lab.results.units import number
 
 HOSTILE = "<script>alert('a&b')</script>"
 RAN: dict[str, Any] = {
@@ -68,7 +62,7 @@ def words(html: str) -> str:
     ],
 )
 def test_a_margin_is_a_share_of_its_limit(check: Check, share: float) -> None:
-    assert margin_share(check) == pytest.approx(share)
+    assert room(check) == pytest.approx(share)
 
 
 def test_what_failed_is_first_and_then_what_is_nearest_to_its_limit() -> None:

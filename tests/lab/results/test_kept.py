@@ -13,8 +13,8 @@ import pytest
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.results.kept import find_run, read_kept, read_runs, select, tightest
-from kokoro_lab.lab.results.records import Check
+from kokoro_lab.lab.results.kept import find_run, read_kept, read_runs, select
+from kokoro_lab.lab.results.records import Check, room
 from tests.lab.results.planted import COMMIT, GATE, begun, plant, record
 
 
@@ -185,9 +185,7 @@ def test_a_verdict_that_rests_on_little_says_so(tmp_path: Path) -> None:
 def test_a_count_is_not_near_its_limit() -> None:
     none = Check("clicks_count", 0, high=0)
     near, far = Check("peak_dbtp", -1.01, high=-1), Check("level_lufs", -16, -17, -15)
-    assert tightest([none, far, near]) == near
-    assert tightest([none]) == none
-    assert tightest([]) is None
+    assert min([none, far, near], key=room) == near
 
 
 @pytest.mark.parametrize(
