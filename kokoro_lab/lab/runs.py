@@ -5,13 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,16 @@ from kokoro_lab.lab import results
 from kokoro_lab.lab.estimates import Countdown, estimate, shown
 from kokoro_lab.lab.interrupts import Interrupts
 from kokoro_lab.lab.notebooks import find_notebook, parse_parameters
-from kokoro_lab.lab.results import BEGUN, CRASH, CRASHED, INTERRUPTED, RESULT, Result, new_run_folder
+from kokoro_lab.lab.results import (
+    BEGUN,
+    CRASH,
+    CRASHED,
+    INTERRUPTED,
+    RESULT,
+    Result,
+    new_run_folder,
+    note_beginning,
+)
 from kokoro_lab.scheduling.processes import apart
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ def run_notebook(
     countdown = Countdown(estimate(notebook.stem, values))
     run_dir = new_run_folder(notebook.stem)
     run_dir.mkdir(parents=True)
-    _note_beginning(run_dir, notebook.stem, values)
+    note_beginning(run_dir, notebook.stem, values)
     started = time.perf_counter()
     kernel = _Kernel()
     with Interrupts(kernel.stop) as interrupts:
@@ -80,18 +87,6 @@ def run_notebook(
 def not_begun(name: str, parameters: Mapping[str, Any]) -> Result:
     """Of a run that was to follow one that was interrupted."""
     return Result(name, dict(parameters), None, INTERRUPTED, "Interrupted before it began.")
-
-
-def _note_beginning(run_dir: Path, name: str, values: Mapping[str, Any]) -> None:
-    """By which a run that is under way, or whose process was killed, is told from others."""
-    began = {
-        "notebook": name,
-        "parameters": dict(values),
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    write_json(run_dir / BEGUN, began)
 
 
 class _Kernel:

@@ -203,8 +203,8 @@ def judged_clips(
 
 
 def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
-    """The clips that are furthest from the target, of those that are long enough."""
-    long = judged(table)
+    """The clips that are furthest from the target, of those that are long enough, or of all if none is."""
+    long = judged(table) if len(judged(table)) else table
     distance = (long.integrated_lufs - TARGET_LUFS).abs()
     return long.loc[distance.sort_values(ascending=False).index[:count]]
 

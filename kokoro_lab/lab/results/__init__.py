@@ -23,7 +23,16 @@ from kokoro_lab.lab.results.records import (
     failed,
     read_result,
 )
-from kokoro_lab.lab.results.run import Finished, Run, facts_of, made_by, new_run_folder, open_run, results_folder
+from kokoro_lab.lab.results.run import (
+    Finished,
+    Run,
+    facts_of,
+    made_by,
+    new_run_folder,
+    note_beginning,
+    open_run,
+    results_folder,
+)
 
 __all__ = [
     "BEGUN",
@@ -45,6 +54,7 @@ __all__ = [
     "load",
     "made_by",
     "new_run_folder",
+    "note_beginning",
     "open_run",
     "read_result",
     "results_folder",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from kokoro_lab.containers import save
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import GateFailed
-from kokoro_lab.lab.results.records import FAILED, PASSED, RESULT, Check, NegativeControl, Result
+from kokoro_lab.lab.results.records import BEGUN, FAILED, PASSED, RESULT, Check, NegativeControl, Result
 from kokoro_lab.lab.results.units import unit_of
 from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import git_state, machine, repository_root, versions
@@ -181,6 +182,8 @@ class Run:
             **made_by(),
         }
         write_json(self.folder / RESULT, result)
+        if not self._reported:
+            (self.folder / BEGUN).unlink(missing_ok=True)
         finished = Finished(result, self.folder)
         if failures:
             if ipython := _ipython():
@@ -214,7 +217,24 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
         from kokoro_lab.lab.report.header import controls_html
 
         ipython.get_ipython().display_formatter.formatters["text/html"].for_type(list, controls_html)
+    if not run_dir:  # else whoever gave it has noted that
+        note_beginning(folder, notebook, parameters or {})
     return Run(notebook, folder, parameters or {}, reported=bool(run_dir))
+
+
+def note_beginning(run_dir: Path, name: str, values: Mapping[str, Any]) -> None:
+    """By which a run that is under way, or whose process was killed, is told from others.
+
+    Whoever runs it takes the note away at its end.
+    """
+    began = {
+        "notebook": name,
+        "parameters": dict(values),
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    write_json(run_dir / BEGUN, began)
 
 
 def results_folder() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,11 @@ def test_a_table_is_a_file_that_the_result_names_with_its_units(hum: Engine, tmp
         "row_count": 2,
         "units": {"clip": "", "pause_ms": "ms", "score": "points"},
     }
+
+
+def test_a_run_in_a_notebook_is_under_way_until_it_ends(hum: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("kokoro_lab.lab.results.run.new_run_folder", lambda name: tmp_path / name / "run")
+    run = open_run("99_test")
+    assert json.loads((run.folder / "begun.json").read_text())["pid"] == os.getpid()
+    run.finish(hum, checks=[Check("x_db", 1.0, high=2.0)])
+    assert not (run.folder / "begun.json").exists()
