@@ -58,6 +58,7 @@ HOW = {True: "warm stream", False: "whole file, first use"}
     show_default=True,
     help="File; its ending says the format.",
 )
+@click.option("--captions", type=PATH, help="Write captions, too: .srt or .vtt.")
 @click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
 @voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
@@ -85,6 +86,7 @@ def speak(
     text: str | None,
     input_file: Path | None,
     output: Path,
+    captions: Path | None,
     play: bool,
     sample_rate: int,
     variant: str | None,
@@ -106,17 +108,25 @@ def speak(
     from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sinks import SoundCard
     from kokoro_lab.scheduling.kept_threads import Lookahead
+    from kokoro_lab.speech.captions import caption_format_of, captions_file
     from kokoro_lab.speech.engine import load_engine
 
+    kind = caption_format_of(captions) if captions else None
     live = input_file == STANDARD_INPUT
     if tee and not live:
         raise ParameterError(
             "--tee passes on what is spoken as it is written.", field="--tee", mend="Add -i -."
         )
+    said: list[str] = []
+
+    def take_note(written: str) -> None:
+        said.append(written)
+        if tee:
+            sys.stdout.write(written)
+            sys.stdout.flush()
+
     words: str | Iterator[str]
-    words = (
-        text_as_written(sys.stdin.buffer, _pass_on if tee else _keep) if live else text_of(text, input_file)
-    )
+    words = text_as_written(sys.stdin.buffer, take_note) if live else text_of(text, input_file)
     stream = stream or live
     tell = partial(click.echo, err=tee)
     options["lexicon"] = entries_of(lexicon)
@@ -145,6 +155,9 @@ def speak(
         samples, report = np.concatenate(chunks), source.report
         output.parent.mkdir(parents=True, exist_ok=True)
         path = write_encoded(output, encoder, samples)
+        if captions and kind:
+            whole = words if isinstance(words, str) else "".join(said)
+            captions.write_text(captions_file(kind, whole, options["input_format"], source.timings), "utf-8")
         figures: dict[str, Any] = {
             "path": str(path),
             "audio_s": round(report.audio_s, 3),
@@ -176,15 +189,6 @@ def _integrated_lufs(samples: Samples) -> float:
     meter = IntegratedLoudness(24_000)
     meter.push(samples)
     return meter.lufs()
-
-
-def _pass_on(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _keep(text: str) -> None:
-    """Nobody else wants it."""
 
 
 def _print_figures(tell: Callable[[str], None], figures: dict[str, Any], report: Any, how: str) -> None:

@@ -92,7 +92,7 @@ class Sentences(Iterator[Sentence]):
     def beginning(self, columns: int) -> AlignedText:
         """So much of the next sentence, up to a space if there is one; it stays the next one."""
         text = self._text.rest(columns, columns)
-        while _width(text) > columns:
+        while columns_of(text) > columns:
             text = text[:-1]
         return _unwrapped(
             self._text.ahead(_last(r"\s", text, len(text) // 2, len(text)) or len(text))
@@ -128,8 +128,8 @@ class Sentences(Iterator[Sentence]):
             known, found = self._first(window, known, whole=whole)
             if found is not None:
                 return found
-            if limit is not None and _width(window[:known].rstrip()) > limit:
-                return _Found(UNKNOWN, _width(window[:known].rstrip()), False, False)
+            if limit is not None and columns_of(window[:known].rstrip()) > limit:
+                return _Found(UNKNOWN, columns_of(window[:known].rstrip()), False, False)
             least = len(window) + 1
 
     def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
@@ -147,7 +147,7 @@ class Sentences(Iterator[Sentence]):
             known = match.end()
         if len(window) > SENTENCE_CHARS:
             stop = _stop(window)
-            return stop, _Found(stop, _width(window[:stop]), ends_line=False, ends_paragraph=False)
+            return stop, _Found(stop, columns_of(window[:stop]), ends_line=False, ends_paragraph=False)
         if whole:
             return len(window), _found(window, len(window), whole=True)
         return len(window), None
@@ -162,7 +162,7 @@ class Sentences(Iterator[Sentence]):
         ]
         for (start, stop), (following, _) in pairwise(lines):
             goes_on = paragraph[following:end].lstrip()[:1].islower()
-            if _width(paragraph[start:stop]) < HARD_LINE_CHARS and not goes_on:
+            if columns_of(paragraph[start:stop]) < HARD_LINE_CHARS and not goes_on:
                 return stop
         return end
 
@@ -175,7 +175,7 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
 def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
     """A text that is known to be one sentence, in parts of at most `SENTENCE_CHARS`, none of them empty."""
     for part, more in _bounded(_unwrapped(text).strip()):
-        yield Sentence(part, not more, ends_paragraph=False, columns=_width(part.text))
+        yield Sentence(part, not more, ends_paragraph=False, columns=columns_of(part.text))
 
 
 def _found(window: str, end: int, *, whole: bool) -> _Found:
@@ -183,7 +183,7 @@ def _found(window: str, end: int, *, whole: bool) -> _Found:
     gap = window[len(said) : len(window) - len(window[len(said) :].lstrip())]
     length = len(said) + len(gap)
     at_end = whole and length == len(window)
-    return _Found(length, _width(said), "\n" in gap, at_end or _BLANK_LINE.search(gap) is not None)
+    return _Found(length, columns_of(said), "\n" in gap, at_end or _BLANK_LINE.search(gap) is not None)
 
 
 def _look_chars(text: str, ending: str) -> int:
@@ -199,7 +199,8 @@ def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
     return ends[-1] if ends else None
 
 
-def _width(text: str) -> int:
+def columns_of(text: str) -> int:
+    """How wide a text is as it is seen: kana and Han are as wide as two letters."""
     if text.isascii():
         return len(text)
     return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)

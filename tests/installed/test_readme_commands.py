@@ -58,6 +58,11 @@ LINES = (
     ),
     Line("kokoro-lab speak -i article.txt --play --stream", r"TTFA", leaves="played"),
     Line(
+        "kokoro-lab speak -i article.txt -o article.mp3 --captions article.srt",
+        r"speech",
+        leaves="article.srt",
+    ),
+    Line(
         "cat article.txt | kokoro-lab speak -i - --tee --play",
         r"The kettle is on.*live text",
         leaves="played",

@@ -22,6 +22,7 @@ from kokoro_lab.containers import FORMATS, Format
 from kokoro_lab.containers.pcm import pcm_bytes
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.dsp import RATES_HZ, Dither, Resampler
+from kokoro_lab.speech.captions import captions_file
 from kokoro_lab.speech.engine import Engine
 from tests.containers.decoding import decoded
 from tests.server.conftest import RunningServer, wait_until
@@ -615,3 +616,20 @@ def test_the_log_holds_lengths_and_never_a_text(server: RunningServer) -> None:
     assert any("invalid_parameter" in line.values() for line in lines)
     for word in ("Quizzical", "zebras", "vex", "jolly", "fop"):
         assert word not in log
+
+
+@pytest.mark.parametrize(("kind", "media"), [("srt", "application/x-subrip"), ("vtt", "text/vtt")])
+def test_captions_are_those_of_the_speech(client: FlaskClient, engine: Engine, kind: Any, media: str) -> None:
+    answer = client.post(URL, json={"input": TEXT, "response_format": kind})
+    assert answer.content_type == f"{media}; charset=utf-8"
+    timings = engine.synthesize(TEXT, voice="hum").timings
+    assert answer.text == captions_file(kind, TEXT, "text", timings)
+    assert answer.headers["X-Kokoro-Streamed"] == "false"
+
+
+@pytest.mark.parametrize("fields", [{"stream_format": "sse"}, {"timestamps": True, "stream": False}])
+def test_captions_have_no_events(client: FlaskClient, fields: dict[str, Any]) -> None:
+    answer = client.post(URL, json={"input": TEXT, "response_format": "srt", **fields})
+    assert answer.status_code == 400
+    assert answer.json is not None
+    assert answer.json["error"]["param"] == "response_format"

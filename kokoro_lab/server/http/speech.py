@@ -36,6 +36,7 @@ from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synt
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state
+from kokoro_lab.speech.captions import MEDIA_TYPES, captions_file
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
@@ -46,7 +47,7 @@ BASE64_SLICE_BYTES = 49_152
 blueprint = Blueprint("speech", __name__)
 blueprint.before_request(require_key)
 
-_AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
+_MEDIA = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS} | set(MEDIA_TYPES.values())
 
 
 @blueprint.post("/v1/audio/speech")
@@ -55,7 +56,7 @@ _AUDIO = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS}
     refine=limit,
     answer=TimedSpeech,
     events=SpeechEvent,
-    media=tuple(sorted(_AUDIO)),
+    media=tuple(sorted(_MEDIA)),
     errors=(401, 409, 410, 429, 499, 500, 503, 504, 507),
     parameters=(Parameter("X-Kokoro-Client", {"type": "string", "pattern": anchored(CLIENT)}, "header"),),
     headers={
@@ -99,7 +100,7 @@ def speak() -> Response:
     as_events = asked.stream_format == "sse"
     # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
-    streamed = (streamed or as_events) and not asked.as_json
+    streamed = (streamed or as_events) and not asked.as_json and not asked.captions
     transport = "events" if as_events else "stream" if streamed else "file"
     synthesis = synthesis_of(state, account, asked, transport)
     synthesis.connection = connection = client_socket()
@@ -201,6 +202,9 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
     account.finished(report)
     warn_of_clipping(account.request_id, encoder)
     account.close("completed")
+    if asked.captions:
+        said = utterance.text, utterance.input_format
+        whole = captions_file(asked.captions, *said, stream.timings).encode()
     body, length = in_slices(whole), len(whole)
     if asked.as_json:
         body, length = _with_words(asked, stream, whole)
@@ -272,4 +276,6 @@ def _content_type(asked: SpeechRequest) -> str:
         return "application/json"
     if asked.stream_format == "sse":
         return "text/event-stream; charset=utf-8"
+    if asked.captions:
+        return f"{MEDIA_TYPES[asked.captions]}; charset=utf-8"
     return content_type(asked.kind, asked.heard_hz)

@@ -269,6 +269,13 @@ class WebSocketConversation:
                 field="last_id",
                 allowed="segment.chunk of the last frame, such as 3.57",
             )
+        if asked.captions:
+            raise ParameterError(
+                "A WebSocket has no captions.",
+                field="response_format",
+                value=asked.captions,
+                mend="Ask for timestamps.",
+            )
         if asked.response_format is None:
             asked = asked.model_copy(update={"response_format": "pcm"})
         return asked

@@ -18,6 +18,7 @@ from kokoro_lab.g2p.lexicon_entries import request_entries
 from kokoro_lab.server.openapi.request_schema import ALIASES, OUR_PREFIX, describe, describe_id
 from kokoro_lab.server.openapi.schemas import Number, Whole
 from kokoro_lab.server.requests.json_body import json_object
+from kokoro_lab.speech.captions import CaptionFormat
 
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Names that mean whatever variant is being served, as `/v1/models` lists them. Any other that is no variant
@@ -59,8 +60,9 @@ class SpeechRequest(BaseModel):
     `X-Kokoro-Ignored` says if it is none of `/v1/models`"""
     voice: str | VoiceId | None = None
     """A voice, an OpenAI voice or a blend. Default: the server's"""
-    response_format: Annotated[Format | None, BeforeValidator(named_format)] = None
-    """Default: what `Accept` asks for, else mp3; `ogg` is opus. Also called `format`"""
+    response_format: Annotated[Format | CaptionFormat | None, BeforeValidator(named_format)] = None
+    """Default: what `Accept` asks for, else mp3; `ogg` is opus; `srt` and `vtt` are captions, and no sound.
+    Also called `format`"""
     speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False), Number] = 1.0
     instructions: StrictStr | None = None
     """Accepted and not followed"""
@@ -100,8 +102,13 @@ class SpeechRequest(BaseModel):
 
     @property
     def kind(self) -> Format:
-        """The format to answer in."""
-        return self.response_format or DEFAULT_FORMAT
+        """The format of the sound; of captions, which are sent without it, WAV."""
+        return "wav" if self.captions else self.response_format or DEFAULT_FORMAT  # type: ignore[return-value]
+
+    @property
+    def captions(self) -> CaptionFormat | None:
+        """The format of captions, where these are asked for."""
+        return self.response_format if self.response_format in ("srt", "vtt") else None
 
     @property
     def heard_hz(self) -> int:
@@ -223,6 +230,13 @@ def _variant(model: str | None) -> str | None:
 def _check_transport(asked: SpeechRequest) -> None:
     """Fields that do not go together are refused, rather than one of them not heeded."""
     events = asked.stream_format == "sse"
+    if asked.captions and (events or asked.timestamps):
+        raise ParameterError(
+            "Captions are a file of text.",
+            field="response_format",
+            value=asked.captions,
+            allowed="with stream_format audio, without timestamps",
+        )
     if events and not asked.stream:
         raise ParameterError(
             "Events are a stream.",

@@ -1,0 +1,207 @@
+"""Captions: what is said, in lines, for as long as it is heard.
+
+Cut as captions of films are: at most two lines, ended where a sentence or a clause ends, shown long enough to
+be read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import regex
+
+from kokoro_lab.datatypes import WordTiming
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.text.sentences import columns_of
+
+CaptionFormat = Literal["srt", "vtt"]
+MEDIA_TYPES: dict[CaptionFormat, str] = {"srt": "application/x-subrip", "vtt": "text/vtt"}
+
+LINE_COLUMNS, LINES = 42, 2
+LONGEST_S, SHORTEST_S = 7.0, 1.0
+PAUSE_S = 0.6
+"""A longer silence had better be between two captions than within one."""
+
+_SENTENCE_ENDS = regex.compile(r"[.!?…。！？।][\p{P}\s]*$|\n\s*$")
+_CLAUSE_ENDS = regex.compile(r"[,;:—–、，；：][\p{P}\s]*$")
+_UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
+_COSTS = ((_SENTENCE_ENDS, 0.0), (_CLAUSE_ENDS, 1.0))
+_MID_CLAUSE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """Lines that are shown together, in seconds from the start of the speech."""
+
+    start_s: float
+    end_s: float
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A word as it is written, with the marks behind it, and when it is heard."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+    @property
+    def cost(self) -> float:
+        """Of ending a caption, or a line, behind it."""
+        return next((cost for ends, cost in _COSTS if ends.search(self.text)), _MID_CLAUSE)
+
+
+def caption_format_of(path: Path) -> CaptionFormat:
+    """The format that the ending of a file's name asks for.
+
+    Raises
+    ------
+    ParameterError
+        It asks for none.
+    """
+    for kind in MEDIA_TYPES:
+        if path.suffix.lower() == f".{kind}":
+            return kind
+    raise ParameterError(
+        f"The ending of {path.name} names no format of captions.",
+        field="path",
+        value=path.name,
+        allowed=", ".join(f".{kind}" for kind in MEDIA_TYPES),
+    )
+
+
+def captions(text: str, timings: Sequence[WordTiming], *, marked: bool = False) -> list[Caption]:
+    """The captions of a speech.
+
+    Parameters
+    ----------
+    text : str
+        As it was given: what is shown is what is written.
+    timings : sequence of WordTiming
+        Of the whole speech.
+    marked : bool
+        Whether the text has marks that nobody sees, as SSML and Markdown have.
+    """
+    written = list(_written(text, timings))
+    if marked:
+        written = [replace(word, text=_UNSEEN.sub("", word.text)) for word in written]
+    groups = _grouped(written, _group_cost)
+    starts = [group[0].start_s for group in groups]
+    following = [*starts[1:], math.inf]
+    return [
+        Caption(start, min(max(group[-1].end_s, start + SHORTEST_S), after), _lines(group))
+        for group, start, after in zip(groups, starts, following, strict=True)
+    ]
+
+
+def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
+    """What is said as several words, and written as one, is one."""
+    at = 0
+    rest = list(timings)
+    while rest:
+        start_s, end_s, stop = rest[0].start_s, rest[0].end_s, rest[0].end
+        while rest and rest[0].start < stop:
+            said = rest.pop(0)
+            end_s, stop = max(end_s, said.end_s), max(stop, said.end)
+        until = max(at, rest[0].start if rest else len(text))
+        opening = regex.search(r"\s[^\s\p{L}\p{N}]+$", text[stop:until]) if rest else None
+        until = (
+            stop + opening.start() + 1 if opening else until
+        )  # what opens a quotation goes with what is in it
+        yield _Written(text[at:until], start_s, end_s)
+        at = until
+
+
+def _grouped(
+    written: Sequence[_Written], cost: Callable[[Sequence[_Written]], float]
+) -> list[Sequence[_Written]]:
+    """The cheapest way to cut `written` into groups, of which none has an infinite cost but a single word."""
+    best: list[tuple[float, int]] = [(0.0, 0)]
+    for end in range(1, len(written) + 1):
+        choices = []
+        for start in range(end - 1, -1, -1):
+            own = cost(written[start:end])
+            if math.isinf(own) and end - start > 1:
+                break
+            choices.append((best[start][0] + (0.0 if math.isinf(own) else own), start))
+        best.append(min(choices))
+    groups: list[Sequence[_Written]] = []
+    end = len(written)
+    while end:
+        start = best[end][1]
+        groups.append(written[start:end])
+        end = start
+    return groups[::-1]
+
+
+def _group_cost(group: Sequence[_Written]) -> float:
+    length_s = group[-1].end_s - group[0].start_s
+    if length_s > LONGEST_S or math.isinf(_grouped_lines(group)[0]):
+        return math.inf
+    gaps = (after.start_s - before.end_s for before, after in pairwise(group))
+    pauses = sum(gap > PAUSE_S for gap in gaps) + 2 * sum("\n" in word.text for word in group[:-1])
+    return group[-1].cost + 2.0 * pauses + 2.0 * (length_s < SHORTEST_S) + 0.5
+
+
+def _grouped_lines(group: Sequence[_Written]) -> tuple[float, int]:
+    """What the best cut of a caption into lines costs, and behind how many words it is; 0 for one line."""
+    if _columns(group) <= LINE_COLUMNS:
+        return 0.0, 0
+    found = [
+        (group[cut - 1].cost + abs(_columns(group[:cut]) - _columns(group[cut:])) / LINE_COLUMNS, cut)
+        for cut in range(1, len(group))
+        if max(_columns(group[:cut]), _columns(group[cut:])) <= LINE_COLUMNS
+    ]
+    return min(found, default=(math.inf, 0))
+
+
+def _lines(group: Sequence[_Written]) -> tuple[str, ...]:
+    cut = _grouped_lines(group)[1]
+    return tuple(_text(part) for part in (group[:cut], group[cut:]) if part)
+
+
+def _text(group: Sequence[_Written]) -> str:
+    return " ".join("".join(word.text for word in group).split())
+
+
+def _columns(group: Sequence[_Written]) -> int:
+    return columns_of(_text(group))
+
+
+def captions_file(kind: CaptionFormat, text: str, input_format: str, timings: Sequence[WordTiming]) -> str:
+    """The captions of a speech as a file of SubRip (`srt`) or WebVTT (`vtt`)."""
+    return written_as(kind, captions(text, timings, marked=input_format != "text"))
+
+
+def written_as(kind: CaptionFormat, shown: Sequence[Caption]) -> str:
+    """Captions as a file."""
+    if kind == "srt":
+        cues = (
+            f"{number}\n{_clock(one.start_s, ',')} --> {_clock(one.end_s, ',')}\n"
+            + "\n".join(one.lines)
+            + "\n"
+            for number, one in enumerate(shown, 1)
+        )
+        return "\n".join(cues)
+    cues = (
+        f"\n{_clock(one.start_s, '.')} --> {_clock(one.end_s, '.')}\n"
+        + "\n".join(map(_escaped, one.lines))
+        + "\n"
+        for one in shown
+    )
+    return "WEBVTT\n" + "".join(cues)
+
+
+def _escaped(line: str) -> str:
+    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _clock(seconds: float, mark: str) -> str:
+    ms = round(1000 * seconds)
+    return f"{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}{mark}{ms % 1000:03}"
