@@ -169,6 +169,13 @@ def open_run(name: str | None, sound: str | None, folder: Path) -> None:
     if run and sound:
         _play(_sound_of(run, sound))
         return
+    if sound:
+        raise ParameterError(
+            "--sound needs a RUN.",
+            field="--sound",
+            value=sound,
+            mend="Name it first: `results open 30 --sound`.",
+        )
     page = run.report if run else write_index(folder)
     if page is None:
         said = f"{name} left no report; it left {left_in(run.folder)}." if run else ""

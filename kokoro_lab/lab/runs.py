@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -34,6 +35,8 @@ from kokoro_lab.scheduling.processes import apart
 
 if TYPE_CHECKING:
     from traitlets.config import Config
+
+log = logging.getLogger(__name__)
 
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
@@ -80,7 +83,10 @@ def run_notebook(
         _write_report(run_dir / "executed.ipynb", run_dir / "report.html")
         (run_dir / BEGUN).unlink()
     run_s = round(time.perf_counter() - started, 3)
-    results.write_index(run_dir.parent.parent)
+    try:
+        results.write_index(run_dir.parent.parent)
+    except Exception:  # what an old run left may be odd, which is no fault of this one
+        log.warning("The index of results could not be written", exc_info=True)
     return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
 
 

@@ -34,6 +34,20 @@ def native_work() -> Iterator[None]:
             _none_left.notify_all()
 
 
+@contextmanager
+def waiting_for_others() -> Iterator[None]:
+    """Within such a block: nothing native is done while the thread waits."""
+    global _count
+    with _none_left:
+        _count -= 1
+        _none_left.notify_all()
+    try:
+        yield
+    finally:
+        with _none_left:
+            _count += 1
+
+
 @atexit.register
 def _wait() -> None:
     with _none_left:

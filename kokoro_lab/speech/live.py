@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kokoro_lab.datatypes import AudioChunk, SynthesisReport, WordTiming
@@ -70,7 +72,7 @@ class LiveSpeech(Iterator[AudioChunk]):
                     self.append(each)
             except Interrupted:
                 pass  # nobody listens any more
-            except Exception as error:
+            except BaseException as error:
                 self._text.fail(error)
             else:
                 self.end()
@@ -83,7 +85,14 @@ class LiveSpeech(Iterator[AudioChunk]):
     def close(self) -> None:
         """Stop here."""
         self.cancel()
-        self.stream.close()
+        with suppress(ValueError):  # another thread is iterating it, and ends by itself
+            self.stream.close()
+
+    @property
+    def starving_s(self) -> float:
+        """How long the speech has been waiting for text; 0 while it does not."""
+        since = self._text.waiting_since
+        return 0.0 if since is None else time.perf_counter() - since
 
     @property
     def timings(self) -> list[WordTiming]:

@@ -9,8 +9,8 @@ be made on the way is noted here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import chain, dropwhile, islice
 from threading import Event
 from typing import NamedTuple
@@ -31,6 +31,7 @@ from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
+from kokoro_lab.scheduling.native_work import waiting_for_others
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.arenas import Interruption
 from kokoro_lab.speech.parts import Parts
@@ -149,7 +150,7 @@ class Preparation:
         self._text: AlignedText | GrowingText | SsmlDocument
         if growing is not None:
             growing.noted = self.fallbacks.append
-            growing.waiting = partial(self._watch.waiting, "text")
+            growing.waiting = self._waiting
             self._text = growing
         else:
             self._text = self._read()
@@ -160,6 +161,11 @@ class Preparation:
         self.wordless = False
         self._speakable = self._speakable_segments()
         self._interruption = Interruption()
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        with self._watch.waiting("text"), waiting_for_others():
+            yield
 
     def _read(self) -> AlignedText | SsmlDocument:
         with self._watch("text"):

@@ -15,11 +15,18 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sanitise import Noted, clean
+from kokoro_lab.typed import require_type
 
-_SAFE = regex.compile(r"\s(?=[\p{L}\p{N}\"'“(\[¿¡$€£*#-])", regex.REVERSE)
-"""Behind this white space nothing can change what the text before it is cleaned to, and it has no more."""
-
-
+_WIDE = r"\p{Hiragana}\p{Katakana}\p{Han}"
+_SAFE = regex.compile(
+    rf"\s(?=[\p{{L}}\p{{N}}\"'“(\[¿¡$€£*#-])|[{_WIDE}ー。、！？「」](?=[{_WIDE}])", regex.REVERSE
+)
+"""Up to here a text is cleaned to the same whatever follows, and white space has come to its end."""
+_INSIDE = regex.compile(r"[\p{L}--[\u1100-\u11ff]](?=[\p{L}--[\u1100-\u11ff]])", regex.REVERSE | regex.V1)
+"""Between two letters, where a text has no safer place for `LONG_CHARS`."""
+LONG_CHARS = 1000
+LEAST_ROOM_CHARS = 4 * LONG_CHARS
+"""A reader may need the longest sentence, and what is behind it, to find where that ends."""
 STOP_POLL_S = 0.05
 """How soon whoever waits notices that it was stopped."""
 
@@ -64,8 +71,8 @@ class GrowingText(ReadAhead):
     """A text that is written by one thread and read by another.
 
     However it is cut into strings, and whenever they come, the same is read. `flush` ends a part: what
-    is before it is read as if nothing followed. It is not asked whether the text looks like a file: of a
-    beginning that cannot be known.
+    is before it is read as if nothing followed. Bytes of a file are not refused, as `sanitise` does: a
+    beginning alone does not show them.
 
     Parameters
     ----------
@@ -97,7 +104,7 @@ class GrowingText(ReadAhead):
         """Entered while the reader waits for the writer."""
         self.blank = True
         """Whether nothing but white space has been written."""
-        self._most_ahead = most_ahead
+        self._most_ahead = max(most_ahead, LEAST_ROOM_CHARS)
         self._max_wait_s = max_wait_s
         self._written = time.monotonic()
         self._changed = threading.Condition()
@@ -111,7 +118,9 @@ class GrowingText(ReadAhead):
         self._closed = False
         self.came_s: float | None = None
         """When the text came that was waited for last, by `time.perf_counter`."""
-        self._failure: Exception | None = None
+        self.waiting_since: float | None = None
+        """Since when the reader has been waiting for text, likewise; None while it does not."""
+        self._failure: BaseException | None = None
 
     @property
     def length(self) -> int:
@@ -132,10 +141,12 @@ class GrowingText(ReadAhead):
         Interrupted
             It was cancelled.
         TextError
-            There is no room, and it is not to wait.
+            It is no string; the text has ended; or there is no room, and it is not to wait.
         """
+        require_type("text", text, str, TextError)
         with self._changed:
-            while not (self._over() or self._has_room()):
+            self._require_open()
+            while not (self._over() or self._has_room(0 if wait else len(text))):
                 if not wait:
                     raise TextError(
                         f"{self._most_ahead} characters are waiting to be spoken.",
@@ -148,12 +159,15 @@ class GrowingText(ReadAhead):
             self.blank = self.blank and not text.strip()
             self._written = time.monotonic()
             found = _SAFE.search(self._raw)
+            if found is None and len(self._raw) > LONG_CHARS:
+                found = _INSIDE.search(self._raw)
             if found:
                 self._clean(found.end())
 
     def flush(self) -> None:
         """Have all that is written be read now, as if the text ended here."""
         with self._changed:
+            self._require_open()
             self._end_part()
 
     def end(self) -> None:
@@ -163,7 +177,7 @@ class GrowingText(ReadAhead):
             self._ended = True
             self._changed.notify_all()
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """The writer broke: the reader is raised `error` once it comes to what was not written."""
         with self._changed:
             self._failure = error
@@ -183,10 +197,11 @@ class GrowingText(ReadAhead):
     def rest(self, least: int, most: int) -> str:
         with self._changed:
             if not self._known(least):
+                self.waiting_since = time.perf_counter()
                 with self.waiting():
                     while not self._known(least):
                         self._wait()
-                self.came_s = time.perf_counter()
+                self.waiting_since, self.came_s = None, time.perf_counter()
             self._go_on()
             if self._failure is not None and not self._parts and self._unread() < least:
                 raise self._failure
@@ -196,9 +211,10 @@ class GrowingText(ReadAhead):
     def take(self, count: int) -> AlignedText:
         with self._changed:
             taken = super().take(count)
-            self._text = self._text.cut(self._at, len(self._text.text))
-            self._parts = deque(end - self._at for end in self._parts)
-            self._at = 0
+            if self._at > LEAST_ROOM_CHARS:  # not each time: what follows is copied
+                self._text = self._text.cut(self._at, len(self._text.text))
+                self._parts = deque(end - self._at for end in self._parts)
+                self._at = 0
             self._changed.notify_all()
             return taken
 
@@ -233,8 +249,12 @@ class GrowingText(ReadAhead):
     def _over(self) -> bool:
         return self._closed or self._stop.is_set()
 
-    def _has_room(self) -> bool:
-        return self._unread() + len(self._raw) < self._most_ahead
+    def _has_room(self, count: int) -> bool:
+        return self._unread() + len(self._raw) + count < self._most_ahead
+
+    def _require_open(self) -> None:
+        if self._ended:
+            raise TextError("This text has ended.", field="text", mend="Begin another one.")
 
     def _unread(self) -> int:
         return len(self._text.text) - self._at

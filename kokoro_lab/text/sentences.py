@@ -91,7 +91,7 @@ class Sentences(Iterator[Sentence]):
 
     def beginning(self, columns: int) -> AlignedText:
         """So much of the next sentence, up to a space if there is one; it stays the next one."""
-        text = self._text.rest(columns, columns)
+        text = self._text.rest(1, columns)
         while columns_of(text) > columns:
             text = text[:-1]
         return _unwrapped(

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Segment
-from kokoro_lab.errors import Interrupted
+from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.text.growing import GrowingText
 from tests.speech.test_live import LATIN, cut_at_random, made_up
@@ -82,18 +82,18 @@ def test_a_part_is_read_as_if_nothing_followed(front_end: FrontEnd) -> None:
 
 
 def test_who_writes_far_ahead_waits(front_end: FrontEnd) -> None:
-    writing = GrowingText(most_ahead=100)
+    writing = GrowingText(most_ahead=4000)
 
     def write() -> None:
         with suppress(Interrupted):
-            for _ in range(100):
+            for _ in range(1000):
                 writing.append("The kettle is on. ")
 
     writer = threading.Thread(target=write)
     writer.start()
     writer.join(0.2)
     assert writer.is_alive()
-    assert writing.length < 150
+    assert writing.length < 4100
     found = front_end.segments_of(writing, "en-us", lambda _: None)
     for _ in range(4):
         next(found)
@@ -111,3 +111,40 @@ def test_after_a_pause_of_the_writer_what_is_there_is_read_and_that_is_noted(fro
     assert [fallback.reason for fallback in noted] == [
         "spoken as if it ended here: nothing more came within 10 ms"
     ]
+
+
+def test_a_text_without_white_space_is_read_while_it_is_written(front_end: FrontEnd) -> None:
+    text = "今日はとても良い天気です。明日は雨が降るでしょう。傘を忘れないでください。" * 30
+    writing = Awaited(list(text))
+    found = front_end.segments_of(writing, "ja", lambda _: None)
+    first = next(found)
+    assert writing.length - first.end < LONGEST_LOOK_CHARS
+    assert [first, *found] == segments(front_end, text, "ja")
+
+
+@pytest.mark.parametrize("letters", ["a" * 9000, "ກາ" * 3000, "가" * 5000])
+def test_one_endless_word_makes_nobody_wait_for_ever(front_end: FrontEnd, letters: str) -> None:
+    writing = GrowingText(most_ahead=1)
+    writer = threading.Thread(target=lambda: [writing.append(letter) for letter in letters] and writing.end())
+    writer.start()
+    found = list(front_end.segments_of(writing, "es", lambda _: None))
+    writer.join(10)
+    assert found[-1].end == len(letters)
+
+
+def test_nothing_is_written_behind_the_end() -> None:
+    writing = GrowingText()
+    writing.append("The end.")
+    writing.end()
+    for late in (lambda: writing.append(" More."), writing.flush):
+        with pytest.raises(TextError, match="has ended"):
+            late()
+    with pytest.raises(TextError, match="text cannot be"):
+        GrowingText().append(b"bytes")  # type: ignore[arg-type]
+
+
+def test_more_than_there_is_room_for_is_refused_where_nobody_waits() -> None:
+    writing = GrowingText(most_ahead=5000)
+    with pytest.raises(TextError, match="5000 characters"):
+        writing.append("a " * 3000, wait=False)
+    writing.append("a " * 2000, wait=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from typing import Any
 
@@ -153,3 +154,16 @@ def test_an_append_has_a_text_and_room(server: RunningServer) -> None:
         talk.say("append", text="The kettle is on. ")
         talk.say("end")
         talk.until("done")
+
+
+def test_only_who_waits_for_text_is_given_up(engine: Engine) -> None:
+    """A long text whose end was sent long ago is spoken to its end."""
+    live = engine.session(voice="hum")
+    live.append("The kettle is on. " * 40)
+    assert live.starving_s == 0
+    listener = threading.Thread(target=lambda: list(live))
+    listener.start()
+    wait_until(lambda: live.starving_s > 0)
+    live.end()
+    listener.join(60)
+    assert live.starving_s == 0

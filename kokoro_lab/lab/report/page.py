@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,9 @@ class _Reader:
             for output in cell.get("outputs", []):
                 if message := message_of(output):
                     self.messages.append(message)
-                under = re.sub("<.*?>", "", self.contents[-1][1] if self.contents else self.question)
+                under = unescape(
+                    re.sub("<.*?>", "", self.contents[-1][1] if self.contents else self.question)
+                )
                 if html := output_html(output, under):
                     if bare:
                         yield bare

@@ -166,6 +166,10 @@ def _change(
 def _judged(name: str, a: float, b: float, check: Check | None) -> tuple[str, float]:
     if math.isclose(a, b, rel_tol=_TOLERANCE) or (math.isnan(a) and math.isnan(b)):
         return SAME, 0.0
+    if math.isnan(b):
+        return (FAILS_NOW if check is not None and _at(check, a).passed else GONE), math.inf
+    if math.isnan(a):
+        return NEW, 0.0
     by = (b - a) / (abs(a) or 1.0)
     if check is not None:
         was, now = _at(check, a), _at(check, b)
@@ -235,7 +239,7 @@ def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
     if any(one.change == WORSE and one.after_interval is None for one in changes):
         doubts.append("A figure without an interval is of one run: a small change may be chance.")
     doubts += [
-        f"{letter} left no figure: {run.main_point or run.result.verdict}."
+        f"{letter} left no figure: {(run.main_point or run.result.verdict).rstrip('.')}."
         for letter, run in (("A", a), ("B", b))
         if not figures_of(run)
     ]

@@ -50,13 +50,14 @@ class GivenAnswer(BaseModel):
 
     trial: int = Field(ge=0, strict=True)
     answer: Literal["A", "B"]
-    plays: dict[str, int]
-    heard_s: dict[str, FiniteFloat]
+    plays: dict[Literal["A", "B", "X"], int]
+    heard_s: dict[Literal["A", "B", "X"], FiniteFloat]
 
 
 def create_app(panel: Panel) -> Flask:
     """A WSGI application for a panel."""
     app = Flask("kokoro_lab", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = 4096  # an answer is shorter
     app.extensions[_PANEL] = panel
     app.register_blueprint(blueprint)
     app.register_error_handler(HTTPException, lambda error: _refuse(error.code or 500, error.description))
@@ -143,7 +144,7 @@ def answer(token: str) -> Response:
         given = GivenAnswer.model_validate_json(request.get_data(cache=False))
     except ValidationError:
         abort(400, "That is no answer.")
-    return jsonify(panel.answer(name, given.trial, given.answer, given.plays, given.heard_s))
+    return jsonify(panel.answer(name, given.trial, given.answer, {**given.plays}, {**given.heard_s}))
 
 
 @blueprint.get("/page/style.css")

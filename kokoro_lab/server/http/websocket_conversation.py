@@ -67,6 +67,8 @@ POLL_S = 0.02
 IDLE_S = 60.0
 """A connection over which nothing is spoken is closed after so long."""
 
+WRITING = ("append", "flush", "end")
+"""What a client says of a text that is still being written."""
 FRAME_VERSION = 1
 MORE = 1
 HEAD = struct.Struct("<BBHIII")
@@ -100,7 +102,7 @@ class WebSocketConversation:
         self._events: SpeechEvents | None = None
         self._credit = 0
         self._said_meanwhile: deque[str | bytes] = deque()
-        self._since_s = self._since_text_s = time.monotonic()
+        self._since_s = time.monotonic()
 
     def run(self) -> None:
         """Listen and speak until the client is idle for too long or grants nothing.
@@ -166,8 +168,7 @@ class WebSocketConversation:
                 self._credit = min(CREDIT_MAX, self._credit + _credit(said.get("frames"), "frames"))
             elif kind == "cancel":
                 self._cancel()
-            elif kind in ("append", "flush", "end"):
-                self._since_text_s = time.monotonic()
+            elif kind in WRITING:
                 self._write(kind, said)
             else:
                 raise ParameterError(
@@ -183,7 +184,7 @@ class WebSocketConversation:
         live = None if self._synthesis is None else self._synthesis.live
         if live is None:
             raise ParameterError(
-                f"There is no text to {kind}.",
+                f"No live text is under way, so there is nothing to {kind}.",
                 field="type",
                 value=kind,
                 mend='Send `speak` with "live": true.',
@@ -213,6 +214,9 @@ class WebSocketConversation:
             if kind != "cancel":
                 self._said_meanwhile.append(message)
             if kind in ("cancel", "speak", "resume"):
+                # What was written to the one that is given up is of no other
+                kept = [each for each in self._said_meanwhile if _kind_of(each) not in WRITING]
+                self._said_meanwhile = deque(kept)
                 return True
         return True
 
@@ -242,7 +246,7 @@ class WebSocketConversation:
         except Exception as error:
             account.close(account.outcome_of(error), code_of(account.reason(error)))
             raise
-        self._since_s = self._since_text_s = time.monotonic()  # it may have waited for its slot
+        self._since_s = time.monotonic()  # it may have waited for its slot
         told = {"ignored": asked.ignored, "fallbacks": by_stage(events.stream.fallbacks)}
         self._say(
             "started",
@@ -288,7 +292,7 @@ class WebSocketConversation:
         synthesis = events.synthesis
         synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
         if not events.ready(POLL_S):
-            if synthesis.live is not None and time.monotonic() - self._since_text_s > IDLE_S:
+            if synthesis.live is not None and synthesis.live.starving_s > IDLE_S:
                 silent = Interrupted(
                     f"No text came for {IDLE_S:g} s.", mend="Send `end` behind the last one."
                 )
@@ -325,7 +329,7 @@ class WebSocketConversation:
             self._finish("completed")
             fallbacks = by_stage(event.report.fallbacks)
             self._say("done", usage=event.usage, **({"fallbacks": fallbacks} if fallbacks else {}))
-        else:
+        elif self._synthesis is None or self._synthesis.live is None:  # else `_speak_on` says it in its time
             self._say("keepalive")
 
     def _say(self, kind: str, **fields: Any) -> None:

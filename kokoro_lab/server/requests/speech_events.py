@@ -211,7 +211,8 @@ class SpeechEvents(Iterator[Event]):
             try:
                 item = self._queue.get(timeout=self.stall_s)
             except queue.Empty:
-                self.synthesis.account.stalled()
+                if self.synthesis.live is None:  # else the writer is to be listened to, which is no stall
+                    self.synthesis.account.stalled()
                 yield KeepAlive()
                 continue
             if isinstance(item, BaseException):
@@ -427,7 +428,7 @@ def open_stream(
         words=asked.timestamps,
         after=from_.after,
         encode_all=not plain,
-        stall_s=current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
+        stall_s=POLL_S if live else current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
         make_way=partial(state.syntheses.make_way, synthesis, mode.reserve_s),
     )
 
