@@ -53,6 +53,10 @@ class GivenAnswer(BaseModel):
     plays: dict[Literal["A", "B", "X"], int]
     heard_s: dict[Literal["A", "B", "X"], FiniteFloat]
 
+    def noted(self) -> tuple[dict[str, int], dict[str, float]]:
+        """How often each was played, and for how long."""
+        return dict(self.model_dump()["plays"]), dict(self.model_dump()["heard_s"])
+
 
 def create_app(panel: Panel) -> Flask:
     """A WSGI application for a panel."""
@@ -144,7 +148,7 @@ def answer(token: str) -> Response:
         given = GivenAnswer.model_validate_json(request.get_data(cache=False))
     except ValidationError:
         abort(400, "That is no answer.")
-    return jsonify(panel.answer(name, given.trial, given.answer, {**given.plays}, {**given.heard_s}))
+    return jsonify(panel.answer(name, given.trial, given.answer, *given.noted()))
 
 
 @blueprint.get("/page/style.css")
