@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -119,7 +120,11 @@ def speak(
         )
     said: list[str] = []
 
+    begun: list[float] = []
+
     def take_note(written: str) -> None:
+        if not said:
+            begun.append(time.perf_counter())
         said.append(written)
         if tee:
             sys.stdout.write(written)
@@ -149,6 +154,8 @@ def speak(
         ahead.begin()
         for chunk in ahead:
             ahead.begin()
+            if len(begun) == 1:
+                begun.append(time.perf_counter())
             if stream and heard is not None:
                 heard.push(chunk.samples)
             chunks.append(chunk.samples)
@@ -169,7 +176,7 @@ def speak(
             "fallbacks": [asdict(fallback) for fallback in report.fallbacks],
         }
         if not as_json:
-            _print_figures(tell, figures, report, "live text, first use" if live else HOW[stream])
+            _print_figures(tell, figures, report, HOW[stream], begun)
         try:
             if heard is not None:
                 if not stream:
@@ -191,7 +198,9 @@ def _integrated_lufs(samples: Samples) -> float:
     return meter.lufs()
 
 
-def _print_figures(tell: Callable[[str], None], figures: dict[str, Any], report: Any, how: str) -> None:
+def _print_figures(
+    tell: Callable[[str], None], figures: dict[str, Any], report: Any, how: str, begun: list[float]
+) -> None:
     tell(f"wrote  {figures['path']}")
     tell(f"speech {report.audio_s:.2f} s, voice {report.voice}, {counted(report.segments, 'segment')}")
     changed = [stretch for stretch in report.stretches if stretch != 1]
@@ -200,7 +209,9 @@ def _print_figures(tell: Callable[[str], None], figures: dict[str, Any], report:
             f"speed  {report.speed:g}: {report.speed * changed[0]:.2f} by the model, and a time stretch to "
             f"{changed[0]:.2f} of its length"
         )
-    if report.segments:  # silence that was asked for has no first sound
+    if begun:
+        tell(f"begins {begun[-1] - begun[0]:.3f} s behind the text's first letters (live text, first use)")
+    elif report.segments:  # silence that was asked for has no first sound
         tell(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
     tell(f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)")
     loudness = figures["integrated_lufs"]
