@@ -48,10 +48,13 @@ def waiting_for_others() -> Iterator[None]:
             _count += 1
 
 
-@atexit.register
 def _wait() -> None:
     with _none_left:
         _none_left.wait_for(lambda: _count <= 0, LONGEST_WAIT_S)
+
+
+# Before what is registered with `atexit`, such as taking away eSpeak's folder, which a thread may be filling
+getattr(threading, "_register_atexit", atexit.register)(_wait)
 
 
 def _forget() -> None:

@@ -123,7 +123,7 @@ class Sentences(Iterator[Sentence]):
     def _looked_for(self, limit: int | None) -> _Found:
         known, least = 0, 1
         while True:
-            window = self._text.rest(least, _MOST_CHARS)
+            window = self._text.rest(least, max(_MOST_CHARS, 2 * least))
             whole = len(window) < least  # this part of the text ends with it
             known, found = self._first(window, known, whole=whole)
             if found is not None:

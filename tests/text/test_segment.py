@@ -259,3 +259,11 @@ def test_every_token_id_is_spoken_once_and_in_order(sizes: list[list[int]]) -> N
     for s in segments:
         for word, (first, stop) in zip(s.words, s.word_tokens, strict=True):
             assert s.token_ids[first:stop] == encode(word.phonemes)
+
+
+def test_however_many_spaces_there_are_what_follows_is_of_the_same_paragraph() -> None:
+    found = list(sentences(AlignedText.of("The kettle is on." + " " * 5000 + "So."), "en-us"))
+    assert [(each.text.text, each.ends_paragraph) for each in found] == [
+        ("The kettle is on.", False),
+        ("So.", True),
+    ]
