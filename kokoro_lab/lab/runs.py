@@ -131,6 +131,7 @@ def _execute(
     from nbclient.exceptions import DeadKernelError
 
     class Manager(AsyncKernelManager):
+        # Jupyter wraps the method in a decorator that its types do not follow
         async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
             await super().start_kernel(**options)
             kernel.pid = getattr(self.provisioner, "pid", None)

@@ -91,10 +91,10 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> str:
 
 def controls_html(controls: Sequence[object]) -> str | None:
     """A list of controls as a table, those first that were missed; None of any other list."""
-    if not controls or not all(isinstance(control, NegativeControl) for control in controls):
+    found = [control for control in controls if isinstance(control, NegativeControl)]
+    if not found or len(found) < len(controls):
         return None
-    ordered = sorted(controls, key=lambda control: control.caught)  # type: ignore[attr-defined]
-    return filled("controls", controls=ordered)
+    return filled("controls", controls=sorted(found, key=lambda control: control.caught))
 
 
 def title_of(result: Result) -> str:
