@@ -23,6 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.mel import mel_power
+from kokoro_lab.metrics.recordings import require_recording
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -167,15 +168,9 @@ class VoiceEncoder:
         ParameterError
             Not one-dimensional, under 0.4 s, silent, or with samples that are not finite.
         """
-        if samples.ndim != 1 or len(samples) < SHORTEST_S * sample_rate_hz:
-            raise ParameterError(
-                "The recording is too short to tell whose voice it is.",
-                field="samples",
-                value=str(samples.shape),
-                allowed=f"one-dimensional, {SHORTEST_S} s or more",
-            )
-        if not np.isfinite(samples).all() or not samples.any():
-            raise ParameterError("Only finite samples that are not silent have a voice.", field="samples")
+        require_recording(samples, sample_rate_hz, SHORTEST_S)
+        if not samples.any():
+            raise ParameterError("Silence is nobody's voice.", field="samples")
         heard = soxr.resample(samples, sample_rate_hz, ENCODER_RATE_HZ, quality="VHQ").astype(np.float32)
         level_dbfs = 10 * np.log10(np.mean(heard.astype(np.float64) ** 2))
         heard *= np.float32(10 ** (max(0.0, QUIETEST_DBFS - level_dbfs) / 20))
