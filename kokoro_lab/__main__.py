@@ -29,6 +29,7 @@ from kokoro_lab.commands.service import service
 from kokoro_lab.commands.speak import speak
 from kokoro_lab.commands.text import text
 from kokoro_lab.commands.tune import tune
+from kokoro_lab.commands.wyoming import wyoming
 from kokoro_lab.config import misspelt, settings
 from kokoro_lab.errors import InputError, KokoroLabError, MissingExtra, SettingsError
 
@@ -59,7 +60,8 @@ def main(context: click.Context) -> None:
     # Ours alone: what libraries say at that level may quote a text
     if settings().verbose_logs:
         logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
-    if context.invoked_subcommand != serve.name:  # the server's log names them, in its own form
+    # The log of a server names them, in its own form
+    if context.invoked_subcommand not in (serve.name, wyoming.name):
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)
 
@@ -80,6 +82,7 @@ for command in (
     speak,
     text,
     tune,
+    wyoming,
 ):
     main.add_command(command)
 
