@@ -18,7 +18,8 @@ from kokoro_lab.weights.voices import reading_voices
 
 VERSION = "1.10.2"
 """Of the protocol that is spoken."""
-_MADE = {"name": "hexgrad", "url": "https://huggingface.co/hexgrad/Kokoro-82M"}
+_OURS = ("kokoro-lab", "https://github.com/kokoro-lab/kokoro-lab")
+_KOKORO = ("hexgrad", "https://huggingface.co/hexgrad/Kokoro-82M")
 
 
 def event_bytes(kind: str, data: Mapping[str, Any], payload: bytes = b"") -> bytes:
@@ -44,51 +45,48 @@ def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] 
         It is no event, or too long. Where the next one begins is not known then.
     """
     at = held.find(b"\n")
-    if max(at, len(held) if at < 0 else 0) > most_bytes:
-        raise ParameterError("A line is too long.", allowed=f"up to {most_bytes} bytes")
-    if at < 0:
+    if at < 0 and len(held) <= most_bytes:
         return None
-    head = object_of(bytes(held[:at]), "An event of Wyoming")
+    head = object_of(bytes(held[:at]), "An event of Wyoming") if at >= 0 else {}
     kind, data = head.get("type"), head.get("data") or {}
     lengths = [head.get(name) or 0 for name in ("data_length", "payload_length")]
-    if not (isinstance(kind, str) and isinstance(data, dict)):
-        raise ParameterError("An event has a type and data.", field="type", allowed="a string, and an object")
-    if not all(type(length) is int and 0 <= length <= most_bytes for length in lengths):
-        raise ParameterError(
-            "An event is too long, or its length is none.",
-            field="data_length",
-            allowed=f"0 to {most_bytes} bytes of data, and as many of payload",
+    bounded = all(type(length) is int and 0 <= length <= most_bytes for length in lengths)
+    if not (isinstance(kind, str) and isinstance(data, dict) and bounded):
+        allowed = (
+            f"a line of JSON: type, data, data_length, payload_length; {most_bytes} bytes of each"
         )
-    start = at + 1
-    behind = start + lengths[0]
-    if len(held) < behind + lengths[1]:
+        raise ParameterError("This is no event of Wyoming, or it is too long.", allowed=allowed)
+    start, end = at + 1, at + 1 + lengths[0]
+    if len(held) < end + lengths[1]:
         return None
     if lengths[0]:
-        data = data | object_of(bytes(held[start:behind]), "The data of an event")
-    del held[: behind + lengths[1]]
+        data |= object_of(bytes(held[start:end]), "The data of an event")
+    del held[: end + lengths[1]]
     return kind, data
 
 
 def info() -> dict[str, Any]:
     """What `describe` is answered: the voices whose own language can be read here."""
-    kokoro_lab = {"name": "kokoro-lab", "url": "https://github.com/kokoro-lab/kokoro-lab"}
-    program = _artifact("kokoro-lab", "Kokoro-82M, a small speech model", __version__, kokoro_lab)
+    program = _artifact("kokoro-lab", "Kokoro-82M, a small speech model", __version__, *_OURS)
     voices = [_voice(name) for name in reading_voices()]
     return {"tts": [{**program, "voices": voices, "supports_synthesize_streaming": True}]}
 
 
 def _voice(name: str) -> dict[str, Any]:
     about = described_voice(name)
-    language, _, region = about["language"].partition("-")
-    tag = f"{language}-{region.upper()}" if region else language
-    return {**_artifact(name, about["name"], "1.0", _MADE), "languages": [tag], "speakers": None}
+    language, dash, region = about["language"].partition("-")
+    return {
+        **_artifact(name, about["name"], "1.0", *_KOKORO),
+        "languages": [language + dash + region.upper()],
+    }
 
 
-def _artifact(name: str, description: str, version: str, attribution: dict[str, str]) -> dict[str, Any]:
+def _artifact(name: str, description: str, version: str, maker: str, url: str) -> dict[str, Any]:
+    made = {"name": maker, "url": url}
     return {
         "name": name,
         "description": description,
         "version": version,
-        "attribution": attribution,
+        "attribution": made,
         "installed": True,
     }

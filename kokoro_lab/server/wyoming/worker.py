@@ -7,11 +7,9 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from selectors import EVENT_READ, DefaultSelector
 from uuid import uuid4
 
 from gunicorn.workers.base import Worker
-from werkzeug.exceptions import TooManyRequests
 
 from kokoro_lab.server.health.lifecycle import Doorstep, still_loading
 from kokoro_lab.server.state import EXTENSION
@@ -22,7 +20,10 @@ LOOK_S = 0.5
 
 
 class WyomingWorker(Worker):  # type: ignore[misc]
-    """Takes connections until it is told to stop; then those that speak may go on, as over HTTP."""
+    """Takes connections until it is told to stop; then those that speak may go on, as over HTTP.
+
+    Whoever comes when there are as many as there may be waits.
+    """
 
     alive: bool
     wsgi: Doorstep
@@ -33,33 +34,28 @@ class WyomingWorker(Worker):  # type: ignore[misc]
 
     def run(self) -> None:
         (listener,) = self.sockets
+        listener.settimeout(LOOK_S)
         talks: list[threading.Thread] = []
-        with DefaultSelector() as selector:
-            selector.register(listener, EVENT_READ)
-            while self.alive and os.getppid() == self.ppid:
-                self.notify()
-                if not selector.select(LOOK_S):
-                    continue
-                talks = [each for each in talks if each.is_alive()]
-                with suppress(OSError):  # who knocked has left again
-                    connection, _ = listener.accept()
-                    full = len(talks) >= self.cfg.threads
-                    talks.append(threading.Thread(target=self._talk, args=(connection, full), daemon=True))
-                    talks[-1].start()
+        while self.alive and os.getppid() == self.ppid:
+            talks = [each for each in talks if each.is_alive()]
+            if len(talks) >= self.cfg.threads:
+                time.sleep(LOOK_S)
+                continue
+            with suppress(OSError):  # nobody has knocked, or who did has left again
+                connection, _ = listener.accept()
+                talks.append(threading.Thread(target=self._talk, args=(connection,), daemon=True))
+                talks[-1].start()
         listener.close()
         until_s = time.monotonic() + self.cfg.graceful_timeout
         self.wsgi.begin_to_stop(self.cfg.graceful_timeout)
         for each in talks:
             each.join(max(0.0, until_s - time.monotonic()))
 
-    def _talk(self, connection: socket.socket, full: bool) -> None:
+    def _talk(self, connection: socket.socket) -> None:
         with connection:
-            app = None if full else self.wsgi.application()
-            if app is not None:
-                with app.app_context():
-                    WyomingConversation(connection, app.extensions[EXTENSION]).run()
-            elif full:
-                refused = "As many connections are open as may be: come back in a second."
-                say_error(connection, TooManyRequests(refused), uuid4().hex)
-            else:
+            app = self.wsgi.application()
+            if app is None:
                 say_error(connection, still_loading(), uuid4().hex)
+                return
+            with app.app_context():
+                WyomingConversation(connection, app.extensions[EXTENSION]).run()
