@@ -14,7 +14,7 @@ from wyoming.event import Event
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped
 
 T = TypeVar("T")
-TIMEOUT_S = 180
+TIMEOUT_S = 60
 
 
 @dataclass
