@@ -329,6 +329,7 @@ def test_a_client_that_leaves_while_it_waits_for_its_turn_waits_no_more(
     wait_until(lambda: slots.active == 0, 10)
 
 
+@pytest.mark.test_all
 def test_computing_waits_for_a_client_that_reads_slowly(port: int, engine: Engine, decoder: Scripted) -> None:
     text = LONG["input"][:1500]
     with socket.socket() as connection:

@@ -64,6 +64,7 @@ def speaking(tmp_path: Path) -> Iterator[Speaking]:
         found.process.wait()
 
 
+@pytest.mark.test_all
 def test_who_comes_early_waits_and_what_is_under_way_at_the_end_is_heard_to_its_end(
     speaking: Speaking, engine: Engine
 ) -> None:
@@ -83,6 +84,7 @@ def test_who_comes_early_waits_and_what_is_under_way_at_the_end_is_heard_to_its_
     assert "Traceback" not in speaking.log.read_text()
 
 
+@pytest.mark.test_all
 def test_a_worker_that_dies_is_replaced_and_one_connection_too_many_waits(
     speaking: Speaking, engine: Engine
 ) -> None:
