@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
@@ -193,7 +192,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
     # By us and not by gunicorn, which tries five times and says that it cannot connect
     port_setting = "WYOMING_PORT" if wyoming else "PORT"
     bound = listener(settings.host, settings.port, settings.connections, port_setting)
-    url = page_url(bound)
+    address, url = bound.getsockname()[:2], page_url(bound)
     options = {
         "bind": f"fd://{bound.detach()}",
         "worker_connections": room_for(settings.connections) + 1,
@@ -210,7 +209,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
         "proc_name": "kokoro-lab",
     }
     if wyoming:
-        log.info("Give %s to Home Assistant as a service of Wyoming.", urlsplit(url).netloc)
+        log.info("Home Assistant finds a service of Wyoming on %s, port %d.", *address)
         if settings.api_key:
             log.warning("Wyoming has no keys: whoever reaches the port may speak. KOKORO_API_KEY is ignored.")
     else:

@@ -35,7 +35,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def port(started: Running) -> int:
-    return int(started.awaited(r"Give 127\.0\.0\.1:(\d+) to Home Assistant")[1])
+    return int(started.awaited(r"Wyoming on 127\.0\.0\.1, port (\d+)")[1])
 
 
 def said_by_speak(installed: Installed, text: str, *options: str) -> bytes:
@@ -107,7 +107,7 @@ def test_a_client_that_leaves_makes_room_for_others(port: int, started: Running)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_order(installed: Installed, number: signal.Signals) -> None:
     with installed.started("wyoming", "--port", "0") as running:
-        port = int(running.awaited(r"Give 127\.0\.0\.1:(\d+) to Home Assistant")[1])
+        port = int(running.awaited(r"Wyoming on 127\.0\.0\.1, port (\d+)")[1])
         running.awaited(r"Warm after")
 
         async def work(client: AsyncTcpClient) -> Heard:

@@ -46,7 +46,7 @@ class Speaking:
                 stdout=sink,
                 stderr=sink,
             )
-        self.port = int(self.said(r"Give 127\.0\.0\.1:(\d+) to Home Assistant")[0])
+        self.port = int(self.said(r"Wyoming on 127\.0\.0\.1, port (\d+)")[0])
 
     def said(self, pattern: str, times: int = 1) -> list[str]:
         """What the log holds, once it does so often."""
@@ -114,3 +114,16 @@ def test_a_port_that_is_taken_is_said_with_the_variable_that_sets_it(monkeypatch
         settings = Settings(**{**SETTINGS, "port": taken.getsockname()[1]})
         with pytest.raises(SettingsError, match=r"Something else listens there\..*KOKORO_WYOMING_PORT"):
             serving.serve(lambda begins: pytest.fail("nothing is loaded"), settings, wyoming=True)
+
+
+def test_the_log_says_that_a_key_is_not_asked_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "configure", lambda kind, verbose: None)
+    monkeypatch.setattr(serving._Gunicorn, "run", lambda self: None)
+    for key, warnings in (("sesame", 1), ("", 0)):
+        caplog.clear()
+        serving.serve(
+            lambda begins: pytest.fail("loaded"), Settings(**{**SETTINGS, "api_key": key}), wyoming=True
+        )
+        assert caplog.text.count("KOKORO_API_KEY is ignored") == warnings

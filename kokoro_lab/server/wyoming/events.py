@@ -52,9 +52,7 @@ def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] 
     lengths = [head.get(name) or 0 for name in ("data_length", "payload_length")]
     bounded = all(type(length) is int and 0 <= length <= most_bytes for length in lengths)
     if not (isinstance(kind, str) and isinstance(data, dict) and bounded):
-        allowed = (
-            f"a line of JSON: type, data, data_length, payload_length; {most_bytes} bytes of each"
-        )
+        allowed = f"a line of JSON: type, data, data_length, payload_length; {most_bytes} bytes of each"
         raise ParameterError("This is no event of Wyoming, or it is too long.", allowed=allowed)
     start, end = at + 1, at + 1 + lengths[0]
     if len(held) < end + lengths[1]:
