@@ -26,6 +26,9 @@ voice_option = click.option(
     shell_complete=offering(voices, "+"),
 )
 variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+host_option = click.option(
+    "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
+)
 lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
 detection_option = click.option(
     "--detect-languages",

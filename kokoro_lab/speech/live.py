@@ -33,6 +33,11 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text = text
         self.stream = stream
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `append` would wait until some of what was written is read."""
+        return self._text.is_full
+
     def append(self, text: str, *, wait: bool = True) -> None:
         """Write more.
 

@@ -134,6 +134,8 @@ LINES = (
     ),
     Line("kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
     Line("KOKORO_VARIANT=fp32 kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
+    Line("kokoro-lab wyoming", tested_by="tests/installed/test_wyoming.py"),
+    Line("kokoro-lab wyoming --host 0.0.0.0", tested_by="tests/installed/test_wyoming.py"),
     Line("kokoro-lab service install", tested_by="tests/installed/test_service.py"),
     Line(
         "KOKORO_VARIANT=fp32 kokoro-lab service install --port 8890", tested_by="tests/server/test_service.py"
