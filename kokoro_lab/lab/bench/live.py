@@ -68,8 +68,8 @@ Pause = Callable[[float], object]
 def load_answers(limit: int = 0, tokens_per_s: float = RECORDED_TOKENS_PER_S) -> list[Answer]:
     """The answers of the fixtures, or `limit` of them, written at another pace; bursts and pauses stay."""
     pace = RECORDED_TOKENS_PER_S / tokens_per_s
-    rows = spread(load_rows("answers"), limit)
-    return [[(string, pace * wait_s) for string, wait_s in row["written"]] for row in rows]
+    found = [row["written"] for row in spread(load_rows("answers"), limit)]
+    return [[(string, pace * wait_s) for string, wait_s in written] for written in found]
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,7 @@ class LiveTrial:
 # --------------------------------------------------------------------------------------- measure
 
 
-def measure(
-    engine: Engine, answers: Sequence[Answer], voice: str, pause: Pause = time.sleep
-) -> list[LiveTrial]:
+def measure(engine: Engine, answers: list[Answer], voice: str, pause: Pause = time.sleep) -> list[LiveTrial]:
     """Speak each answer as it is written, then its first clause alone; `pause` waits as the writer does."""
     engine.warm(voice)
     return [_measured(engine, answer, voice, pause) for answer in tqdm(answers, desc="answers")]
@@ -206,9 +204,7 @@ def interrupted(
     return heard, max(0.0, heard.began_s + heard.arrivals_s[-1] - cancelled[0])
 
 
-def measure_interruptions(
-    engine: Engine, url: str, answers: Sequence[Answer], voice: str, seed: int = 0
-) -> pd.DataFrame:
+def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice: str) -> pd.DataFrame:
     """Interrupt each answer in three ways, among them over the WebSocket of the server at `url`.
 
     Returns
@@ -218,7 +214,7 @@ def measure_interruptions(
         (`websocket_silent_s`), or was heard (`player_silent_s`: Ctrl-C in `speak --play -i -`), and
         `websocket_first_sound_s`, from the first string to the first sound.
     """
-    draw, rows = random.Random(seed), list[tuple[float, ...]]()
+    draw, rows = random.Random(0), list[tuple[float, ...]]()
     for answer in tqdm(answers, desc="interruptions"):
         answer = [*answer, *answer]  # so that there is something to interrupt
         after_s = draw.uniform(*INTERRUPTED_S)
@@ -230,8 +226,7 @@ def measure_interruptions(
             heard, websocket_s = interrupted(chunks, partial(say, "cancel"), after_s)
         player_s = _player_silenced_s(_text_of(answer), voice, after_s)
         rows.append((session_s, websocket_s, player_s, heard.ttfa_s))
-    columns = [*(f"{way}_silent_s" for way in WAYS), "websocket_first_sound_s"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*(f"{way}_silent_s" for way in WAYS), "websocket_first_sound_s"])
 
 
 def _write(say: Callable[..., object], answer: Answer) -> None:
@@ -328,10 +323,9 @@ def judge_live(engine: Engine, voice: str, trials: int, tokens_per_s: float) -> 
         spoken = measure(engine, answers, voice)
         with own_server({"variant": engine.config.variant, "voice": voice}) as server:
             stopped = measure_interruptions(engine, server.url, answers, voice)
-        found = figures(table_of(spoken), stopped)
+        found, faults = figures(table_of(spoken), stopped), controls(spoken)
         lines = (f"{label_of(name):60} {value:.3f}" for name, value in found.items())
-        made = {"checks": judge(found), "controls": controls(spoken), "figures": found}
-        return lines, lambda run: run.finish(engine, **made)
+        return lines, lambda run: run.finish(engine, checks=judge(found), controls=faults, figures=found)
 
     return concluded("live", {"voice": voice, "trials": trials, "tokens_per_s": tokens_per_s}, measured)
 
