@@ -65,7 +65,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text.end()
 
     def cancel(self) -> None:
-        """Be silent: nothing is computed after the window that is under way."""
+        """Be silent: no chunk comes any more, and nothing is computed after the window that is under way."""
         self._text.cancel()
 
     def write_from(self, pieces: Iterable[str]) -> None:

@@ -215,6 +215,13 @@ LINES = (
         slow=True,
         exit_codes=(0, 1),
     ),
+    Line(
+        "kokoro-lab bench live",
+        r"first sound",
+        "kokoro-lab bench live --trials 3",
+        slow=True,
+        exit_codes=(0, 1),
+    ),
     Line("kokoro-lab bench profile", r"Conv", f"kokoro-lab bench profile {SHORT}", slow=True),
     Line("kokoro-lab bench text --memory", r"cpu_ms", "kokoro-lab bench text"),
     Line(
