@@ -76,8 +76,8 @@ class Conversation:
         Code and reason with which the connection is to be closed.
     """
 
-    transport = "websocket"
-    """What the log calls it."""
+    ending = "`end`"
+    """What a client says behind a live text."""
 
     def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
         self._ws = ws
@@ -221,7 +221,7 @@ class Conversation:
             if self._synthesis is not None:
                 self._finish("cancelled")
             self._credit = credit
-            synthesis = synthesis_of(self._state, account, asked, self.transport)
+            synthesis = synthesis_of(self._state, account, asked, "websocket")
             synthesis.connection = self._watched
             try:
                 self._state.syntheses.admit(synthesis, self._given_up)
@@ -268,7 +268,9 @@ class Conversation:
         return live.starving_s
 
     def _starved(self) -> KokoroLabError:
-        return Interrupted(f"No text came for {self._idle_s:g} s.", mend="Send `end` behind the last one.")
+        return Interrupted(
+            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} behind the last one."
+        )
 
     def _send(self, event: Event, encoder: Encoder) -> None:
         if isinstance(event, AudioBytes):
