@@ -12,14 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import current_app, g
 from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.containers import Encoder
-from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, Unavailable
+from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
 from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.health.lifecycle import STOPPING
@@ -42,9 +42,6 @@ from kokoro_lab.server.requests.speech_events import (
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState
-
-if TYPE_CHECKING:
-    from kokoro_lab.speech.live import LiveSpeech
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +147,7 @@ class Conversation:
             if self._synthesis is not None and self._synthesis.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
             if self._synthesis is None and STOPPING in self._state.admission.reasons:
-                self._part()
+                self._attempt(self._state.admission.check)  # say so rather than wait for the next request
                 return
             self._attempt(self._go_on)
             speaking = self._events is not None and self._credit > 0
@@ -178,13 +175,6 @@ class Conversation:
         if self._events is not None:
             late = Interrupted(f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`.")
             self._refuse(late, ends=True)
-
-    def _part(self) -> None:
-        """This server stops, and nothing is being spoken: say so rather than wait for the next request."""
-        try:
-            self._state.admission.check()
-        except Unavailable as stopping:
-            self._refuse(stopping)
 
     def _waited_s(self) -> float:
         return time.monotonic() - self._since_s
@@ -246,7 +236,8 @@ class Conversation:
         synthesis = events.synthesis
         synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
         if not events.ready(POLL_S):
-            if synthesis.live is not None and self._silent_s(synthesis.live) > self._idle_s:
+            starving_s = 0.0 if synthesis.live is None else synthesis.live.starving_s
+            if min(starving_s, time.monotonic() - self._heard_s) > self._idle_s:
                 self._refuse(self._starved(), ends=True)
             elif self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
@@ -262,10 +253,6 @@ class Conversation:
         self._send(event, events.encoder)
         synthesis.sending = False
         self._since_s = time.monotonic()
-
-    def _silent_s(self, live: LiveSpeech) -> float:
-        """For how long the speech has waited for text."""
-        return live.starving_s
 
     def _starved(self) -> KokoroLabError:
         return Interrupted(

@@ -22,16 +22,13 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, Str
 
 from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.server.http.live_conversation import NOTHING, LiveConversation, Turn
+from kokoro_lab.server.http.live_conversation import LiveConversation, Turn
 from kokoro_lab.server.requests.json_body import model_of
-from kokoro_lab.server.requests.speech_events import AudioBytes, Done, Words
+from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEvents, Words
+from kokoro_lab.server.requests.speech_request import SpeechRequest
 
-FORMATS: dict[str, dict[str, Any]] = {
-    "mp3_44100_128": {"response_format": "mp3", "sample_rate": 44_100},
-    "opus_48000_64": {"response_format": "opus", "sample_rate": 48_000},
-    **{f"pcm_{hz}": {"response_format": "pcm", "sample_rate": hz} for hz in (22_050, 24_000, 44_100, 48_000)},
-}
-"""Those of ElevenLabs' formats that we can encode."""
+OutputFormat = Literal["mp3_44100_128", "opus_48000_64", "pcm_22050", "pcm_24000", "pcm_44100", "pcm_48000"]
+"""Those of ElevenLabs' formats that we can encode: name, Hz, kbit/s."""
 WITHOUT_EFFECT = {"optimize_streaming_latency", "apply_language_text_normalization", "seed", "sync_alignment"}
 VoiceSetting = Literal["speed", "stability", "similarity_boost", "style", "use_speaker_boost"]
 _BEHIND_A_WORD = re.compile(r"\W*")
@@ -45,7 +42,7 @@ class ConnectionQuery(_Strict):
     """What may stand behind the `?` of the address."""
 
     model_id: str | None = None
-    output_format: str = "mp3_44100_128"
+    output_format: OutputFormat = "mp3_44100_128"
     language_code: str | None = None
     inactivity_timeout: int = Field(20, ge=1, le=180)
     auto_mode: bool = False
@@ -92,24 +89,16 @@ class ElevenLabsConversation(LiveConversation):
         self._voice = voice
         self._query = query
         self._several = several
-        self._flushing = False
-        self._unaligned, self._aligned_chars, self._aligned_s = "", 0, 0.0
         self.ending = "`close_context`" if several else '{"text": ""}'
 
     # ------------------------------------------------------------------------------------- listening
 
     def _greet(self) -> None:
         asked = model_of(self._query, ConnectionQuery)
-        if asked.output_format not in FORMATS:
-            raise ParameterError(
-                "This format cannot be had here.",
-                field="output_format",
-                value=asked.output_format[:40],
-                allowed=", ".join(FORMATS),
-            )
+        kind, rate_hz = asked.output_format.split("_")[:2]
         self._state.engine.voice(self._voice)
         self._idle_s = asked.inactivity_timeout
-        self._flushing = asked.auto_mode
+        self._flushes = asked.auto_mode
         self._ignored += sorted(WITHOUT_EFFECT & asked.model_fields_set)
         self._fields = {
             "voice": self._voice,
@@ -118,24 +107,19 @@ class ElevenLabsConversation(LiveConversation):
             "input_format": "ssml" if asked.enable_ssml_parsing else "text",
             "ephemeral": not asked.enable_logging,
             "timestamps": True,
-            **FORMATS[asked.output_format],
+            "response_format": kind,
+            "sample_rate": int(rate_hz),
         }
 
     def _heed(self, said: dict[str, Any]) -> None:
         asked = model_of(said, ElevenLabsMessage)
-        if not self._several and (asked.context_id, asked.close_context, asked.close_socket) != (None,) * 3:
-            raise ParameterError(
-                "There are no contexts here.", field="context_id", mend="Connect to multi-stream-input."
-            )
-        if asked.close_socket:
-            for each in list(self._turns):
-                self._close(each)
-            self._leave()
-            return
-        turns = [turn for turn in self._turns if turn.name == asked.context_id]
-        if asked.close_context:
+        if not self._several and said.keys() & {"context_id", "close_context", "close_socket"}:
+            raise ParameterError("There are no contexts here.", mend="Connect to multi-stream-input.")
+        turns = [turn for turn in self._turns if asked.close_socket or turn.name == asked.context_id]
+        if asked.close_context or asked.close_socket:
             for each in turns:
                 self._close(each)
+            self._leaving |= bool(asked.close_socket)
             return
         closes = asked.text == "" and not asked.flush and not self._several
         if asked.text is None and not asked.flush:
@@ -146,15 +130,9 @@ class ElevenLabsConversation(LiveConversation):
                 return
             turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
         elif asked.voice_settings and turn.fields | self._heard_settings(asked) != turn.fields:
-            raise ParameterError(
-                "The settings of a voice stand in the first message, and do not change.",
-                field="voice_settings",
-            )
-        text = asked.text or ""
-        flush = bool(asked.flush) or (self._flushing and bool(text.strip()))
-        self._write(turn, text, flush=flush, end=closes)
-        if closes:
-            self._leave()
+            raise ParameterError("The first message alone sets a voice.", field="voice_settings")
+        self._write(turn, asked.text or "", flush=asked.flush or self._flushes, end=closes)
+        self._leaving |= closes
 
     def _heard_settings(self, asked: ElevenLabsMessage) -> dict[str, Any]:
         given = {name: value for name, value in (asked.voice_settings or {}).items() if value is not None}
@@ -170,6 +148,10 @@ class ElevenLabsConversation(LiveConversation):
             self._write(turn, "", end=True)
 
     # -------------------------------------------------------------------------------------- speaking
+
+    def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
+        super()._tell_begun(asked, events)
+        self._unaligned, self._aligned_chars, self._aligned_s = "", 0, 0.0
 
     def _hand_over(self) -> None:
         self._unaligned += "".join(text for text in self._turns[0].waiting if text)
@@ -196,13 +178,14 @@ class ElevenLabsConversation(LiveConversation):
             self._unaligned, words.timings, first_char=self._aligned_chars, start_s=self._aligned_s
         )
         count = len(alignment["chars"])
+        if not count:
+            return
         self._unaligned = self._unaligned[count:]
         self._aligned_chars += count
         self._aligned_s += (alignment["charStartTimesMs"][-1] + alignment["charDurationsMs"][-1]) / 1000
         self._tell_speech(b"", alignment)
 
-    def _tell_end(self, turn: Turn, done: Done | None = None, notes: Mapping[str, Any] = NOTHING) -> None:
-        self._unaligned, self._aligned_chars, self._aligned_s = "", 0, 0.0
+    def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
         self._tell(turn, audio=None, isFinal=True, alignment=None, normalizedAlignment=None, **notes)
 
     def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kokoro_lab.errors import TextError
 from kokoro_lab.server.http.conversation import Conversation
@@ -15,17 +13,12 @@ from kokoro_lab.server.http.errors import RETRYABLE, status_of
 from kokoro_lab.server.requests.speech_events import Done, LiveText, SpeechEvents, by_stage
 from kokoro_lab.server.requests.speech_request import SpeechRequest, speech_request_of
 
-if TYPE_CHECKING:
-    from kokoro_lab.speech.live import LiveSpeech
-
 REFUSED, FAILED, TRY_LATER = 1008, 1011, 1013
 """Codes with which a connection is closed: by the client's fault, by ours, for want of room."""
 REASON_BYTES = 123
 """The longest reason that fits into the frame that closes a connection."""
 MOST_TURNS = 5
 """Texts of one connection that may be under way or wait: as many as ElevenLabs allows."""
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -64,13 +57,14 @@ class Turn:
 class LiveConversation(Conversation):
     """Speaks texts that are still being written, each in its turn; an error ends the connection.
 
-    A dialect calls `_open_turn`, `_write`, `_drop` and `_leave`.
+    A dialect calls `_open_turn`, `_write` and `_drop`, and sets `_leaving`.
     """
 
     def __init__(self, *connection: Any) -> None:
         super().__init__(*connection)
         self._turns: deque[Turn] = deque()
         self._leaving = False
+        """Whether the connection is closed once all turns are over."""
         self._ignored: list[str] = []
         """What the client asked for in its own words that has no effect."""
         self._notes: dict[str, Any] = {}
@@ -80,7 +74,7 @@ class LiveConversation(Conversation):
     def _greet(self) -> None:
         """Said first. Raises what `_heed` raises."""
 
-    def _tell_end(self, turn: Turn, done: Done | None = None, notes: Mapping[str, Any] = NOTHING) -> None:
+    def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
         """A turn is over; there is no `done` where it was taken back, or had no words.
 
         `notes` are what was ignored, and what was substituted.
@@ -93,13 +87,9 @@ class LiveConversation(Conversation):
 
     def _open_turn(self, name: str | None, fields: dict[str, Any]) -> Turn:
         if len(self._turns) == MOST_TURNS:
-            raise TextError(
-                f"{MOST_TURNS} texts of this connection are still to be spoken.",
-                mend="Begin another one when one of them is over.",
-            )
-        turn = Turn(name, fields)
-        self._turns.append(turn)
-        return turn
+            raise TextError(f"{MOST_TURNS} texts are still to be spoken.", mend="Wait for the end of one.")
+        self._turns.append(Turn(name, fields))
+        return self._turns[-1]
 
     def _write(self, turn: Turn, text: str, *, flush: bool = False, end: bool = False) -> None:
         """Have `text` be spoken in its turn."""
@@ -124,20 +114,13 @@ class LiveConversation(Conversation):
         self._turns.remove(turn)
         self._tell_end(turn)
 
-    def _leave(self) -> None:
-        """The connection is closed once all turns are over."""
-        self._leaving = True
-
     def _hand_over(self) -> None:
         turn = self._turns[0]
         live = None if self._synthesis is None else self._synthesis.live
         assert live is not None
         while turn.waiting:
             text = turn.waiting.popleft()
-            if text is None:
-                live.flush()
-            else:
-                live.append(text, wait=False)
+            live.flush() if text is None else live.append(text, wait=False)
         turn.waiting_chars = 0
         if turn.ended:
             live.end()
@@ -168,9 +151,6 @@ class LiveConversation(Conversation):
         settings, variant = self._state.settings, self._state.engine.config.variant
         return speech_request_of({"input": "", **fields}, settings, variant), LiveText(), self._credit
 
-    def _silent_s(self, live: LiveSpeech) -> float:
-        return min(super()._silent_s(live), time.monotonic() - self._heard_s)
-
     def _idled(self) -> None:
         if self._turns:
             self._refuse(self._starved())
@@ -183,7 +163,7 @@ class LiveConversation(Conversation):
     def _tell_done(self, done: Done) -> None:
         fallbacks = by_stage(done.report.fallbacks)
         notes = {**self._notes, **({"fallbacks": fallbacks} if fallbacks else {})}
-        self._tell_end(self._turns.popleft(), done, notes)
+        self._tell_end(self._turns.popleft(), done, **notes)
 
     def _tell_error(self, error: Exception) -> None:
         described, status = self._described(error), status_of(error)

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, StrictStr
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.server.http.live_conversation import NOTHING, LiveConversation, Turn
+from kokoro_lab.server.http.live_conversation import LiveConversation, Turn
 from kokoro_lab.server.requests.json_body import model_of
 from kokoro_lab.server.requests.speech_events import AudioBytes, Done
 
@@ -84,7 +84,7 @@ class MistralConversation(LiveConversation):
         elif asked.type == "input_text.end":
             if self._turns and not self._turns[-1].ended:
                 self._write(self._turns[-1], "", end=True)
-            self._leave()
+            self._leaving = True
         elif asked.text is None and asked.type == "input_text.append":
             raise ParameterError("`input_text.append` has a text.", field="text", allowed="a string")
         else:
@@ -93,9 +93,8 @@ class MistralConversation(LiveConversation):
             self._write(turn, asked.text or "", end=asked.type == "input_text.flush")
 
     def _update(self, given: dict[str, Any]) -> None:
-        for name in ("streaming_mode", "expressiveness"):
-            if given.pop(name, None) is not None and name not in self._ignored:
-                self._ignored.append(name)
+        ignored = {name for name in ("streaming_mode", "expressiveness") if given.pop(name, None) is not None}
+        self._ignored += sorted(ignored - set(self._ignored))
         self._state.engine.voice(given.get("voice", self._fields["voice"]))
         self._fields.update(given)
         self._tell_session("session.updated")
@@ -118,10 +117,9 @@ class MistralConversation(LiveConversation):
             data = (np.frombuffer(data, "<i2").astype("<f4") / FULL_SCALE).tobytes()
         self._say(type="speech.audio.delta", audio_data=base64.b64encode(data).decode())
 
-    def _tell_end(self, turn: Turn, done: Done | None = None, notes: Mapping[str, Any] = NOTHING) -> None:
-        usage = done.usage if done else dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), 0)
-        names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-        counted = {names.get(name, name): count for name, count in usage.items()}
+    def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
+        names = ("prompt_tokens", "completion_tokens", "total_tokens")
+        counted = dict(zip(names, done.usage.values() if done else (0, 0, 0), strict=True))
         self._say(type="speech.audio.done", usage=counted, **notes)
 
     def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:

@@ -141,14 +141,11 @@ class WebSocketConversation(Conversation):
 
     # ------------------------------------------------------------------------------- speaking
 
-    def _tell(self, kind: str, **fields: Any) -> None:
-        self._say(type=kind, **fields)
-
     def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
         account = events.synthesis.account
         told = {"ignored": asked.ignored, "fallbacks": by_stage(events.stream.fallbacks)}
-        self._tell(
-            "started",
+        self._say(
+            type="started",
             id=account.request_id,
             format=asked.kind,
             sample_rate=asked.heard_hz,
@@ -161,23 +158,23 @@ class WebSocketConversation(Conversation):
         if frame.place is not None:
             start_s = frame.place.start_samples / SAMPLE_RATE_HZ
             resume = {} if frame.token is None else {"resume": frame.token}
-            self._tell("segment", segment_id=frame.segment_id, start_s=start_s, **resume)
+            self._say(type="segment", segment_id=frame.segment_id, start_s=start_s, **resume)
         for message in messages_of(frame):
             self._ws.send(message)
             self._credit -= 1
 
     def _tell_words(self, words: Words) -> None:
-        self._tell("words", segment_id=words.segment_id, words=words_of(words.timings))
+        self._say(type="words", segment_id=words.segment_id, words=words_of(words.timings))
 
     def _tell_waiting(self) -> None:
-        self._tell("keepalive")
+        self._say(type="keepalive")
 
     def _tell_done(self, done: Done) -> None:
         fallbacks = by_stage(done.report.fallbacks)
-        self._tell("done", usage=done.usage, **({"fallbacks": fallbacks} if fallbacks else {}))
+        self._say(type="done", usage=done.usage, **({"fallbacks": fallbacks} if fallbacks else {}))
 
     def _tell_error(self, error: Exception) -> None:
-        self._tell("error", error=self._described(error))
+        self._say(type="error", error=self._described(error))
 
 
 def messages_of(frame: AudioBytes) -> Iterator[bytes]:
