@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, get_args
 
 import pytest
 import websocket
+from flask import Flask
 
 from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.server.http.elevenlabs import OutputFormat, alignment_of
 from kokoro_lab.speech.engine import Engine
-from tests.clients.listening import samples_of
+from tests.clients.listening import no_room, samples_of
 from tests.server.conftest import RunningServer, wait_until
 from tests.server.test_resume import TEXT
 from tests.server.test_speech import BROKEN, pcm_of_stream
@@ -162,6 +163,15 @@ def test_every_character_is_aligned_and_times_follow_one_another(
         assert starts_s[word.start + 1] == pytest.approx(word.start_s, abs=0.002)
 
 
+def test_alignment_begins_anew_with_each_context(server: RunningServer) -> None:
+    with several(server) as client:
+        for context in "ab":
+            client.say(text="Hello there. ", context_id=context, flush=True)
+            client.say(context_id=context, close_context=True)
+            client.until("isFinal")
+    assert client.alignments["a"] == client.alignments["b"]
+
+
 def word(text: str, start: int, start_s: float, end_s: float, end: int | None = None) -> WordTiming:
     return WordTiming(text, start, start + len(text) if end is None else end, start_s, end_s, "", 0)
 
@@ -220,6 +230,21 @@ def test_who_interrupts_closes_the_context_and_computing_ends(server: RunningSer
             assert client.until("isFinal")["contextId"] == context
             wait_until(lambda: server.status()["active"] == 0, timeout_s=5)
         assert server.status()["requests"]["cancelled"] == before + 2
+
+
+def test_a_context_that_waits_is_taken_back_and_disturbs_no_other(
+    server: RunningServer, engine: Engine
+) -> None:
+    with several(server) as client:
+        client.say(text="Here is a slow one, and then the end. ", context_id="a", flush=True)
+        client.say(text="Never mind. ", context_id="b")
+        client.say(context_id="b", close_context=True)
+        assert client.until("isFinal")["contextId"] == "b"
+        client.say(context_id="a", close_context=True)
+        assert client.until("isFinal")["contextId"] == "a"
+    assert client.audio == {"a": pcm_of_stream(engine, "Here is a slow one, and then the end.")}
+    chars = "".join(char for each in client.alignments["a"] for char in each["chars"])
+    assert chars == "Here is a slow one, and then the end. "
 
 
 def test_who_leaves_in_the_midst_frees_the_slot(server: RunningServer) -> None:
@@ -324,6 +349,24 @@ def test_a_writer_who_says_nothing_for_too_long_is_told(server: RunningServer) -
             assert (error["contextId"], error["code"]) == ("a", 1008)
             assert time.monotonic() - written_s > 0.8
     wait_until(lambda: server.status()["active"] == 0)
+
+
+def test_a_server_without_room_says_so(server: RunningServer) -> None:
+    with no_room(server), listening(server) as client:
+        client.say(text="Hello. ")
+        assert client.until("message")["code"] == client.hear()["closed"] == 1013
+
+
+def test_the_key_comes_in_elevenlabs_header(make_app: Callable[..., Flask]) -> None:
+    client = make_app(api_key="sesame").test_client()
+    for headers, status in (
+        ({"xi-api-key": "sesame"}, 426),
+        ({"Authorization": "Bearer sesame", "xi-api-key": "theirs"}, 426),
+        ({"xi-api-key": "theirs"}, 401),
+        ({}, 401),
+    ):
+        answer = client.get("/v1/text-to-speech/hum/stream-input", headers=headers)
+        assert answer.status_code == status
 
 
 def test_no_more_than_five_contexts_wait(server: RunningServer) -> None:
