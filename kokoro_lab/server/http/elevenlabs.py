@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -34,11 +34,11 @@ VoiceSetting = Literal["speed", "stability", "similarity_boost", "style", "use_s
 _BEHIND_A_WORD = re.compile(r"\W*")
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ConnectionQuery(_Strict):
+class ConnectionQuery(_StrictModel):
     """What may stand behind the `?` of the address."""
 
     model_id: str | None = None
@@ -55,7 +55,7 @@ class ConnectionQuery(_Strict):
     seed: int | None = None
 
 
-class ElevenLabsMessage(_Strict):
+class ElevenLabsMessage(_StrictModel):
     """What a client says. The key belongs into the head, and is not looked at here."""
 
     text: StrictStr | None = None
@@ -73,21 +73,18 @@ class ElevenLabsMessage(_Strict):
 
 
 class ElevenLabsConversation(LiveConversation):
-    """Parameters beside those of `Conversation`.
+    """Parameters beside those of `LiveConversation`.
 
     Parameters
     ----------
     voice : str
-    query : mapping of str to str
-        What stands behind the `?` of the address.
     several : bool
         Whether the client has contexts.
     """
 
-    def __init__(self, *connection: Any, voice: str, query: Mapping[str, str], several: bool) -> None:
-        super().__init__(*connection)
+    def __init__(self, *connection: Any, voice: str, several: bool, **address: Any) -> None:
+        super().__init__(*connection, **address)
         self._voice = voice
-        self._query = query
         self._several = several
         self.ending = "`close_context`" if several else '{"text": ""}'
 
@@ -157,21 +154,16 @@ class ElevenLabsConversation(LiveConversation):
         self._unaligned += "".join(text for text in self._turns[0].waiting if text)
         super()._hand_over()
 
-    def _tell(self, turn: Turn | None, **fields: Any) -> None:
-        context = {"contextId": turn.name} if turn is not None and self._several else {}
-        self._say(**fields, **context)
+    def _context(self, turn: Turn) -> dict[str, Any]:
+        return {"contextId": turn.name} if self._several else {}
 
-    def _tell_speech(self, audio: bytes, alignment: dict[str, list[Any]] | None = None) -> None:
-        self._tell(
-            self._turns[0],
-            audio=base64.b64encode(audio).decode(),
-            isFinal=None,
-            alignment=alignment,
-            normalizedAlignment=alignment,
-        )
+    def _tell(self, turn: Turn, audio: bytes | None, alignment: Any = None, **more: Any) -> None:
+        coded, final = (None, True) if audio is None else (base64.b64encode(audio).decode(), None)
+        both = {"alignment": alignment, "normalizedAlignment": alignment}
+        self._say(audio=coded, isFinal=final, **both, **self._context(turn), **more)
 
     def _tell_audio(self, frame: AudioBytes) -> None:
-        self._tell_speech(frame.data)
+        self._tell(self._turns[0], frame.data)
 
     def _tell_words(self, words: Words) -> None:
         alignment = alignment_of(
@@ -183,14 +175,14 @@ class ElevenLabsConversation(LiveConversation):
         self._unaligned = self._unaligned[count:]
         self._aligned_chars += count
         self._aligned_s += (alignment["charStartTimesMs"][-1] + alignment["charDurationsMs"][-1]) / 1000
-        self._tell_speech(b"", alignment)
+        self._tell(self._turns[0], b"", alignment)
 
     def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
-        self._tell(turn, audio=None, isFinal=True, alignment=None, normalizedAlignment=None, **notes)
+        self._tell(turn, None, **notes)
 
     def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:
-        turn = self._turns[0] if self._turns else None
-        self._tell(turn, message=described["message"], error=described["code"], code=code)
+        context = self._context(self._turns[0]) if self._turns else {}
+        self._say(message=described["message"], error=described["code"], code=code, **context)
 
 
 def alignment_of(

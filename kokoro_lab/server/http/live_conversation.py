@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,10 +59,18 @@ class LiveConversation(Conversation):
     """Speaks texts that are still being written, each in its turn; an error ends the connection.
 
     A dialect calls `_open_turn`, `_write` and `_drop`, and sets `_leaving`.
+
+    Parameters
+    ----------
+    *connection
+        As of `Conversation`.
+    query : mapping of str to str
+        What stands behind the `?` of the address.
     """
 
-    def __init__(self, *connection: Any) -> None:
+    def __init__(self, *connection: Any, query: Mapping[str, str]) -> None:
         super().__init__(*connection)
+        self._query = query
         self._turns: deque[Turn] = deque()
         self._leaving = False
         """Whether the connection is closed once all turns are over."""

@@ -11,7 +11,6 @@ As Mistral has it, `pcm` is 32 bit floating point; the samples are those of our 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -56,23 +55,14 @@ class MistralMessage(BaseModel):
 
 
 class MistralConversation(LiveConversation):
-    """Parameters beside those of `Conversation`.
-
-    Parameters
-    ----------
-    query : mapping of str to str
-        What stands behind the `?` of the address.
-    """
+    """Each `input_text.flush` is the end of a turn."""
 
     ending = "`input_text.end`"
 
-    def __init__(self, *connection: Any, query: Mapping[str, str]) -> None:
-        super().__init__(*connection)
-        self._query = query
-        self._fields: dict[str, Any] = {"voice": self._state.settings.voice, "response_format": "wav"}
-
     def _greet(self) -> None:
-        self._fields["model"] = model_of(self._query, MistralQuery).model
+        model = model_of(self._query, MistralQuery).model
+        voice = self._state.settings.voice
+        self._fields: dict[str, Any] = {"voice": voice, "response_format": "wav", "model": model}
         self._tell_session("session.created")
 
     def _heed(self, said: dict[str, Any]) -> None:
