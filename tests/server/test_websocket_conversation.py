@@ -100,7 +100,7 @@ def test_what_an_encoder_holds_back_is_sent_before_the_end(
 ) -> None:
     with talking(server) as talk:
         talk.say("speak", input="Hello.", credit=PLENTY, **fields)
-        talk.until("done")
+        assert talk.until("done", "keepalive")["type"] == "done"
         assert talk.pcm
 
 
