@@ -218,7 +218,7 @@ def test_contexts_are_spoken_one_behind_another_each_with_its_end(
 
 def test_who_interrupts_closes_the_context_and_computing_ends(server: RunningServer) -> None:
     before = server.status()["requests"]["cancelled"]
-    slow = "And this is a slow one. " * 40
+    slow = "And this is a slow one. " * 12
     with several(server) as client:
         for context, flushed in (("unfinished", False), ("flushed", True)):
             client.say(text=slow, context_id=context, flush=flushed)
