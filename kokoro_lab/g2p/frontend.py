@@ -119,6 +119,24 @@ class FrontEnd:
                 found = self.cleaned(text, on_fallback)
         return _without_emoji(found) if emoji == "skip" else found
 
+    def read_as_written(
+        self,
+        text: GrowingText,
+        input_format: str,
+        language: str,
+        on_fallback: OnFallback,
+        *,
+        code: str = "skip",
+        emoji: str = "name",
+    ) -> AlignedText | GrowingText | SsmlDocument:
+        """The same of a text that is still being written, which is plain or Markdown."""
+        if input_format != "markdown":
+            return text
+        from kokoro_lab.text import markdown
+
+        found = markdown.written(text, language, code, on_fallback)
+        return _without_emoji(found) if emoji == "skip" else found
+
     def segments_of(
         self,
         text: AlignedText | GrowingText | SsmlDocument,
@@ -211,7 +229,8 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
     if isinstance(found, AlignedText):
         return without_emoji(found).strip()
     passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
-    return replace(found, passages=tuple(each for each in passages if len(each.text)))
+    kept = (each for each in passages if len(each.text))
+    return replace(found, passages=tuple(kept) if isinstance(found.passages, tuple) else kept)
 
 
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")

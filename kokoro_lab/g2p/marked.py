@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import TypeVar
 
@@ -35,7 +35,8 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
         The words of a sentence, none of them on both sides of a break.
     """
     breaks = deque(document.breaks)
-    for sentence, following in _with_next(sentences_of(document, language)):
+    found = sentences_of(document, language)
+    for sentence, following in _with_next(found) if breaks else zip(found, repeat(None)):
         words = read(sentence.text)
         if words and (sentence.ends_line or sentence.ends_paragraph):
             words[-1] = ended(words[-1])
@@ -57,7 +58,7 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
     breaks = deque(document.breaks)
     asked_s = None
     before = -1
-    for segment, following in _with_next(iter(segments)):
+    for segment, following in _with_next(iter(segments)) if breaks else zip(segments, repeat(None)):
         asked_s = _due(breaks, segment.words[0].start, -1) if before < 0 else asked_s
         styles = tuple(document.styles.at(word.start, word.end) for word in segment.words)
         before = segment.words[-1].start

@@ -90,9 +90,9 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     @property
     def starving_s(self) -> float:
-        """How long the speech has been waiting for text; 0 while it does not."""
+        """How long the speech has been waiting, and no text has come; 0 while it does not wait."""
         since = self._text.waiting_since
-        return 0.0 if since is None else time.perf_counter() - since
+        return 0.0 if since is None else time.perf_counter() - max(since, self._text.written_s)
 
     @property
     def timings(self) -> list[WordTiming]:

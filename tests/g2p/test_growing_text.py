@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Segment
 from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.text.growing import GrowingText
+from kokoro_lab.lab.fixtures import load_rows
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.growing import GrowingLines, GrowingText
+from kokoro_lab.text.markdown import blocks
 from tests.speech.test_live import LATIN, cut_at_random, made_up
 
 
@@ -21,6 +25,11 @@ class Awaited(GrowingText):
     def __init__(self, pieces: Iterable[str]) -> None:
         super().__init__()
         self._pieces: Iterator[str] = iter(pieces)
+        self.read_chars = 0
+
+    def take(self, count: int) -> AlignedText:
+        self.read_chars += count
+        return super().take(count)
 
     def _wait(self) -> None:
         piece = next(self._pieces, None)
@@ -28,6 +37,10 @@ class Awaited(GrowingText):
             self.end()
         else:
             self.append(piece)
+
+
+class AwaitedLines(Awaited, GrowingLines):
+    """The same of a text that is read in lines."""
 
 
 def segments(front_end: FrontEnd, text: str, language: str) -> list[Segment]:
@@ -65,6 +78,64 @@ def test_what_models_begin_with_is_known_at_once(front_end: FrontEnd) -> None:
     prose = Awaited(list(f"Sure! {sentence[:-1]} or of price. The kettle is on."))
     assert next(front_end.segments_of(prose, "en-us", lambda _: None)).phonemes == "ʃˈʊɹ!"
     assert prose.length < len("Sure! ") + len(sentence) + 30
+
+
+MARKDOWN = load_rows("markdown")
+
+
+def of_markdown(
+    front_end: FrontEnd, known: dict[str, Any], pieces: list[str] | None = None
+) -> tuple[list[Segment], set[Fallback]]:
+    """A document's segments and what was noted, whole or of `pieces`."""
+    language, noted = known["language"], set[Fallback]()
+    options = {name: known[name] for name in ("code", "emoji") if name in known}
+    if pieces is None:
+        document = front_end.read(known["written"], "markdown", language, noted.add, **options)
+    else:
+        text = AwaitedLines(pieces)
+        document = front_end.read_as_written(text, "markdown", language, noted.add, **options)
+    return list(front_end.segments_of(document, language, noted.add)), noted
+
+
+@pytest.mark.parametrize("known", MARKDOWN, ids=lambda known: known["id"])
+def test_however_markdown_is_cut_its_segments_are_those_of_the_whole(
+    front_end: FrontEnd, known: dict[str, Any]
+) -> None:
+    if known["language"] == "ja":
+        pytest.importorskip("fugashi")
+    whole = of_markdown(front_end, known)
+    for seed in range(2):
+        assert of_markdown(front_end, known, cut_at_random(known["written"], seed)) == whole
+    assert of_markdown(front_end, known, list(known["written"])) == whole
+
+
+def test_a_block_of_markdown_that_is_cut_off_is_another_document(front_end: FrontEnd) -> None:
+    """The control: were blocks read before they are certain, most documents would be read otherwise."""
+    changed = 0
+    for known in MARKDOWN:
+        if known["language"] == "ja":
+            continue
+        half = len(known["written"]) // 2
+        whole, _ = of_markdown(front_end, known)
+        parts = [of_markdown(front_end, known | {"written": part}) for part in
+                 (known["written"][:half], known["written"][half:])]  # fmt: skip
+        changed += [s.phonemes for found, _ in parts for s in found] != [s.phonemes for s in whole]
+    assert changed > 40
+
+
+def test_a_block_of_markdown_is_spoken_before_the_last_has_come(front_end: FrontEnd) -> None:
+    several = 0
+    for known in MARKDOWN:
+        source, language = known["written"], known["language"]
+        said = [block for block in blocks(source, language) if block.passages]
+        if language == "ja" or all(each.passages[-1].ends != "paragraph" for each in said[:-1]):
+            continue
+        text = AwaitedLines(list(source))
+        document = front_end.read_as_written(text, "markdown", language, lambda _: None)
+        next(front_end.segments_of(document, language, lambda _: None))
+        assert text.length < len(source)
+        several += 1
+    assert several > 20
 
 
 def test_a_part_is_read_as_if_nothing_followed(front_end: FrontEnd) -> None:

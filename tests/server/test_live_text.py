@@ -15,6 +15,7 @@ from tests.server.test_resume import TEXT
 from tests.server.test_speech import pcm_of_stream
 from tests.server.test_websocket_conversation import PLENTY, Talk, talking
 from tests.speech.test_live import LATIN, cut_at_random
+from tests.speech.test_markdown_speech import ANSWER
 
 
 def write(talk: Talk, text: str, seed: int = 0, **fields: Any) -> None:
@@ -32,6 +33,14 @@ def test_how_it_is_cut_changes_nothing(server: RunningServer, engine: Engine, te
     assert talk.pcm == pcm_of_stream(engine, text)
     assert done["usage"]["output_tokens"] > 0
     assert server.status()["active"] == 0
+
+
+def test_how_markdown_is_cut_changes_nothing(server: RunningServer, engine: Engine) -> None:
+    with talking(server) as talk:
+        write(talk, ANSWER, input_format="markdown", code="name", emoji="skip")
+        talk.say("end")
+        talk.until("done")
+    assert talk.pcm == pcm_of_stream(engine, ANSWER, input_format="markdown", code="name", emoji="skip")
 
 
 def test_it_is_heard_before_its_end_is_written(server: RunningServer) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +82,65 @@ def test_how_it_was_cut_and_when_it_came_changes_nothing(hum: Engine, language: 
         heard, timings = written(hum, pieces, language=language)
         assert timings == whole.timings
         np.testing.assert_array_equal(heard, samples)
+
+
+@pytest.mark.parametrize("known", load_rows("markdown")[::7], ids=lambda known: known["id"])
+def test_how_markdown_was_cut_changes_no_sample(hum: Engine, known: dict[str, Any]) -> None:
+    text, options = (
+        known["written"],
+        {name: known[name] for name in ("language", "code", "emoji") if name in known},
+    )
+    whole = hum.stream(text, voice="hum", input_format="markdown", cached=False, **options)
+    samples = np.concatenate([chunk.samples for chunk in whole])
+    for pieces in (list(text), cut_at_random(text, 1)):
+        heard, timings = written(hum, pieces, input_format="markdown", **options)
+        assert timings == whole.timings
+        np.testing.assert_array_equal(heard, samples)
+
+
+def test_a_block_of_markdown_is_heard_before_the_next_is_written(hum: Engine) -> None:
+    live = hum.session(voice="hum", input_format="markdown")
+    live.append("# Kettles\n\nA kettle *boils*\nwater.\n\n")
+    while next(live).segment_id == 0:
+        pass  # the heading; what comes now is of the paragraph
+    live.append("The end.")
+    live.end()
+    _, timings = spoken(live)
+    assert [timing.text for timing in timings[:5]] == ["Kettles", "A", "kettle", "boils", "water"]
+
+
+def test_a_long_block_of_markdown_makes_no_writer_wait_for_ever(hum: Engine) -> None:
+    text = "```\n" + "let x = 1\n" * 600 + "```\n\nThe end."
+    live = hum.session(voice="hum", input_format="markdown", most_ahead=4000)
+    live.write_from(list(text))
+    late = threading.Timer(30, live.cancel)
+    late.start()
+    _, timings = spoken(live)
+    assert [timing.text for timing in timings] == ["The", "end"]
+    late.cancel()
+
+
+def test_who_writes_a_long_line_is_not_called_silent(hum: Engine) -> None:
+    live = hum.session(voice="hum", input_format="markdown")
+    listener = threading.Thread(target=lambda: list(live))
+    listener.start()
+    for _ in range(6):
+        time.sleep(0.05)
+        live.append("word ")
+    assert 0 < live.starving_s < 0.2
+    live.end()
+    listener.join(60)
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_nothing_in_markdown_is_nothing_and_what_is_unseen_is_a_little_silence(
+    hum: Engine, text: str
+) -> None:
+    with pytest.raises(TextError):
+        written(hum, [text], input_format="markdown")
+    samples, _ = written(hum, [text, "<!-- unseen -->"], input_format="markdown")
+    assert len(samples)
+    assert not samples.any()
 
 
 def test_emoji_are_left_out_as_they_are_of_a_whole_text(hum: Engine) -> None:
