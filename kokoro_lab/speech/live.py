@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ class LiveSpeech(Iterator[AudioChunk]):
     def __init__(self, text: GrowingText, stream: SpeechStream) -> None:
         self._text = text
         self.stream = stream
+        self.appended: Callable[[str], None] = lambda _: None
+        """Told of each string that has been written."""
 
     def append(self, text: str, *, wait: bool = True) -> None:
         """Write more.
@@ -50,6 +52,7 @@ class LiveSpeech(Iterator[AudioChunk]):
             It is not to wait, and there is no room.
         """
         self._text.append(text, wait=wait)
+        self.appended(text)
 
     def flush(self) -> None:
         """Have what was written be spoken now, as if the text ended here."""

@@ -54,7 +54,8 @@ def go_on(stop: Event) -> None:
 class PreparedSegment(NamedTuple):
     """A segment whose prosody is known, and the pause before it.
 
-    `stretch` is how many times as long what the model speaks is to be made.
+    `stretch` is how many times as long what the model speaks is to be made, and `text_came_s` when the text
+    came that was waited for last, by `time.perf_counter`; None if none was.
     """
 
     segment: Segment
@@ -62,6 +63,7 @@ class PreparedSegment(NamedTuple):
     decoded: DecodedSegment
     delivery: ProsodyChanges | None
     stretch: float
+    text_came_s: float | None
 
     @property
     def in_order(self) -> bool:
@@ -218,7 +220,8 @@ class Preparation:
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
-            yield PreparedSegment(segment, pause, decoded, delivery, stretch)
+            came_s = None if self._growing is None else self._growing.came_s
+            yield PreparedSegment(segment, pause, decoded, delivery, stretch, came_s)
 
     def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
         try:

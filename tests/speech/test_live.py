@@ -17,6 +17,9 @@ from kokoro_lab.errors import Interrupted, ParameterError, TextError
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.live import LiveSpeech
+from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.speech.utterance import checked_utterance
+from kokoro_lab.text.growing import GrowingText
 
 LATIN = [
     "Sure! Here is what you asked for. First, put the kettle on.\n\n- Milk\n- Two eggs\n\nThen wait.",
@@ -130,6 +133,20 @@ def test_who_writes_a_long_line_is_not_called_silent(hum: Engine) -> None:
     assert 0 < live.starving_s < 0.2
     live.end()
     listener.join(60)
+
+
+def test_what_came_late_is_booked_on_the_segment_that_waited_for_it(hum: Engine) -> None:
+    text = GrowingText()
+    asked = checked_utterance(hum.parts, "", {"voice": "hum"}, streamed=True)
+    stream = SpeechStream(hum.parts, asked, chunk_s=0.05, growing=text)
+    text.append("The kettle is on, and the window is open.\n\nThe door is shut.\n\n")
+    text.end()
+    next(stream)
+    text.came_s = 5.0  # while this segment is spoken, the next one is prepared, and has to wait
+    assert {next(stream).segment_id for _ in range(10)} == {0}
+    assert stream.text_came_s is None
+    list(stream)
+    assert stream.text_came_s == 5.0
 
 
 @pytest.mark.parametrize("text", ["", " \n\n"])

@@ -3,8 +3,8 @@
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
 `credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
 `pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
-`done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted, `started`
-has `ignored` and `fallbacks`, and `done` has `fallbacks`.
+`done` {`usage`} and `error` {`error`, `ended`: whether nothing is spoken any more}. Where a field has no
+effect or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
 With `live`, the text of a `speak` is a beginning, and the client goes on with `append` {`text`}, `flush`
 (what is there is spoken now) and `end`; how it cuts the text changes no sample. With `max_wait_ms` the server
@@ -344,7 +344,8 @@ class WebSocketConversation:
             log_failure(error, "failed", self._request_id)
         if account is not None and (ends or self._events is None):
             self._finish(outcome, code_of(error))
-        self._say("error", **body_of(error, self._request_id, g.get("client_names")))
+        ended = self._synthesis is None
+        self._say("error", ended=ended, **body_of(error, self._request_id, g.get("client_names")))
 
     def _finish(self, outcome: Outcome, code: str | None = None) -> None:
         synthesis, events = self._synthesis, self._events
