@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Segment, Word
-from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.g2p.read_sentences import spoken_sentence
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import SpokenSentence, ended, ends_with_pause
 from kokoro_lab.text.sentences import Sentence, marked_sentence, sentences
@@ -45,12 +45,12 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
             asked_s = _due(breaks, word.start)
             # `none` takes back a pause; where there would be none, a cut would only spoil the phrase
             if part and (asked_s or (asked_s == 0 and ends_with_pause(part[-1]))):
-                yield _sentence(part, sentence, ends_paragraph=True)
+                yield spoken_sentence(part, True, 0, sentence.columns)
                 part = []
             part.append(word)
         at_break = bool(breaks) and following is not None and breaks[0].offset <= following.text.starts[0]
         if part:
-            yield _sentence(part, sentence, ends_paragraph=sentence.ends_paragraph or at_break)
+            yield spoken_sentence(part, sentence.ends_paragraph or at_break, 0, sentence.columns)
 
 
 def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segment]:
@@ -107,11 +107,6 @@ def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
         following = next(found, None)
         yield held, following
         held = following
-
-
-def _sentence(words: list[Word], whole: Sentence, *, ends_paragraph: bool) -> SpokenSentence:
-    ids = tuple(encode(word.phonemes) for word in words)
-    return SpokenSentence(tuple(words), ids, ends_paragraph, columns=whole.columns)
 
 
 def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:

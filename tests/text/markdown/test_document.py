@@ -123,6 +123,24 @@ def test_formulas_of_other_languages_are_read_by_their_signs_and_that_is_said() 
 
 
 @pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (r"It is $c = \$5$ now.", "It is c equals $5 now."),
+        (r"It is $\$5 + \$x$ now.", "It is $5 plus $ x now."),
+        (r"$x = 5\$$ now", "x equals five $ now"),
+        (r"It is $$c = \$5$$ now.", "It is c equals $5 now."),
+        (r"\$5 and \$10 are sums", "$5 and $10 are sums"),
+    ],
+)
+def test_an_escaped_dollar_in_a_formula_is_said(source: str, said: str) -> None:
+    assert read(source) == [said]
+
+
+def test_an_escaped_dollar_is_kept_where_a_formula_has_no_words() -> None:
+    assert read(r"$x = \$5$ \(\&\)", "hi") == ["x = $5 &"]
+
+
+@pytest.mark.parametrize(
     "text",
     ["[Note]: word", "It costs $5 or 10$ in all.", "x[0][1] [1][2]", "2 * 3 and 2*3", r"\[no link\]"],
 )
