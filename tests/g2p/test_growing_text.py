@@ -16,7 +16,9 @@ from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingLines, GrowingText
 from kokoro_lab.text.markdown import blocks
-from tests.speech.test_live import LATIN, cut_at_random, made_up
+from kokoro_lab.text.segment import JOINED_COLUMNS
+from kokoro_lab.text.sentences import LOOK_CHARS
+from tests.speech.test_live import LATIN, cut_at_random, made_up, sentences_of
 
 
 class Awaited(GrowingText):
@@ -43,11 +45,15 @@ class AwaitedLines(Awaited, GrowingLines):
     """The same of a text that is read in lines."""
 
 
+TEXTS_COUNT = 200
+"""In eight languages, the first of them written for this."""
+
+
 def segments(front_end: FrontEnd, text: str, language: str) -> list[Segment]:
     return list(front_end.segments(text, language, lambda _: None))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(TEXTS_COUNT))
 def test_what_came_late_changes_no_segment(front_end: FrontEnd, seed: int) -> None:
     language, text = made_up(seed) if seed >= len(LATIN) else ("en-us", LATIN[seed])
     whole = segments(front_end, text, language)
@@ -59,12 +65,55 @@ LONGEST_LOOK_CHARS = 150
 """`OPENING_COLUMNS` or `JOINED_COLUMNS`, the `LOOK_CHARS` behind these, and a word."""
 
 
-@pytest.mark.parametrize("seed", range(0, 100, 4))
+@pytest.mark.parametrize("seed", range(0, TEXTS_COUNT, 4))
 def test_a_segment_is_known_soon_after_its_last_word(front_end: FrontEnd, seed: int) -> None:
     language, text = made_up(seed)
     writing = Awaited(list(text))
     for segment in front_end.segments_of(writing, language, lambda _: None):
         assert writing.length - segment.end <= LONGEST_LOOK_CHARS
+
+
+@pytest.mark.parametrize("language", ["en", "es", "fr", "pt", "hi"])
+def test_of_a_long_sentence_no_more_is_looked_at_than_is_said(front_end: FrontEnd, language: str) -> None:
+    """The sentences of a language as one of some 1500 characters."""
+    parts = [text.strip(" .!?।") for text in sentences_of(language) if text.isascii() or language != "en"]
+    text = ", ".join(parts * 3)[:1500]
+    assert len(text) > 900
+    tag = {"en": "en-us", "pt": "pt-br"}.get(language, language)
+    writing = Awaited(list(f"{text}. The end."))
+    looked = [writing.length - segment.end for segment in front_end.segments_of(writing, tag, lambda _: None)]
+    assert len(looked) > 4
+    assert max(looked[:-1]) <= (LONGEST_LOOK_CHARS if language == "en" else 300)
+
+
+BEGINNINGS = {
+    "en-us": ["Sure!", "Yes.", "No.", "Of course!", "Great question!"],
+    "es": ["¡Claro!", "Sí.", "No.", "Por supuesto.", "¡Buena pregunta!"],
+    "fr": ["Bien sûr !", "Oui.", "Non.", "D'accord.", "Bonne question !"],
+    "it": ["Certo!", "Sì.", "No.", "Va bene.", "Ottima domanda!"],
+}
+GOES_ON = {
+    "en-us": "Here is a list of all that you will need for it, and of where it can be had nearby, in order",
+    "es": "Aquí tienes una lista de todo lo que vas a necesitar, y de los lugares donde comprarlo, en orden",
+    "fr": "Voici une liste de tout ce dont vous aurez besoin, et des endroits où le trouver, par ordre",
+    "it": "Ecco un elenco di tutto quello che ti servirà, e dei luoghi dove potrai trovarlo, in ordine",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "beginning"), [(each, of) for each in BEGINNINGS for of in BEGINNINGS[each]]
+)
+def test_what_models_begin_with_waits_for_no_paragraph(
+    front_end: FrontEnd, language: str, beginning: str
+) -> None:
+    """For the next line; or for as much of the next sentence as it could be joined to, and no more."""
+    line = Awaited(list(f"{beginning}\n\n{GOES_ON[language]}"))
+    first = next(front_end.segments_of(line, language, lambda _: None))
+    assert (first.end, line.length) == (len(beginning), len(beginning) + 3)
+    prose = Awaited(list(f"{beginning} {GOES_ON[language]} {GOES_ON[language]}. The end."))
+    first = next(front_end.segments_of(prose, language, lambda _: None))
+    assert first.end == len(beginning)
+    assert prose.length - first.end <= JOINED_COLUMNS + LOOK_CHARS
 
 
 def test_what_models_begin_with_is_known_at_once(front_end: FrontEnd) -> None:

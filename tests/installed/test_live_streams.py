@@ -21,7 +21,7 @@ def made_up(seed: int) -> tuple[dict[str, Any], str]:
     """The fields of a request, and a text of some sentences and paragraphs, every other one Markdown."""
     chance = random.Random(seed)
     rows = [row["text"] for row in load_rows("intelligibility") if row["language"] == "en"]
-    parts = [chance.choice(rows) for _ in range(chance.randint(3, 5))]
+    parts = [chance.choice(rows) for _ in range(chance.randint(2, 3))]
     if seed % 2:
         text = (
             f"# {parts[0]}\n\n" + "".join(f"- **{part[:5]}**{part[5:]}\n" for part in parts[1:]) + "\nYes.\n"
