@@ -121,21 +121,12 @@ class FrontEnd:
         return _without_emoji(found) if emoji == "skip" else found
 
     def read_as_written(
-        self,
-        text: GrowingText,
-        input_format: str,
-        language: str,
-        on_fallback: OnFallback,
-        *,
-        code: str = "skip",
-        emoji: str = "name",
-    ) -> AlignedText | GrowingText | SsmlDocument:
-        """The same of a text that is still being written, which is plain or Markdown."""
-        if input_format != "markdown":
-            return text
+        self, text: GrowingText, language: str, note: OnFallback, *, code: str = "skip", emoji: str = "name"
+    ) -> AlignedText | SsmlDocument:
+        """The document that a text is which is still being written, in Markdown."""
         from kokoro_lab.text import markdown
 
-        found = markdown.written(text, language, code, on_fallback)
+        found = markdown.written(text, language, code, note)
         return _without_emoji(found) if emoji == "skip" else found
 
     def segments_of(

@@ -12,12 +12,12 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended
 from kokoro_lab.text.sentences import Sentences
 
-SentenceReader = Callable[[AlignedText, OnFallback], list[Word]]
+NotedReader = Callable[[AlignedText, OnFallback], list[Word]]
 """From a sentence to its words; tells what it had to substitute."""
 
 
 class ReadSentences(SpokenSentences):
-    """The sentences of a text with their words, but for the first `skipped`.
+    """The sentences of a text with their words, but for the first `skip` ones.
 
     Parameters
     ----------
@@ -26,14 +26,14 @@ class ReadSentences(SpokenSentences):
     on_fallback : callable
         Told what `read` notes of what is spoken.
     found : Sentences
-    skipped : int
+    skip : int
     """
 
-    def __init__(self, read: SentenceReader, on_fallback: OnFallback, found: Sentences, skipped: int) -> None:
+    def __init__(self, read: NotedReader, on_fallback: OnFallback, found: Sentences, skip: int) -> None:
         self._read = read
         self._on_fallback = on_fallback
         self._found = found
-        self._number = sum(1 for _ in islice(found, skipped))
+        self._number = sum(1 for _ in islice(found, skip))
         self._entered = 0
         """Where in the original the words of the next sentence begin that have not been spoken."""
         self._noted: list[Fallback] = []

@@ -334,7 +334,6 @@ class Engine:
         require_type("max_wait_s", max_wait_s, float, ParameterError)
         given = replace(utterance, text="") if utterance else ""
         asked = checked_utterance(self.parts, given, options, streamed=True)
-        markdown = asked.utterance.input_format == "markdown"
         if asked.utterance.input_format == "ssml":
             raise ParameterError(
                 "A text that is still being written has to be plain text, or Markdown.",
@@ -343,7 +342,7 @@ class Engine:
                 allowed="text, markdown",
             )
         stop = stop or threading.Event()
-        text = (GrowingLines if markdown else GrowingText)(
+        text = (GrowingLines if asked.utterance.input_format == "markdown" else GrowingText)(
             max_wait_s=max_wait_s,
             most_ahead=most_ahead,
             stop=stop,

@@ -171,8 +171,10 @@ class Preparation:
         front_end, asked = self._parts.front_end, self._utterance
         how: dict[str, str] = {"code": asked.code, "emoji": asked.emoji}
         kind, language, note = asked.input_format, self._asked.language, self.fallbacks.append
+        if self._growing is not None and kind != "markdown":
+            return self._growing
         if self._growing is not None:
-            return front_end.read_as_written(self._growing, kind, language, note, **how)
+            return front_end.read_as_written(self._growing, language, note, **how)
         with self._watch("text"):
             text = front_end.read(asked.text, kind, language, note, **how)
         # Of Markdown, all may be unseen: a line across the page, a block of code that is left out

@@ -91,11 +91,7 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
     start: int | None = None
-    found = [
-        part
-        for each in get_sentence_boundaries(code, text)
-        for part in _behind_answer(text, each["start_index"], each["end_index"])
-    ]
+    found = [part for each in get_sentence_boundaries(code, text) for part in _parts_of(text, each)]
     for (first, end), following in zip(found, [*found[1:], None], strict=True):
         start = first if start is None else start
         said = text[start:end].rstrip()
@@ -114,8 +110,9 @@ def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
         start = None
 
 
-def _behind_answer(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A range; in two parts where it begins with an answer that the splitter takes for an abbreviation."""
+def _parts_of(text: str, found: dict[str, Any]) -> list[tuple[int, int]]:
+    """A sentence's range; two where it begins with an answer that the splitter takes for an abbreviation."""
+    start, end = found["start_index"], found["end_index"]
     answer = _ANSWER.match(text, start, end)
     return [(start, answer.end()), (answer.end(), end)] if answer else [(start, end)]
 

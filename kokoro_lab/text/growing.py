@@ -149,9 +149,7 @@ class GrowingText(ReadAhead):
         require_type("text", text, str, TextError)
         with self._changed:
             self._require_open()
-            while not (
-                self._over() or self._has_room(0 if wait else len(text)) or (wait and self._is_awaited())
-            ):
+            while not (self._over() or self._has_room(len(text), wait=wait)):
                 if not wait:
                     raise TextError(
                         f"{self._most_ahead} characters are waiting to be spoken.",
@@ -252,12 +250,10 @@ class GrowingText(ReadAhead):
     def _over(self) -> bool:
         return self._closed or self._stop.is_set()
 
-    def _is_awaited(self) -> bool:
-        """Whether the reader cannot go on without more, so that a writer had better not wait for it."""
-        return self.waiting_since is not None and not self._known(self._awaited)
-
-    def _has_room(self, count: int) -> bool:
-        return self._unread() + len(self._raw) + count < self._most_ahead
+    def _has_room(self, count: int, *, wait: bool) -> bool:
+        if wait and self.waiting_since is not None and not self._known(self._awaited):
+            return True  # the reader waits itself, for this
+        return self._unread() + len(self._raw) + (0 if wait else count) < self._most_ahead
 
     def _require_open(self) -> None:
         if self._ended:

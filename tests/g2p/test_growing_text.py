@@ -142,7 +142,7 @@ def of_markdown(
         document = front_end.read(known["written"], "markdown", language, noted.add, **options)
     else:
         text = AwaitedLines(pieces)
-        document = front_end.read_as_written(text, "markdown", language, noted.add, **options)
+        document = front_end.read_as_written(text, language, noted.add, **options)
     return list(front_end.segments_of(document, language, noted.add)), noted
 
 
@@ -180,7 +180,7 @@ def test_a_block_of_markdown_is_spoken_before_the_last_has_come(front_end: Front
         if language == "ja" or all(each.passages[-1].ends != "paragraph" for each in said[:-1]):
             continue
         text = AwaitedLines(list(source))
-        document = front_end.read_as_written(text, "markdown", language, lambda _: None)
+        document = front_end.read_as_written(text, language, lambda _: None)
         next(front_end.segments_of(document, language, lambda _: None))
         assert text.length < len(source)
         several += 1

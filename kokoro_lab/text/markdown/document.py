@@ -147,13 +147,12 @@ def written_blocks(text: ReadAhead, language: str, code: str = "skip") -> Iterat
         part_ends = len(source) < least
         if part_ends:
             found = blocks(source, language, code, offset=offset, memory=memory)
-            read, memory = len(source), START
+            rest, memory = offset + len(source), START
         else:
             found, rest, memory = certain(source, language, code, offset=offset, memory=memory)
-            read = rest - offset
-        text.take(read)
-        offset += read
-        least = len(source) - read + 1
+        text.take(rest - offset)
+        least = offset + len(source) - rest + 1
+        offset = rest
         yield from found
         if part_ends and not text.next_part():
             return

@@ -68,8 +68,6 @@ def bare(latex: str) -> str:
 
 def _ordinary_sign(command: str) -> str:
     """A sign of ordinary text instead of a command, or else its name, if it has one that is read."""
-    if command in _ESCAPED:
-        return command[1:]
     unread = command in _SETS_ONLY | _WRITTEN | _STRUCTURE or not command[-1].isalnum()
     return _ordinary_signs().get(command, " " if unread else f" {command[1:]} ")
 
@@ -77,7 +75,8 @@ def _ordinary_sign(command: str) -> str:
 @cache
 def _ordinary_signs() -> dict[str, str]:
     table = [entries(row["written"]) for row in rows(__package__, "signs.tsv")]
-    return {each: signs[-1] for signs in table for each in signs if len(signs[-1]) == 1}
+    escaped = {each: each[1:] for each in _ESCAPED}
+    return escaped | {each: signs[-1] for signs in table for each in signs if len(signs[-1]) == 1}
 
 
 class _Formula:
