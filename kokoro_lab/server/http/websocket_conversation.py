@@ -3,8 +3,8 @@
 The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
 `credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
 `pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
-`done` {`usage`} and `error` {`error`}. Where a field has no effect or something was substituted, `started`
-has `ignored` and `fallbacks`, and `done` has `fallbacks`.
+`done` {`usage`} and `error` {`error`, `ended`: whether nothing is spoken any more}. Where a field has no
+effect or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
 With `live`, the text of a `speak` is a beginning, and the client goes on with `append` {`text`}, `flush`
 (what is there is spoken now) and `end`; how it cuts the text changes no sample. With `max_wait_ms` the server
@@ -174,7 +174,7 @@ class WebSocketConversation(Conversation):
         self._say(type="done", usage=done.usage, **({"fallbacks": fallbacks} if fallbacks else {}))
 
     def _tell_error(self, error: Exception) -> None:
-        self._say(type="error", error=self._described(error))
+        self._say(type="error", ended=self._synthesis is None, error=self._described(error))
 
 
 def messages_of(frame: AudioBytes) -> Iterator[bytes]:
