@@ -19,9 +19,8 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab import plots
+from kokoro_lab.lab import plots, tables
 from kokoro_lab.lab.fixtures import require_known
-from kokoro_lab.lab.gates import tables
 from kokoro_lab.lab.gates.evidence import (
     NOT_MEASURED,
     STALE,

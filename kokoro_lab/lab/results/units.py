@@ -83,6 +83,14 @@ def words_of(name: str) -> str:
     return " ".join(_SPOKEN.get(word, word) for word in words)
 
 
+def label_of(name: str) -> str:
+    """A figure's name and unit: "true peak, dBTP"; one of them where both are the same."""
+    words, unit = words_of(name), unit_of(name)
+    if unit.lower() == words:
+        return unit
+    return words if not unit or words == "percent" else f"{words}, {unit}"
+
+
 def number(value: float) -> str:
     """A figure with four digits, thousands apart; not in powers of ten where it can be read without."""
     if not math.isfinite(value):
