@@ -75,7 +75,6 @@ def listen(
 
 
 def _show(place: Path, as_json: bool) -> None:
-    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.listening import open_session
     from kokoro_lab.lab.listening.session import TEST_FILE
 
@@ -92,7 +91,7 @@ def _show(place: Path, as_json: bool) -> None:
     if not table.empty:
         lines.insert(1, table.round(3).to_string(index=False))
     record = {"outcome": result.outcome, "figures": result.figures(), "sentences": result.sentences()}
-    show(lines, finite(record | {"listeners": table.to_dict("records")}), as_json)
+    show(lines, record | {"listeners": table.to_dict("records")}, as_json)
 
 
 def _session(

@@ -24,7 +24,6 @@ from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, has_sound
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import require_known
@@ -46,6 +45,7 @@ from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
+from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
@@ -88,15 +88,10 @@ def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str
     ParameterError
         A variant that the plan has nowhere.
     """
-    planned = {variant for _, variant in golden.planned.values()}
-    wanted = set(variants.split(",")) if variants else planned
-    if not wanted <= planned:
-        raise ParameterError(
-            f"No golden clip is spoken by {', '.join(sorted(wanted - planned))}.",
-            field="variants",
-            value=variants,
-            allowed=", ".join(sorted(planned)),
-        )
+    planned = sorted({variant for _, variant in golden.planned.values()})
+    wanted = variants.split(",") if variants else planned
+    for variant in wanted:
+        require_choice("variants", variant, planned, f"No golden clip is spoken by {variant}.")
     among = {case.name for case in golden.cases[: cases or None]}
     return [name for name, (case, v) in golden.planned.items() if case.name in among and v in wanted]
 

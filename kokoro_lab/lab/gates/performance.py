@@ -35,6 +35,7 @@ from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
@@ -127,8 +128,7 @@ def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     pandas.DataFrame
         As `measure_speech`: figures start_up (s) and memory (MB).
     """
-    if starts < 1:
-        raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
+    require_range("starts", starts, 1, message="Nothing would be measured.")
     rows = []
     for trial in tqdm(range(starts), desc="starts"):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
@@ -278,13 +278,7 @@ def require_trials(trials: int, starts: int) -> None:
     """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
     and memory."""
     for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
-        if value < fewest:
-            raise ParameterError(
-                f"A band of so few {name} would be one of noise.",
-                field=name,
-                value=value,
-                allowed=f"{fewest} or more",
-            )
+        require_range(name, value, fewest, message=f"A band of so few {name} would be one of noise.")
 
 
 def _is_ratio(value: object) -> bool:
