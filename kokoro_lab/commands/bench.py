@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,15 +10,17 @@ import click
 from click.core import ParameterSource
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show, text_of
-from kokoro_lab.commands.options import PATH, json_option, together, variant_option, voice_option
-
-_preset = click.option(
-    "--preset",
-    type=click.Choice(["short", "medium", "long", "article"]),
-    default="medium",
-    show_default=True,
-    help="Length of the texts.",
+from kokoro_lab.commands.options import (
+    PATH,
+    Option,
+    choice_option,
+    json_option,
+    together,
+    variant_option,
+    voice_option,
 )
+
+_preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
 _trials = click.option(
     "--trials", default=10, show_default=True, type=click.IntRange(1), help="Distinct texts."
 )
@@ -92,7 +93,7 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
     show(lines, path, as_json)
 
 
-def _judged(name: str, purpose: str, *own: Callable[[Any], Any]) -> None:
+def _judged(name: str, purpose: str, *own: Option) -> None:
     """Add a benchmark of our server that ends in a verdict, which the exit code says."""
 
     @bench.command(name, help=purpose)
