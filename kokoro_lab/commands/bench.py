@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -79,17 +80,14 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
             raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")
         return
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.plan import SpeechPlan, carry_out
     from kokoro_lab.speech.engine import load_engine
 
     plan = SpeechPlan(**options)
-    path, lines = carry_out(
-        plan,
-        _sentences(corpus),
-        lambda: load_engine(plan.variant, say=say),
-        progress=not as_json,
-        say=say,
-    )
+    with quiet(as_json):
+        load = partial(load_engine, plan.variant, say=say)
+        path, lines = carry_out(plan, _sentences(corpus), load, say=say)
     show(lines, path, as_json)
 
 
@@ -99,9 +97,11 @@ def _judged(name: str, purpose: str, *own: Option) -> None:
     @bench.command(name, help=purpose)
     @together(*own, _trials, _spoken, json_option)
     def judged(corpus: Path | None, as_json: bool, **options: Any) -> NoReturn:
+        from kokoro_lab.lab.bars import quiet
         from kokoro_lab.lab.bench.verdicts import SERVER_PLANS, judge
 
-        verdict = judge(SERVER_PLANS[name](**options), _sentences(corpus), progress=not as_json, say=say)
+        with quiet(as_json):
+            verdict = judge(SERVER_PLANS[name](**options), _sentences(corpus), say=say)
         show(verdict.lines, verdict.path, as_json)
         sys.exit(DONE if verdict.passed else FAILED)
 

@@ -115,8 +115,10 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
 
 
 def _soak(minutes: float, seed: int, pre_buffer_ms: float | None, as_json: bool) -> None:
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.playing import judge_player
 
-    judged = judge_player(minutes, seed, pre_buffer_ms, progress=not as_json, say=say)
+    with quiet(as_json):
+        judged = judge_player(minutes, seed, pre_buffer_ms, say=say)
     show(judged.lines, judged.path, as_json)
     sys.exit(DONE if judged.passed else FAILED)

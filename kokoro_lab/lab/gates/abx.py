@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from scipy.signal import butter, sosfilt
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
+from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits
 from kokoro_lab.lab.fixtures import FixtureText, require_known, spread, texts_of
 from kokoro_lab.lab.gates import damages
@@ -105,7 +105,8 @@ def make_heard(
     chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
     pairs: list[PassagePair] = []
     for text, voice in tqdm(chosen, desc="passages"):
-        first, second = (speak(engine, [text], [voice], progress=False) for engine in (reference, candidate))
+        with quiet():
+            first, second = (speak(engine, [text], [voice]) for engine in (reference, candidate))
         pairs += [each.pair for each in pair_up(first, second)]
     return pairs
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.containers.pcm import write_whole
 from kokoro_lab.containers.plain_json import write_json
@@ -25,6 +24,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, has_sound
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
@@ -102,11 +102,7 @@ def as_it_ships(variant: str) -> Engine:
 
 
 def speak_again(
-    golden: GoldenFolder,
-    names: Sequence[str],
-    engine_of: Callable[[str], Engine] = as_it_ships,
-    *,
-    progress: bool = True,
+    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine] = as_it_ships
 ) -> tuple[list[Take], dict[str, Any]]:
     """Speak what was recorded, one variant's engine after the other.
 
@@ -121,7 +117,7 @@ def speak_again(
     takes = []
     ran: dict[str, Any] = {}
     there = [name for name in names if name in golden.there]
-    for engine, spoken in _spoken(golden, there, engine_of, progress=progress):
+    for engine, spoken in _spoken(golden, there, engine_of):
         takes.append(Take(golden.spoken(spoken.recording.name), spoken))
         ran = facts_of(engine)
     variants = dict.fromkeys(golden.planned[name][1] for name in there)
@@ -129,10 +125,10 @@ def speak_again(
 
 
 def _spoken(
-    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine], *, progress: bool
+    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine]
 ) -> Iterator[tuple[Engine, GoldenClip]]:
     """Recordings as they are spoken now, one variant's engine after the other."""
-    with tqdm(total=len(names), desc="golden clips", disable=not progress) as bar:
+    with tqdm(total=len(names), desc="golden clips") as bar:
         for variant in dict.fromkeys(golden.planned[name][1] for name in names):
             engine = engine_of(variant)
             for name in names:
@@ -357,7 +353,7 @@ def record_anew(
     list of str
         What changed, in a sentence each.
     """
-    spoken = [clip for _, clip in _spoken(golden, names, engine_of, progress=False)]
+    spoken = [clip for _, clip in _spoken(golden, names, engine_of)]
     folder.mkdir(parents=True, exist_ok=True)
     differences = {clip.recording.name: _evidence(golden, clip, folder) for clip in spoken}
     write_json(folder / "difference.json", differences)

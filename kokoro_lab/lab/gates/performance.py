@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
@@ -85,13 +85,7 @@ def measure(engine: Engine, reference: Reference, voice: str, trials: int, start
 
 
 def measure_speech(
-    engine: Engine,
-    reference: Reference,
-    voice: str,
-    trials: int,
-    *,
-    warm: bool = True,
-    progress: bool = True,
+    engine: Engine, reference: Reference, voice: str, trials: int, *, warm: bool = True
 ) -> pd.DataFrame:
     """Time to first audio of two texts, and the real-time factor of one, each beside a reference inference.
 
@@ -113,7 +107,7 @@ def measure_speech(
         reference.infer()
         for text in TEXTS.values():
             speaker.speak(text, Listener())
-    timed = timed_beside(speaker, reference, TEXTS, trials, progress=progress)
+    timed = timed_beside(speaker, reference, TEXTS, trials)
     read = timed[timed.text == "medium"]
     ttfa = timed.assign(figure="ttfa_" + timed.text, ours=timed.ttfa_s, reference=timed.reference_s)
     rtf = read.assign(figure="rtf_medium", ours=read.rtf, reference=read.reference_rtf)
@@ -336,7 +330,7 @@ def controls(
     So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
     """
     sleep_s = SLEEP * reference.infer().seconds
-    table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False, progress=False)
+    table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False)
     band = Band(ANY, {name: of.value for name, of in found.items()})
     over = [
         check for check in judge(medians(table), band) if check.name.endswith("_over_band_at_least_ratio")

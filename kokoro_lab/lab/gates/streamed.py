@@ -18,9 +18,9 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import AudioChunk, Samples, WordTiming
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates.forced import DecoderAround
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder

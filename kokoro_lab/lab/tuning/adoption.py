@@ -64,7 +64,7 @@ class DefaultsComparison:
 
 
 def compared_with_defaults(
-    both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start, *, progress: bool = True
+    both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start
 ) -> DefaultsComparison:
     """Defaults and candidate in fresh processes each round, the texts interleaved.
 
@@ -86,7 +86,7 @@ def compared_with_defaults(
     """
     found: list[Comparison] = []
     for number in range(rounds):
-        found.append(compare(both, texts, start, repetition=number, progress=progress))
+        found.append(compare(both, texts, start, repetition=number))
         if failed := found[-1].unavailable:
             raise EngineFailed(failed[CANDIDATE])
     trials = pooled(found).trials

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.texts import PRESETS
 from kokoro_lab.lab.compare.comparison import in_processes, texts_by_length
 from kokoro_lab.lab.compare.configurations import Configuration
@@ -166,7 +166,6 @@ def tune(
     *,
     make_engine: MakeEngine = real_engine,
     folder: Path | None = None,
-    progress: bool = True,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tuning:
     """Search, choose and compare; nothing is adopted yet.
@@ -178,8 +177,6 @@ def tune(
         From a configuration, in another process.
     folder : Path, optional
         For the stores of studies; `results/tune/studies` unless given.
-    progress : bool
-        Whether to show bars.
     say : callable
         Told in a line each what begins.
 
@@ -215,7 +212,7 @@ def tune(
             plan.seed,
         )
         say(f"Study {study.name}: {plan.trials} of {space.size} configurations, {plan.texts} texts each.")
-        with tqdm(total=min(plan.trials, space.size), desc="trials", disable=not progress) as bar:
+        with tqdm(total=min(plan.trials, space.size), desc="trials") as bar:
 
             def done(number: int, row: Mapping[str, Any]) -> None:
                 bar.set_postfix_str(_short(row), refresh=False)
@@ -231,7 +228,7 @@ def tune(
     if chosen is not None and plan.rounds:
         say(f"Comparing with the defaults, {plan.rounds} times on {plan.compared} other texts.")
         both = [configured(name, base, said) for name, said in ((DEFAULTS, default), (CANDIDATE, chosen))]
-        comparison = compared_with_defaults(both, compared, plan.rounds, start, progress=progress)
+        comparison = compared_with_defaults(both, compared, plan.rounds, start)
     return Tuning(made_for, base, default, space, table, chosen, comparison, study.store, facts)
 
 
