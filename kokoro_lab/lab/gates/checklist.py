@@ -21,15 +21,7 @@ from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots, tables
 from kokoro_lab.lab.fixtures import require_known
-from kokoro_lab.lab.gates.evidence import (
-    NOT_MEASURED,
-    STALE,
-    TESTS,
-    VERDICTS,
-    Evidence,
-    Now,
-    Records,
-)
+from kokoro_lab.lab.gates.evidence import NOT_MEASURED, STALE, TESTS, VERDICTS, Evidence, Now, Records
 from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl

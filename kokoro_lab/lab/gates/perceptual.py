@@ -28,13 +28,7 @@ from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pai
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import MARGIN, holm, paired_change
-from kokoro_lab.metrics.perceptual import (
-    LSD_FLOOR_DB,
-    PESQ_CEILING,
-    log_spectral_distance_db,
-    pesq_wb,
-    stoi,
-)
+from kokoro_lab.metrics.perceptual import LSD_FLOOR_DB, PESQ_CEILING, log_spectral_distance_db, pesq_wb, stoi
 from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, ReadingDifference, prosody_drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder, speaker_similarity
 from kokoro_lab.speech.engine import Engine

@@ -14,17 +14,7 @@ from markupsafe import Markup
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.markup import filled
-from kokoro_lab.lab.results.records import (
-    CRASH,
-    CRASHED,
-    FAILED,
-    PASSED,
-    RESULT,
-    Check,
-    Result,
-    ranked,
-    room,
-)
+from kokoro_lab.lab.results.records import CRASH, CRASHED, FAILED, PASSED, RESULT, Check, Result, ranked, room
 from kokoro_lab.lab.results.units import number, unit_of, words_of
 
 MARK = '<section class="run-header'
