@@ -294,15 +294,13 @@ def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
 
 
 def _dithered(samples: Samples) -> Samples:
-    rounded: Samples = Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
-    return rounded
+    return Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
 
 
 def _low_passed(samples: Samples) -> Samples:
     """MUSHRA's low anchor: ITU-R BS.1534 cuts at 3.5 kHz."""
     filter_sections = butter(8, 3500, fs=SAMPLE_RATE_HZ, output="sos")
-    filtered: Samples = np.asarray(sosfilt(filter_sections, samples), np.float32)
-    return filtered
+    return np.asarray(sosfilt(filter_sections, samples), np.float32)
 
 
 def _late(samples: Samples) -> Samples:

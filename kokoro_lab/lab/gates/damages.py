@@ -108,8 +108,7 @@ def clipped(samples: Samples) -> Samples:
 
 def without(samples: Samples, word: slice) -> Samples:
     """A dropped word: its samples left out."""
-    damaged: Samples = np.delete(samples, word)
-    return damaged
+    return np.delete(samples, word)
 
 
 class WordInterval(Protocol):

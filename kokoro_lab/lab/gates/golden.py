@@ -161,8 +161,7 @@ def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
 
 def as_written(clip: Clip) -> Samples:
     """The samples that come back from a 16-bit file of `clip`."""
-    written: Samples = Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
-    return written
+    return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
 
 
 def _segments_s(clip: Clip) -> tuple[float, ...]:

@@ -135,8 +135,7 @@ def make_training_set(
 
 
 def _target(mean: Values, variance: Values) -> Values:
-    found: Values = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
-    return found
+    return np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
 
 
 def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.NDArray[np.float16]:
