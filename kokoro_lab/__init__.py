@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 from kokoro_lab._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from kokoro_lab.containers import save
-    from kokoro_lab.datatypes import AudioChunk, Clip, SynthesisReport, Utterance
-    from kokoro_lab.engine_config import EngineConfig
-    from kokoro_lab.errors import KokoroLabError
-    from kokoro_lab.speech.engine import Engine, load_engine
+    from kokoro_lab.containers import save as save
+    from kokoro_lab.datatypes import AudioChunk as AudioChunk
+    from kokoro_lab.datatypes import Clip as Clip
+    from kokoro_lab.datatypes import SynthesisReport as SynthesisReport
+    from kokoro_lab.datatypes import Utterance as Utterance
+    from kokoro_lab.engine_config import EngineConfig as EngineConfig
+    from kokoro_lab.errors import KokoroLabError as KokoroLabError
+    from kokoro_lab.speech.engine import Engine as Engine
+    from kokoro_lab.speech.engine import load_engine as load_engine
 
 # Before ONNX Runtime is imported: it would keep an id of this machine in the user's home folder, and events
 # for its maker
@@ -38,17 +42,7 @@ _HOMES = {
     "save": "containers",
 }
 
-__all__ = [
-    "AudioChunk",
-    "Clip",
-    "Engine",
-    "EngineConfig",
-    "KokoroLabError",
-    "SynthesisReport",
-    "Utterance",
-    "load_engine",
-    "save",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -8,29 +8,21 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from kokoro_lab._version import __version__
-from kokoro_lab.commands.bench import bench
-from kokoro_lab.commands.completion import completion
 from kokoro_lab.commands.console import BROKE, INTERRUPTED, WRONG
-from kokoro_lab.commands.doctor import doctor
-from kokoro_lab.commands.export import export
-from kokoro_lab.commands.fetch import fetch
-from kokoro_lab.commands.golden import golden
-from kokoro_lab.commands.listen import listen
-from kokoro_lab.commands.player import player
-from kokoro_lab.commands.results import results
-from kokoro_lab.commands.run import run
-from kokoro_lab.commands.serve import serve
-from kokoro_lab.commands.service import service
-from kokoro_lab.commands.speak import speak
-from kokoro_lab.commands.text import text
-from kokoro_lab.commands.tune import tune
 from kokoro_lab.config import misspelt, settings
 from kokoro_lab.errors import InputError, KokoroLabError, MissingExtra, SettingsError
+
+COMMANDS = (
+    *("bench", "completion", "doctor", "export", "fetch", "golden", "listen", "player", "results"),
+    *("run", "serve", "service", "speak", "text", "tune", "wyoming"),
+)
+"""Each is in the file of its name."""
 
 
 class _Group(click.Group):
@@ -59,29 +51,16 @@ def main(context: click.Context) -> None:
     # Ours alone: what libraries say at that level may quote a text
     if settings().verbose_logs:
         logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
-    if context.invoked_subcommand != serve.name:  # the server's log names them, in its own form
+    if context.invoked_subcommand not in (
+        "serve",
+        "wyoming",
+    ):  # the log of a server names them, in its own form
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)
 
 
-for command in (
-    bench,
-    completion,
-    doctor,
-    export,
-    fetch,
-    golden,
-    listen,
-    player,
-    results,
-    run,
-    serve,
-    service,
-    speak,
-    text,
-    tune,
-):
-    main.add_command(command)
+for command in COMMANDS:
+    main.add_command(getattr(import_module(f"kokoro_lab.commands.{command}"), command))
 
 
 def _entry() -> NoReturn:

@@ -8,7 +8,7 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -65,7 +65,7 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
         except PackageNotFoundError:
             mend = f"Until then eSpeak reads English: {MISAKI}" if name == "misaki" else INSTALL_AGAIN
             yield Diagnosis(name, False, "not installed", mend)
-    yield _lab()
+    yield _extra("lab", "papermill", "judge the engine", lambda: import_module("kokoro_lab.lab"))
     yield _english()
     yield _voices()
     yield _lexicons()
@@ -79,7 +79,8 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     yield from _exported(native)
     if deep:
         yield from _derived()
-    yield _sound_card()
+    # Where it is missing, files are played by the system's player
+    yield _extra("sound card", "sounddevice", "play aloud", portaudio)
     npm = shutil.which("npm")
     yield Diagnosis(
         "npm",
@@ -88,13 +89,13 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     )
 
 
-def _lab() -> Diagnosis:
-    """An extra: who only speaks needs none."""
+def _extra(name: str, package: str, purpose: str, load: Callable[[], object]) -> Diagnosis:
+    """What only some need: that it is not there is no fault."""
     try:
-        import_module("kokoro_lab.lab")
-    except MissingExtra as missing:
-        return Diagnosis("lab", True, "not there: needed only to judge the engine", missing.mend or "")
-    return Diagnosis("lab", True, f"papermill {version('papermill')}")
+        load()
+    except (MissingExtra, PlaybackError) as missing:
+        return Diagnosis(name, True, f"not there: needed only to {purpose}", missing.mend or "")
+    return Diagnosis(name, True, f"{package} {version(package)}")
 
 
 def _operators() -> tuple[Native, Diagnosis]:
@@ -132,15 +133,6 @@ def _providers() -> Iterator[Diagnosis]:
         provider = line.provider
         detail = f"{here}: {line.why}; computes on {provider.computes_on}"
         yield Diagnosis(f"provider {provider.name}", True, detail, "" if line.available else line.mend)
-
-
-def _sound_card() -> Diagnosis:
-    """An extra: where it is missing, files are played by the system's player."""
-    try:
-        portaudio()
-    except PlaybackError as error:
-        return Diagnosis("sound card", True, "not there: needed only to play aloud", error.mend or "")
-    return Diagnosis("sound card", True, f"sounddevice {version('sounddevice')}")
 
 
 def _missing(files: Sequence[str]) -> str:

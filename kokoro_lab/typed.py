@@ -5,7 +5,7 @@ Python checks no types, and a wrong one is found late and elsewhere: `seed="1"` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -53,6 +53,25 @@ def require_type(
     if not fits(value, hint):
         shown = type(value).__name__ if text else repr(value)[:_SHOWN_CHARACTERS]
         raise error(f"{field} cannot be {shown}.", field=field, value=shown, allowed=_named(hint))
+
+
+def require_arguments(function: Callable[..., Any], given: Mapping[str, Any], *names: str) -> None:
+    """Refuse arguments of `function` that are not of the types that it states.
+
+    Parameters
+    ----------
+    given : mapping
+        All of them by name, as `locals()` has them where it begins.
+    names : str
+        Which are looked at.
+
+    Raises
+    ------
+    ParameterError
+        Names the first of them.
+    """
+    for name in names:
+        require_type(name, given[name], _hints(function)[name], ParameterError)
 
 
 def require_types(given: Any, error: type[KokoroLabError], leave_out: frozenset[str] = frozenset()) -> None:
@@ -130,5 +149,5 @@ def _named(hint: Any) -> str:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
     return get_type_hints(kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from importlib.metadata import PackagePath
 from pathlib import Path
 
@@ -74,7 +76,8 @@ def test_weights_that_speak_and_are_not_there_are_a_failure(
 
 @pytest.mark.usefixtures("without_lab")
 def test_the_lab_is_no_failure_where_it_is_not_installed() -> None:
-    found = doctor._lab()
+    load = partial(import_module, "kokoro_lab.lab")
+    found = doctor._extra("lab", "papermill", "judge the engine", load)
     assert found.ok
     assert "pip install 'kokoro-lab[lab]'" in found.mend
 

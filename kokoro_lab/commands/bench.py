@@ -132,6 +132,24 @@ _judged(
 
 
 @bench.command()
+@click.option(
+    "--tokens-per-second", "pace", default=30.0, type=click.FloatRange(5, 100), help="Of the writer."
+)
+@click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers.")
+@voice_option
+@variant_option
+@json_option
+def live(pace: float, trials: int, voice: str, variant: str | None, as_json: bool) -> NoReturn:
+    """Answers spoken while they are written: how soon, what silences, how soon an interruption is heard."""
+    from kokoro_lab.lab.bench.live import judge_live
+    from kokoro_lab.speech.engine import load_engine
+
+    verdict = judge_live(load_engine(variant, say=say), voice, trials, pace)
+    show(verdict.lines, verdict.path, as_json)
+    sys.exit(DONE if verdict.passed else FAILED)
+
+
+@bench.command()
 @_preset
 @_spoken
 def profile(preset: str, voice: str, variant: str | None, corpus: Path | None, seed: int) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 import struct
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import soundfile
 
+from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_range
 
@@ -91,11 +90,9 @@ def write_whole(path: Path, content: bytes) -> Path:
     ParameterError
         The folder does not exist or the file cannot be written.
     """
-    # beside the target, because only within one file system is replacing atomic
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        with whole_file(path) as making:
+            making.write_bytes(content)
     except OSError as error:
         raise ParameterError(
             f"{path} cannot be written: {error.strerror or error}.",
@@ -104,9 +101,6 @@ def write_whole(path: Path, content: bytes) -> Path:
             allowed="a file in a folder that exists and may be written to",
             mend=None if path.parent.exists() else f"Make the folder first: mkdir -p {path.parent}",
         ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
     return path
 
 

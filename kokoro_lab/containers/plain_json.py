@@ -1,4 +1,4 @@
-"""Values as JSON can hold them, and files that hold them."""
+"""Values as JSON can hold them, and files that are there as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,18 @@ def write_json(path: Path, value: Any) -> None:
         The folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    with whole_file(path) as making:
+        making.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A name to write to, beside `path`, in whose place it is put at the end of the block; after an error
+    nothing is left of it."""
+    # Beside it, because only within one file system is replacing atomic
+    making = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        temporary.write_text(json.dumps(finite(value), indent=1, ensure_ascii=False) + "\n", "utf-8")
-        os.replace(temporary, path)
+        yield making
+        os.replace(making, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        making.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.typed import require_range
 
 Samples = npt.NDArray[np.float32]
 Values = npt.NDArray[np.float64]
@@ -66,13 +67,8 @@ def require_rate(sample_rate_hz: int) -> None:
     ParameterError
         Unless `sample_rate_hz` is within 8000 to 192000.
     """
-    if not 8_000 <= sample_rate_hz <= 192_000:
-        raise ParameterError(
-            f"{sample_rate_hz} Hz is no sample rate for speech.",
-            field="sample_rate",
-            value=sample_rate_hz,
-            allowed="8000 to 192000",
-        )
+    message = f"{sample_rate_hz} Hz is no sample rate for speech."
+    require_range("sample_rate", sample_rate_hz, 8_000, 192_000, message)
 
 
 _RUN_SAMPLES = 1 << 16

@@ -21,7 +21,13 @@ _TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 _ADDRESS_MARKS = {".": "dot", "/": "slash"}
 _SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
-_DOUBLED = re.compile(r"([bcdgklmnprstvxz])\1ing$|cking$")
+_ENDINGS = {
+    "s": ((r".+[^s]s", 1, ""), (r".+'s|.{2,}[^i]es", 2, ""), (r".{2,}ies", 3, "y")),
+    "ed": ((r".{2,}[^d]d", 1, ""), (r".{2,}[^e]ed", 2, "")),
+    "ing": ((r".{3,}ing", 3, ""), (r".{2,}ing", 3, "e"), (r".+(?:([bcdgklmnprstvxz])\1|ck)ing", 4, "")),
+}
+"""How a word looks that has an ending, and what is taken off it and put on for its stem; the first that is
+known."""
 _CAPITALISED_STRESS, _CAPITALS_STRESS = 0.5, 2.0
 
 
@@ -136,11 +142,11 @@ class Dictionary:
         for known in (word, word[:-2] + "'s" if word.endswith("s'") else "", word.removesuffix("'")):
             if known and self._knows(known):
                 return self.lookup(known, tag, stress, following)
-        for inflected in (self.with_s, self._with_ed):
-            found = inflected(word, tag, stress, following)
+        for ending in _ENDINGS:
+            found = self.inflected(word, ending, tag, stress, following)
             if found is not None:
                 return found
-        return self._with_ing(word, tag, 0.5 if stress is None else stress, following)
+        return None
 
     def _is_said_in_lower_case(self, word: str, tag: str, stress: float | None, following: Following) -> bool:
         """Whether only capitals keep a word, `Wordy` or `WORDY`, from being found; not a short name."""
@@ -154,10 +160,7 @@ class Dictionary:
         return (
             lower in self.golds
             or lower in self.silvers
-            or any(
-                inflected(lower, tag, stress, following)
-                for inflected in (self.with_s, self._with_ed, self._with_ing)
-            )
+            or any(self.inflected(lower, ending, tag, stress, following) for ending in _ENDINGS)
         )
 
     def _knows(self, word: str) -> bool:
@@ -170,47 +173,26 @@ class Dictionary:
             return True
         return word[1:] == word[1:].upper()
 
-    def with_s(
+    def inflected(
         self,
         word: str,
+        ending: str,
         tag: str | None = None,
         stress: float | None = None,
         following: Following | None = None,
     ) -> str | None:
-        if len(word) < 3 or not word.endswith("s"):
-            return None
-        if not word.endswith("ss") and self._knows(word[:-1]):
-            stem = word[:-1]
-        elif (
-            word.endswith("'s") or (len(word) > 4 and word.endswith("es") and not word.endswith("ies"))
-        ) and self._knows(word[:-2]):
-            stem = word[:-2]
-        elif len(word) > 4 and word.endswith("ies") and self._knows(word[:-3] + "y"):
-            stem = word[:-3] + "y"
-        else:
-            return None
-        return self.s_form(self.lookup(stem, tag, stress, following))
+        """Phonemes of a known word with an `ending` of `_ENDINGS`; None if it is none."""
+        for pattern, dropped, added in _ENDINGS[ending]:
+            stem = word[:-dropped] + added
+            if re.fullmatch(pattern, word) and self._knows(stem):
+                stress = 0.5 if ending == "ing" and stress is None else stress
+                form = {"s": self.s_form, "ed": self.ed_form, "ing": self.ing_form}[ending]
+                return form(self.lookup(stem, tag, stress, following))
+        return None
 
     def s_form(self, stem: str | None) -> str | None:
         """Phonemes with the -s of a plural, a genitive or a verb."""
-        if not stem:
-            return None
-        if stem[-1] in "ptkfθ":
-            return stem + "s"
-        if stem[-1] in "szʃʒʧʤ":
-            return stem + ("ɪz" if self.british else "ᵻz")
-        return stem + "z"
-
-    def _with_ed(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
-        if len(word) < 4 or not word.endswith("d"):
-            return None
-        if not word.endswith("dd") and self._knows(word[:-1]):
-            stem = word[:-1]
-        elif len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and self._knows(word[:-2]):
-            stem = word[:-2]
-        else:
-            return None
-        return self.ed_form(self.lookup(stem, tag, stress, following))
+        return s_form(stem, british=self.british) if stem else None
 
     def ed_form(self, stem: str | None) -> str | None:
         if not stem:
@@ -225,25 +207,21 @@ class Dictionary:
             return stem + "ɪd"
         return stem[:-1] + "ɾᵻd" if stem[-2] in _TAPPED else stem + "ᵻd"
 
-    def _with_ing(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
-        if len(word) < 5 or not word.endswith("ing"):
-            return None
-        if len(word) > 5 and self._knows(word[:-3]):
-            stem = word[:-3]
-        elif self._knows(word[:-3] + "e"):
-            stem = word[:-3] + "e"
-        elif len(word) > 5 and _DOUBLED.search(word) and self._knows(word[:-4]):
-            stem = word[:-4]
-        else:
-            return None
-        return self.ing_form(self.lookup(stem, tag, stress, following))
-
     def ing_form(self, stem: str | None) -> str | None:
         if not stem or (self.british and stem[-1] in "əː"):
             return None
         if not self.british and len(stem) > 1 and stem[-1] == "t" and stem[-2] in _TAPPED:
             return stem[:-1] + "ɾɪŋ"
         return stem + "ɪŋ"
+
+
+def s_form(phonemes: str, *, british: bool) -> str:
+    """With the -s of a plural, a genitive or a verb."""
+    if phonemes[-1] in "ptkfθ":
+        return phonemes + "s"
+    if phonemes[-1] in "szʃʒʧʤ":
+        return phonemes + ("ɪz" if british else "ᵻz")
+    return phonemes + "z"
 
 
 def plain(text: str) -> str:

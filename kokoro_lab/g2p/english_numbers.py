@@ -115,7 +115,7 @@ def _money(known: Dictionary, digits: str, units: tuple[str, str]) -> list[str |
         spoken += [known.lookup("and")] * bool(spoken)
         spoken += _in_words(known, _numeral(amount))
         several = amount != 1 and unit != "pence"
-        spoken.append(known.with_s(unit + "s") if several else known.lookup(unit))
+        spoken.append(known.inflected(unit + "s", "s") if several else known.lookup(unit))
     return spoken
 
 

@@ -149,7 +149,7 @@ def _look_up(token: EnglishToken, dictionary: Dictionary, following: Following) 
     found = dictionary.read(word, token.tag, following)
     if found is None:
         return read_number(dictionary, word, currency, first=token.first)
-    unit = dictionary.with_s(CURRENCIES[currency][0] + "s") if currency in CURRENCIES else None
+    unit = dictionary.inflected(CURRENCIES[currency][0] + "s", "s") if currency in CURRENCIES else None
     return f"{found} {unit}" if unit else found
 
 

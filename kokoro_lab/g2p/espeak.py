@@ -12,6 +12,7 @@ every new thread would then wait 90 ms for its first unknown word; a word itself
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import unicodedata
 from collections.abc import Sequence
@@ -59,10 +60,20 @@ PART_LETTERS, WORD_LETTERS = 20, 30
 """eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
 said in parts of the former, and so is one that it spells because it has no vowel."""
 _VOWELS = frozenset("aeiouy")
+_SCRIPTS = regex.compile(r"[\p{Latin}\p{Common}\p{Inherited}]+|\P{Latin}+")
+_SPACES = (int.from_bytes(b" " * 8),) * 64
 
 
 def divided(word: str) -> list[str]:
-    """`word`, in parts that eSpeak says whole."""
+    """`word`, in parts that eSpeak says whole and survives.
+
+    Latin letters and those of other scripts are never in one part: where eSpeak changes its language within
+    a word (`Ꮩj` in Hindi), it reads what lies before its list of phonemes, and the process may end.
+    """
+    return [part for letters in _SCRIPTS.findall(word) for part in _short(letters)]
+
+
+def _short(word: str) -> list[str]:
     spelt = word.isascii() and not _VOWELS & set(word.lower())
     if len(word) <= (PART_LETTERS if spelt else WORD_LETTERS):
         return [word]
@@ -70,21 +81,34 @@ def divided(word: str) -> list[str]:
 
 
 @cache
-def leave_no_library() -> None:
-    """Have each copy of eSpeak's library that phonemizer makes taken off the disk as soon as it is loaded.
+def amend_phonemizer() -> None:
+    """Have phonemizer leave no file behind, and have eSpeak never read beyond its stack.
 
-    It makes one for each instance and removes it when the process ends, unless that is killed: 0.7 MB each
-    time, for ever. What is loaded needs no name. To be called before there is an instance.
+    phonemizer makes a copy of eSpeak's library for each instance and removes it when the process ends, unless
+    that is killed: 0.7 MB each time, for ever. What is loaded needs no name. To be called before there is an
+    instance.
+
+    eSpeak 1.52 looks for the next space behind some words (the Spanish `tres`), and behind the last word of
+    a text there is none: it goes on through the stack, and where it finds no space there, which is so in a
+    thread that has just begun, the process ends. Later versions stop at the end of the text. Here a call is
+    given spaces as further arguments, which stand on the stack behind whatever eSpeak keeps there.
     """
     from phonemizer.backend.espeak import wrapper
 
-    class Unnamed(wrapper.EspeakAPI):  # type: ignore[misc]  # the library has no types
+    class AmendedAPI(wrapper.EspeakAPI):  # type: ignore[misc]  # the library has no types
         def __init__(self, *where: Any) -> None:
             super().__init__(*where)
             for copy in Path(self._tempdir).iterdir():
                 copy.unlink()
 
-    wrapper.EspeakAPI = Unnamed
+        def text_to_phonemes(self, text: Any, text_mode: int, phonemes_mode: int) -> bytes | None:
+            say = self._library.espeak_TextToPhonemes
+            say.restype = ctypes.c_char_p
+            say.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int] + [ctypes.c_uint64] * len(_SPACES)
+            said: bytes | None = say(text, text_mode, phonemes_mode, *_SPACES)
+            return said
+
+    wrapper.EspeakAPI = AmendedAPI
 
 
 def _backend(language: str, **options: str) -> Any:
@@ -93,7 +117,7 @@ def _backend(language: str, **options: str) -> Any:
     from phonemizer.backend import EspeakBackend
     from phonemizer.backend.espeak.wrapper import EspeakWrapper
 
-    leave_no_library()
+    amend_phonemizer()
     EspeakWrapper.set_library(espeakng_loader.get_library_path())
     EspeakWrapper.set_data_path(espeakng_loader.get_data_path())
     return EspeakBackend(language, preserve_punctuation=True, with_stress=True, tie="^", **options)
@@ -230,8 +254,8 @@ class EspeakG2P:
     def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
         if not clause:
             return
-        long = any(len(tokens[k].text) > PART_LETTERS for k in clause)
-        spoken = [] if long else self._say(" ".join(tokens[k].text for k in clause)).split()
+        apart = any(len(tokens[k].text) > PART_LETTERS or len(divided(tokens[k].text)) > 1 for k in clause)
+        spoken = [] if apart else self._say(" ".join(tokens[k].text for k in clause)).split()
         if len(spoken) != len(clause):  # or eSpeak made one word of two, or two of one
             spoken = ["".join(map(self._word, divided(tokens[k].text))) for k in clause]
         for k, phonemes in zip(clause, spoken, strict=True):

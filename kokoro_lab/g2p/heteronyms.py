@@ -18,8 +18,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any
 
+from kokoro_lab.g2p.english_words import EnglishToken
 from kokoro_lab.g2p.entries import Entries
 from kokoro_lab.g2p.senses import Senses, reading_tag
 from kokoro_lab.g2p.word_class import BE, BEFORE_INFINITIVE, DO, FUNCTION_WORDS, HAVE, TaggedSentence, is_verb
@@ -27,14 +28,6 @@ from kokoro_lab.g2p.word_class import BE, BEFORE_INFINITIVE, DO, FUNCTION_WORDS,
 _PAST_TIMES, _PRESENT_HABITS = FUNCTION_WORDS["past times"], FUNCTION_WORDS["present habits"]
 _PAST = _PAST_TIMES | FUNCTION_WORDS["past order"]
 _PRESENT = _PRESENT_HABITS | FUNCTION_WORDS["present times"]
-
-
-class HeteronymToken(Protocol):
-    """What is read and written of an `EnglishToken`."""
-
-    text: str
-    tag: str
-    phonemes: str | None
 
 
 class Heteronyms:
@@ -72,7 +65,7 @@ class Heteronyms:
                 was = golds.get(form, next(iter(entry.values())))
                 golds[form] = (was if isinstance(was, dict) else {"DEFAULT": was}) | entry
 
-    def decide(self, tokens: Sequence[HeteronymToken]) -> None:
+    def decide(self, tokens: Sequence[EnglishToken]) -> None:
         """Give every heteronym in `tokens` whose reading is clear the tag that stands for it.
 
         Tokens that have phonemes already, from a lexicon or a user, are left alone.

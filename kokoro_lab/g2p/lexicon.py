@@ -14,6 +14,7 @@ from functools import cached_property
 import regex
 
 from kokoro_lab.datatypes import LexiconEntry
+from kokoro_lab.g2p.dictionary import s_form
 from kokoro_lab.g2p.lexicon_entries import ANY
 from kokoro_lab.g2p.protocol import FixedReading
 from kokoro_lab.text.aligned import AlignedText
@@ -178,20 +179,11 @@ def _longest_first(candidate: _Candidate) -> int:
 def _forms(entry: LexiconEntry, language: str) -> Iterator[_Candidate]:
     by_case = "case" in entry.flags
     english = language.startswith("en")
-    with_s = _with_s(entry.phoneme, british=language == "en-gb")
+    with_s = s_form(entry.phoneme, british=language == "en-gb")
     folded = _folded(entry.grapheme)
     yield _Candidate(entry.grapheme, folded, entry.phoneme, by_case, with_s if english else None)
     if english and "plural" in entry.flags:
         yield _Candidate(entry.grapheme + "s", folded + "s", with_s, by_case, with_s)
-
-
-def _with_s(phonemes: str, *, british: bool) -> str:
-    """With the ending of a plural or a possessive."""
-    if phonemes[-1] in "ptkfθ":
-        return phonemes + "s"
-    if phonemes[-1] in "szʃʒʧʤ":
-        return phonemes + ("ɪz" if british else "ᵻz")
-    return phonemes + "z"
 
 
 def _folded(text: str) -> str:

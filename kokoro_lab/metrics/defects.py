@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
+from kokoro_lab.metrics.recordings import require_recording
 
 fft = imported("scipy.fft", extra="lab")
 ndimage = imported("scipy.ndimage", extra="lab")
@@ -62,7 +62,8 @@ class Repeat(NamedTuple):
 
 def nonfinite_count(samples: Samples) -> int:
     """How many samples are NaN or infinite: the only one that takes such samples. Catches all."""
-    return int((~np.isfinite(_one_dimensional(samples))).sum())
+    require_recording(samples, finite=False)
+    return int((~np.isfinite(samples)).sum())
 
 
 def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
@@ -149,21 +150,7 @@ def checked(samples: Samples, sample_rate_hz: int) -> Values:
     ParameterError
         Under 0.1 s, samples that are not finite, or not one channel.
     """
-    if len(_one_dimensional(samples)) < SHORTEST_S * sample_rate_hz:
-        raise ParameterError(
-            "The recording is too short to look for defects.",
-            field="samples",
-            value=len(samples),
-            allowed=f"{SHORTEST_S:g} s or more",
-        )
-    if not np.isfinite(samples).all():
-        raise ParameterError(
-            "The recording has samples that are not finite.",
-            field="samples",
-            value=nonfinite_count(samples),
-            allowed="finite samples",
-            mend="Ask `nonfinite_count` first.",
-        )
+    require_recording(samples, sample_rate_hz, SHORTEST_S)
     return samples.astype(np.float64)
 
 
@@ -211,18 +198,6 @@ def _likely_repeats(
 def _residual_db(frame: Values, later: Values) -> float:
     coherence = (frame @ later) ** 2 / ((frame @ frame) * (later @ later))
     return float(10 * np.log10(max(1 - float(coherence), 1e-16))) if frame @ later > 0 else 0.0
-
-
-def _one_dimensional(samples: Samples) -> Samples:
-    if samples.ndim != 1 or not np.issubdtype(samples.dtype, np.floating):
-        raise ParameterError(
-            "Defects are looked for in one channel.",
-            field="samples",
-            value=f"{samples.dtype}, {samples.ndim}-D",
-            allowed="floating point, 1-D",
-            mend="Take one channel, as numbers within ±1.",
-        )
-    return samples
 
 
 # ------------------------------------------------------------------ wrong samples and splices

@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.mel import frame_power, mel_filters
+from kokoro_lab.metrics.recordings import require_recording
+from kokoro_lab.typed import require_range
 
 Samples = npt.NDArray[np.float32]
 Bits = npt.NDArray[np.bool_]
@@ -159,22 +161,9 @@ def _mel_power(samples: Samples, sample_rate_hz: int) -> npt.NDArray[np.float64]
 
 
 def _checked(samples: Samples, sample_rate_hz: int) -> Samples:
-    if sample_rate_hz < LOWEST_RATE_HZ:
-        raise ParameterError(
-            "Such a rate holds too little of speech.",
-            field="sample_rate",
-            value=sample_rate_hz,
-            allowed=f"{LOWEST_RATE_HZ} Hz or more",
-        )
-    if samples.ndim != 1 or len(samples) < SHORTEST_S * sample_rate_hz:
-        raise ParameterError(
-            "Only a mono recording that is long enough has a fingerprint.",
-            field="samples",
-            value=f"shape {samples.shape}",
-            allowed=f"one dimension, {SHORTEST_S} s or more",
-        )
-    if not np.isfinite(samples).all():
-        raise ParameterError("There are samples that are not finite.", field="samples", allowed="all finite")
+    message = "Such a rate holds too little of speech."
+    require_range("sample_rate", sample_rate_hz, LOWEST_RATE_HZ, message=message)
+    require_recording(samples, sample_rate_hz, SHORTEST_S)
     if not samples.any():
         raise ParameterError(
             "Silence has no fingerprint.", field="samples", allowed="a recording with sound in it"

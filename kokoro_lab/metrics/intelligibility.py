@@ -25,6 +25,8 @@ import soxr
 from kokoro_lab.engine_config import usable_cores
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.extras import imported, require
+from kokoro_lab.metrics.recordings import require_recording
+from kokoro_lab.typed import require_choice
 
 ENGLISH, JAPANESE = "en", "ja"
 LANGUAGES = (ENGLISH, "es", "fr", "it", JAPANESE, "pt")
@@ -47,13 +49,8 @@ def spelling_language(tag: str) -> str:
         Its words cannot be counted.
     """
     language = tag.partition("-")[0]
-    if language not in LANGUAGES:
-        raise ParameterError(
-            f"Words of {tag!r} cannot be counted.",
-            field="language",
-            value=tag,
-            allowed=", ".join(LANGUAGES),
-        )
+    message = f"Words of {tag!r} cannot be counted."
+    require_choice("language", language, LANGUAGES, message)
     return language
 
 
@@ -201,13 +198,7 @@ class Recogniser:
             No samples, more than one channel, samples that are not finite, or a language whose words cannot
             be counted.
         """
-        if samples.ndim != 1 or not len(samples) or not np.isfinite(samples).all():
-            raise ParameterError(
-                "Only a mono recording of finite samples can be understood.",
-                field="samples",
-                value=f"shape {samples.shape}",
-                allowed="float32 of shape (n,), n > 0, all finite",
-            )
+        require_recording(samples)
         heard = soxr.resample(samples, sample_rate_hz, WHISPER_RATE_HZ, quality="VHQ").astype(np.float32)
         segments, _ = self._model.transcribe(
             heard,

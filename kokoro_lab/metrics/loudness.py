@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
 from kokoro_lab.metrics.k_weighting import KWeighting
+from kokoro_lab.metrics.recordings import require_recording
 from kokoro_lab.typed import require_range
 
 Signal = npt.NDArray[np.floating[Any]]
@@ -333,26 +333,5 @@ def _checked(samples: Signal, sample_rate_hz: int, shortest_s: float = 0.0) -> V
     """The samples as float64, shape (n, channels), if they can be measured."""
     message = f"{sample_rate_hz} Hz cannot be measured."
     require_range("sample_rate", sample_rate_hz, 8_000, 192_000, message)
-    shape_ok = samples.ndim == 1 or (samples.ndim == 2 and 1 <= samples.shape[1] <= MAX_CHANNELS)
-    if not (np.issubdtype(samples.dtype, np.floating) and shape_ok):
-        raise ParameterError(
-            f"{samples.dtype} of shape {samples.shape} cannot be measured.",
-            field="samples",
-            value=str(samples.shape),
-            allowed=f"float of shape (n,) or (n, channels), up to {MAX_CHANNELS} channels",
-        )
-    if len(samples) < max(1, shortest_s * sample_rate_hz):
-        raise ParameterError(
-            f"{len(samples) / sample_rate_hz:.3f} s are too short to be measured.",
-            field="samples",
-            value=len(samples),
-            allowed=f"at least {shortest_s} s" if shortest_s else "at least one sample",
-        )
-    if not np.isfinite(samples).all():
-        raise ParameterError(
-            "Samples that are not finite cannot be measured.",
-            field="samples",
-            value=int(np.count_nonzero(~np.isfinite(samples))),
-            allowed="finite",
-        )
+    require_recording(samples, sample_rate_hz, shortest_s, channels=MAX_CHANNELS)
     return samples.astype(np.float64).reshape(len(samples), -1)

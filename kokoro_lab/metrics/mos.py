@@ -11,8 +11,8 @@ import numpy.typing as npt
 import onnxruntime as ort
 import soxr
 
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import require
+from kokoro_lab.metrics.recordings import require_recording
 
 Samples = npt.NDArray[np.float32]
 
@@ -32,12 +32,11 @@ def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        No samples, or samples that are not finite.
+        No samples, more than one channel, or samples that are not finite.
     MissingExtra
         The extra `quality` is not installed.
     """
-    if not len(samples) or not np.isfinite(samples).all():
-        raise ParameterError("Only a recording of finite samples can be judged.", field="samples")
+    require_recording(samples)
     return _opinion(samples.astype(np.float32).tobytes(), sample_rate_hz)
 
 

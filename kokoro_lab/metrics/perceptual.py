@@ -13,6 +13,7 @@ import soxr
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
 from kokoro_lab.metrics.mel import Values, frame_power, mel_filters
+from kokoro_lab.metrics.recordings import require_recording
 
 pesq = imported("pesq", extra="lab")
 pystoi = imported("pystoi", extra="lab")
@@ -122,22 +123,14 @@ def _resampled(samples: Samples, sample_rate_hz: int) -> Samples:
 
 
 def _checked(reference: Samples, candidate: Samples, sample_rate_hz: int) -> tuple[Samples, Samples]:
-    if reference.shape != candidate.shape or reference.ndim != 1:
+    if reference.shape != candidate.shape:
         raise ParameterError(
             "Reference and candidate differ in length.",
             field="candidate",
             value=f"{candidate.shape} against {reference.shape}",
-            allowed="two one-dimensional arrays of the same length",
+            allowed="two arrays of the same length",
             mend="Force the durations of the reference before comparing.",
         )
-    if len(reference) < SHORTEST_S * sample_rate_hz:
-        raise ParameterError(
-            "The recordings are too short to compare.",
-            field="samples",
-            value=len(reference),
-            allowed=f"{SHORTEST_S} s or more",
-        )
     for name, samples in (("reference", reference), ("candidate", candidate)):
-        if not np.isfinite(samples).all():
-            raise ParameterError(f"The {name} has samples that are not finite.", field=name)
+        require_recording(samples, sample_rate_hz, SHORTEST_S, field=name)
     return reference, candidate

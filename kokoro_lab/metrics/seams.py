@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
+from kokoro_lab.metrics.recordings import require_recording
 
 ndimage = imported("scipy.ndimage", extra="lab")
 
@@ -93,8 +94,7 @@ def seam_excess(
     ParameterError
         A seam is outside of the clip, or the clip holds samples that are not finite.
     """
-    if not np.isfinite(samples).all():
-        raise ParameterError("The clip has samples that are not finite.", field="samples")
+    require_recording(samples)
     usual = np.quantile(_scores_everywhere(samples, sample_rate_hz), USUAL_SHARE)
     allowed = np.full(len(seams), max(float(usual), SILENCE))
     if natural is not None:

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 import soxr
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper, parser
 
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.metrics.mel import mel_power
+from kokoro_lab.metrics.recordings import require_recording
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -167,15 +168,9 @@ class VoiceEncoder:
         ParameterError
             Not one-dimensional, under 0.4 s, silent, or with samples that are not finite.
         """
-        if samples.ndim != 1 or len(samples) < SHORTEST_S * sample_rate_hz:
-            raise ParameterError(
-                "The recording is too short to tell whose voice it is.",
-                field="samples",
-                value=str(samples.shape),
-                allowed=f"one-dimensional, {SHORTEST_S} s or more",
-            )
-        if not np.isfinite(samples).all() or not samples.any():
-            raise ParameterError("Only finite samples that are not silent have a voice.", field="samples")
+        require_recording(samples, sample_rate_hz, SHORTEST_S)
+        if not samples.any():
+            raise ParameterError("Silence is nobody's voice.", field="samples")
         heard = soxr.resample(samples, sample_rate_hz, ENCODER_RATE_HZ, quality="VHQ").astype(np.float32)
         level_dbfs = 10 * np.log10(np.mean(heard.astype(np.float64) ** 2))
         heard *= np.float32(10 ** (max(0.0, QUIETEST_DBFS - level_dbfs) / 20))
@@ -227,38 +222,29 @@ def network(tensors: Mapping[str, Values]) -> bytes:
     KeyError
         A tensor is missing.
     """
-    nodes = []
-    values: dict[str, Values] = {}
+    values: dict[str, npt.NDArray[Any]] = {"direction": np.array([1]), "first": np.array([0])}
+    steps = []
     states = "mel"
     for k in range(LAYERS):
-        names = [f"{part}{k}" for part in ("weight_ih", "weight_hh", "bias")]
-        biases = [_reordered(tensors[f"lstm.bias_{which}_l{k}"]) for which in ("ih", "hh")]
-        weights = [_reordered(tensors[f"lstm.weight_{which}_l{k}"]) for which in ("ih", "hh")]
-        values |= zip(names, (w[None] for w in (*weights, np.concatenate(biases))), strict=True)
-        outputs = [f"all{k}", f"last{k}"]
-        nodes.append(helper.make_node("LSTM", [states, *names], outputs, hidden_size=UNITS))
+        for part in ("weight_ih", "weight_hh"):
+            values[f"{part}{k}"] = _reordered(tensors[f"lstm.{part}_l{k}"])[None]
+        biases = [_reordered(tensors[f"lstm.bias_{part}_l{k}"]) for part in ("ih", "hh")]
+        values[f"bias{k}"] = np.concatenate(biases)[None]
         # (frames, directions, parts, units): there is one direction
-        nodes.append(helper.make_node("Squeeze", [f"all{k}", "direction"], [f"states{k}"]))
+        steps.append(f"""
+            all{k}, last{k} = LSTM <hidden_size = {UNITS}> ({states}, weight_ih{k}, weight_hh{k}, bias{k})
+            states{k} = Squeeze (all{k}, direction)""")
         states = f"states{k}"
     values |= {"weight": tensors["linear.weight"], "bias": tensors["linear.bias"]}
-    nodes += [
-        helper.make_node("Squeeze", [f"last{LAYERS - 1}", "first"], ["heard"]),
-        helper.make_node("Gemm", ["heard", "weight", "bias"], ["linear"], transB=1),
-        helper.make_node("Relu", ["linear"], ["embeddings"]),
-    ]
-    initializers = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in values.items()]
-    initializers += [
-        numpy_helper.from_array(np.array([axis], np.int64), name)
-        for name, axis in (("direction", 1), ("first", 0))
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "voice encoder",
-        [helper.make_tensor_value_info("mel", TensorProto.FLOAT, [PART_FRAMES, None, MEL_BANDS])],
-        [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, [None, UNITS])],
-        initializers,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    model = parser.parse_model(f"""<ir_version: 9, opset_import: ["": 17]>
+        voice_encoder (float[{PART_FRAMES}, parts, {MEL_BANDS}] mel) => (float[parts, {UNITS}] embeddings) {{
+            {"".join(steps)}
+            heard = Squeeze (last{LAYERS - 1}, first)
+            linear = Gemm <transB = 1> (heard, weight, bias)
+            embeddings = Relu (linear)
+        }}""")
+    constants = (numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in values.items())
+    model.graph.initializer.extend(constants)
     serialised: bytes = model.SerializeToString()
     return serialised
 

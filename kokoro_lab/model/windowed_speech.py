@@ -10,7 +10,7 @@ more: so it serves two small windows, and the second one fades into the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -118,6 +118,7 @@ def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:
     yield from blocks
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class WindowedSpeech:
     """Speaks a segment window by window, with predicted statistics.
 
@@ -131,21 +132,14 @@ class WindowedSpeech:
         Of the statistics of a segment, and of what is known of them before its trunk has run.
     """
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        vocoder: WindowVocoder,
-        predictor: StatisticsPredictor,
-        early: StatisticsPredictor,
-    ) -> None:
-        self._config = config
-        self._vocoder = vocoder
-        self._predictor = predictor
-        self._early = early
+    config: EngineConfig
+    vocoder: WindowVocoder
+    predictor: StatisticsPredictor
+    early: StatisticsPredictor
 
     def plan(self, energy: Values, *, urgent: bool) -> WindowPlan:
         """The windows of a segment, by its energy curve; see `window_plan`."""
-        return window_plan(self._config, energy, urgent=urgent, fixed=self._vocoder.fixed_spans)
+        return window_plan(self.config, energy, urgent=urgent, fixed=self.vocoder.fixed_spans)
 
     def blocks(
         self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan
@@ -168,15 +162,15 @@ class WindowedSpeech:
         if begin <= plan.early_stop:
             if begin == 0 and plan.audible[0]:
                 yield silent_frames(plan.audible[0])
-            fades = yield from speak_early(self._early, model, self._vocoder, contours, style, plan, begin)
+            fades = yield from speak_early(self.early, model, self.vocoder, contours, style, plan, begin)
         rest = self._rest(model.behind(contours, style), plan)(max(begin, plan.early_stop))
         yield from rest if fades is None else fading(fades, rest)
 
     def _rest(self, prosody: Prosody, plan: WindowPlan) -> Callable[[int], Iterator[Samples]]:
         """What gives the samples from the window on that begins at a frame."""
-        mean, variance = self._predictor.predict(prosody)
-        scale, shift = self._vocoder.layers.scale_and_shift(mean, variance, prosody.style)
-        return partial(self._vocoder.windows, prosody, scale, shift, plan)
+        mean, variance = self.predictor.predict(prosody)
+        scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
+        return partial(self.vocoder.windows, prosody, scale, shift, plan)
 
     def undivided(self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan) -> Samples:
         """What the windows of `plan` would give if cutting changed nothing: with the same statistics, decoded
@@ -185,9 +179,7 @@ class WindowedSpeech:
         samples = np.concatenate(list(self.blocks(model, contours, style, whole)(0)[1]))
         if not plan.early:
             return samples
-        spoken = next(
-            speak_early(self._early, model, self._vocoder, contours, style, replace(whole, early=1))
-        )
+        spoken = next(speak_early(self.early, model, self.vocoder, contours, style, replace(whole, early=1)))
         start, stop, faded = (
             frame * TRUNK_FRAME_SAMPLES
             for frame in (plan.audible[0], plan.early_stop, plan.early_stop + FADE_FRAMES)

@@ -1,5 +1,5 @@
 // How a fast convolution is taken apart, as the operator's second and third input say it: see fast_fir.packed, which
-// writes them and has the same limits.
+// writes them.
 #pragma once
 
 #include <algorithm>

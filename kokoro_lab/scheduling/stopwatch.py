@@ -52,42 +52,30 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        with self._at_work(stage), heard(stage):
+        with self._counted(stage, 1), heard(stage):
             yield
 
-    @contextmanager
-    def waiting(self, stage: str) -> Iterator[None]:
+    def waiting(self, stage: str) -> AbstractContextManager[None]:
         """In the midst of `stage`, which waits for somebody meanwhile and computes nothing."""
-        started_s = time.perf_counter()
-        self._leave(started_s)
-        try:
-            yield
-        finally:
-            ended_s = time.perf_counter()
-            self._enter(ended_s)
-            with self._lock:
-                self.stages_s[stage] = self.stages_s.get(stage, 0.0) - (ended_s - started_s)
+        return self._counted(stage, -1)
 
     @contextmanager
-    def _at_work(self, stage: str) -> Iterator[None]:
-        started_s = time.perf_counter()
-        self._enter(started_s)
+    def _counted(self, stage: str, sign: int) -> Iterator[None]:
+        """One stage more at work, or one less, whose seconds are added, or taken away."""
+        started_s = self._running_changes(sign)
         try:
             yield
         finally:
-            ended_s = time.perf_counter()
-            self._leave(ended_s)
+            ended_s = self._running_changes(-sign)
             with self._lock:
-                self.stages_s[stage] = self.stages_s.get(stage, 0.0) + ended_s - started_s
+                self.stages_s[stage] = self.stages_s.get(stage, 0.0) + sign * (ended_s - started_s)
 
-    def _enter(self, at_s: float) -> None:
+    def _running_changes(self, by: int) -> float:
+        """Count the seconds since the last change, if any stage was at work, and say when it is now."""
         with self._lock:
-            if not self._running:
-                self._since_s = at_s
-            self._running += 1
-
-    def _leave(self, at_s: float) -> None:
-        with self._lock:
-            self._running -= 1
-            if not self._running:
-                self.busy_s += at_s - self._since_s
+            now_s = time.perf_counter()
+            if self._running:
+                self.busy_s += now_s - self._since_s
+            self._since_s = now_s
+            self._running += by
+        return now_s

@@ -133,19 +133,14 @@ def run_out_of_memory() -> NoReturn:
     OutOfMemory
         As for any other graph.
     """
-    from onnx import TensorProto, helper
+    from onnx import parser
 
     bound_arena(_arena_mb or FAULT_ARENA_MB)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.use_env_allocators", "1")
-    graph = helper.make_graph(
-        [helper.make_node("ConstantOfShape", ["size"], ["y"])],
-        "more_than_there_is",
-        [helper.make_tensor_value_info("size", TensorProto.INT64, [1])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    model = parser.parse_model("""<ir_version: 9, opset_import: ["": 20]>
+        more_than_there_is (int64[1] size) => (float[n] y) { y = ConstantOfShape (size) }""")
     session = ShrinkingSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     assert _arena_mb is not None
     session.run(None, {"size": np.array([_arena_mb * 2**20 // 4 + 1])})

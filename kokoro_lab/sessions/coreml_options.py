@@ -10,29 +10,28 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
-from kokoro_lab.config import COREML_NAMES, PREFIX
+from kokoro_lab.config import COREML_NAMES, PREFIX, Settings
 from kokoro_lab.errors import SettingsError
 
 FOLDER = "a folder, or where one can be made"
 
 
-_SWITCH = ("0", "1")
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "MLComputeUnits": ("ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"),
-    # ONNX Runtime's own default is the older format, which takes fewer operators
-    "ModelFormat": ("MLProgram", "NeuralNetwork"),
-    "SpecializationStrategy": ("Default", "FastPrediction"),
-    # With ML Programs, "1" was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph whose
-    # shapes are all fixed needs it not
-    "RequireStaticInputShapes": _SWITCH,
-    "EnableOnSubgraphs": _SWITCH,
-    "ProfileComputePlan": _SWITCH,
-    "AllowLowPrecisionAccumulationOnGPU": _SWITCH,
-    "ModelCacheDirectory": (),
-}
+def _taken_by(setting: str) -> tuple[str, ...]:
+    """What an option takes, in ONNX Runtime's own spelling of yes and no; nothing, if that is a folder."""
+    hint = Settings.model_fields[setting].annotation
+    return ("0", "1") if hint is bool else get_args(hint) if get_origin(hint) is Literal else ()
+
+
+OPTIONS = {name: _taken_by(setting) for setting, name in COREML_NAMES.items()}
 """Option, as ONNX Runtime spells it → what it takes, first what we pass if nothing is said. One takes a
-folder, and is passed only if it is said."""
+folder, and is passed only if it is said.
+
+ONNX Runtime's own default of ModelFormat is the older format, which takes fewer operators. With ML Programs,
+RequireStaticInputShapes was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph whose shapes
+are all fixed needs it not.
+"""
 
 
 def variable_of(option: str) -> str:

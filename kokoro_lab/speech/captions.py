@@ -181,21 +181,13 @@ def captions_file(kind: CaptionFormat, text: str, input_format: str, timings: Se
 
 def written_as(kind: CaptionFormat, shown: Sequence[Caption]) -> str:
     """Captions as a file."""
-    if kind == "srt":
-        cues = (
-            f"{number}\n{_clock(one.start_s, ',')} --> {_clock(one.end_s, ',')}\n"
-            + "\n".join(one.lines)
-            + "\n"
-            for number, one in enumerate(shown, 1)
-        )
-        return "\n".join(cues)
-    cues = (
-        f"\n{_clock(one.start_s, '.')} --> {_clock(one.end_s, '.')}\n"
-        + "\n".join(map(_escaped, one.lines))
-        + "\n"
-        for one in shown
-    )
-    return "WEBVTT\n" + "".join(cues)
+    srt = kind == "srt"
+    mark, cues = (",", []) if srt else (".", ["WEBVTT\n"])
+    for number, one in enumerate(shown, 1):
+        shown_for = f"{_clock(one.start_s, mark)} --> {_clock(one.end_s, mark)}"
+        lines = [str(number), shown_for, *one.lines] if srt else [shown_for, *map(_escaped, one.lines)]
+        cues.append("\n".join([*lines, ""]))
+    return "\n".join(cues)
 
 
 def _escaped(line: str) -> str:

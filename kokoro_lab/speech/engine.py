@@ -35,7 +35,7 @@ from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
 from kokoro_lab.text.growing import GrowingText, all_of_it
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.normalise.pictographs import without_emoji
-from kokoro_lab.typed import require_range, require_type
+from kokoro_lab.typed import require_arguments, require_range, require_type
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.progress import Step, untold
 from kokoro_lab.weights.store import missing, model_path, model_sha256
@@ -86,16 +86,8 @@ def load_engine(
     ParameterError, SettingsError, ProviderError, WeightsError
         What was asked for is of the wrong type, does not exist, or cannot be had.
     """
-    for name, value, kind in (
-        ("variant", variant, str | None),
-        ("provider", provider, str | None),
-        ("config", config, EngineConfig | None),
-        ("tuned", tuned, bool),
-        ("voice", voice, str | None),
-        ("say", say, Callable),
-        ("begins", begins, Callable),
-    ):
-        require_type(name, value, kind, ParameterError)
+    given = locals()
+    require_arguments(load_engine, given, *given)
     if config is None:
         config = configuration(variant, provider, tuned=tuned)
     else:
@@ -260,14 +252,8 @@ class Engine:
         TextError, VoiceError, LanguageError, LexiconError, ParameterError
             The request cannot be spoken.
         """
-        for name, value, kind in (
-            ("streamed", streamed, bool),
-            ("cached", cached, bool),
-            ("place", place, Place | None),
-            ("heard_samples", heard_samples, int),
-            ("stop", stop, threading.Event | None),
-        ):
-            require_type(name, value, kind, ParameterError)
+        checked = ("streamed", "cached", "place", "heard_samples", "stop")
+        require_arguments(Engine.stream, locals(), *checked)
         require_range("heard_samples", heard_samples, 0)
         if not isinstance(text, str | Utterance):
             if isinstance(text, bytes | bytearray) or not hasattr(text, "__iter__"):  # type: ignore[unreachable]

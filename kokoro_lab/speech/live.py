@@ -33,6 +33,11 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text = text
         self.stream = stream
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `append` would wait until some of what was written is read."""
+        return self._text.is_full
+
     def append(self, text: str, *, wait: bool = True) -> None:
         """Write more.
 
@@ -60,7 +65,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text.end()
 
     def cancel(self) -> None:
-        """Be silent: nothing is computed after the window that is under way."""
+        """Be silent: no chunk comes any more, and nothing is computed after the window that is under way."""
         self._text.cancel()
 
     def write_from(self, pieces: Iterable[str]) -> None:

@@ -71,7 +71,8 @@ class SpeechStream(Iterator[AudioChunk]):
         How much of the stream the listener has. Of the segment at `place`, only windows are decoded that have
         to do with what is behind; chunks before it may come, and may be wrong.
     stop : threading.Event, optional
-        Set by whoever wants this to end: nothing is computed after the window that is under way.
+        Set by whoever wants this to end: nothing is computed after the window that is under way, and none of
+        that is handed out.
     growing : GrowingText, optional
         What is to be said, where it is still being written; then `asked` has an empty text.
 
@@ -246,6 +247,7 @@ class SpeechStream(Iterator[AudioChunk]):
         return speech_from is not None and end > speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
+        go_on(self._stop)  # of a window that has been computed meanwhile nothing is heard, either
         if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
             return chunk  # is nothing that the listener has in hand now
         if self._first_s is None:

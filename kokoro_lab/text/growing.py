@@ -127,6 +127,12 @@ class GrowingText(ReadAhead):
         """Characters written so far."""
         return self._offset + len(self._raw)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `append` would wait for room."""
+        with self._changed:
+            return not (self._over() or self._has_room(0))
+
     def append(self, text: str, *, wait: bool = True) -> None:
         """Write `text`.
 

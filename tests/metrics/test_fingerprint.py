@@ -115,14 +115,14 @@ def test_what_has_no_fingerprint_is_refused(speech: np.ndarray) -> None:
     broken = speech.copy()
     broken[7] = np.nan
     for samples, said in (
-        (speech[: RATE_HZ // 2], "long enough"),
-        (np.stack([speech, speech], axis=1), "one dimension"),
+        (speech[: RATE_HZ // 2], "too short"),
+        (np.stack([speech, speech], axis=1), "one channel"),
         (broken, "finite"),
         (np.zeros_like(speech), "Silence"),
     ):
         with pytest.raises(ParameterError, match=said):
             mel_fingerprint(samples, RATE_HZ)
-    with pytest.raises(ParameterError, match="8000 Hz"):
+    with pytest.raises(ParameterError, match="8000"):
         mel_fingerprint(speech, 4_000)
 
 

@@ -127,6 +127,16 @@ def test_what_is_cancelled_is_silent(hum: Engine) -> None:
         live.append("more")
 
 
+def test_of_a_window_that_is_there_already_nothing_is_heard_behind_a_cancellation(hum: Engine) -> None:
+    live = hum.session(voice="hum", cached=False)
+    live.append("The kettle is on, and the window is open.")
+    live.end()
+    next(live)
+    live.cancel()
+    with pytest.raises(Interrupted):
+        next(live)
+
+
 def test_what_the_writer_raises_is_raised_to_the_listener(hum: Engine) -> None:
     def broken() -> Iterator[str]:
         yield "The kettle is on."

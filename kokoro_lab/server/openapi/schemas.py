@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json
 
 from kokoro_lab.config import VARIANTS
 from kokoro_lab.containers import Format
+from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.playback.buffering import PROFILES
 
 
@@ -399,19 +400,11 @@ class MemoryDetails(BaseModel):
     objects: dict[str, int]
 
 
-class TimedWord(BaseModel):
+class TimedWord(WordTiming):
     """When a word is heard: offsets into the text, seconds from the start of the speech.
 
     Marks are no words. What is said as several words, such as `$100`, gives several with the same offsets.
     """
-
-    text: str
-    start: int
-    end: int
-    start_s: float
-    end_s: float
-    phonemes: str
-    segment_id: int
 
 
 class Usage(BaseModel):

@@ -171,6 +171,7 @@ class SpeechEvents(Iterator[Event]):
 
     def __post_init__(self) -> None:
         self._held_s = 0.0
+        self._ending = False
         self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
         self._computing: Future[None] | None = None
         self._last: AudioChunk | None = None
@@ -184,7 +185,7 @@ class SpeechEvents(Iterator[Event]):
         """Whether `next` has something to work on within `timeout_s`: for one who has to listen as well."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
-        while self._queue.empty():
+        while self._queue.empty() and not self._ending:
             if time.monotonic() > deadline_s:
                 return False
             time.sleep(POLL_S)
@@ -221,6 +222,7 @@ class SpeechEvents(Iterator[Event]):
                 yield from self._framed(item)
                 continue
             if isinstance(item, Done):
+                self._ending = True  # two events come of this item
                 yield from self._rest()
                 self.synthesis.account.finished(item.report)
                 yield item

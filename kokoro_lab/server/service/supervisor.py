@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from kokoro_lab._version import __version__
+from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import ServiceError
 
 NAME = "kokoro-lab"
@@ -152,11 +153,9 @@ class Supervisor(ABC):
 
     def _write(self, text: str) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        new = self.path.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        new.touch(mode=0o600)  # an API key may stand in it
-        new.write_text(text, "utf-8")
-        os.replace(new, self.path)
+        with whole_file(self.path) as making:
+            making.touch(mode=0o600)  # an API key may stand in it
+            making.write_text(text, "utf-8")
 
     def _tell(self, *arguments: str, may_fail: bool = False) -> str:
         if shutil.which(self.program) is None:

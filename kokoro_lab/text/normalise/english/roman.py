@@ -6,7 +6,7 @@ from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
 from kokoro_lab.text.normalise.english.patterns import END, START, WORDS, any_word
-from kokoro_lab.text.normalise.roman import roman
+from kokoro_lab.text.normalise.roman import roman, valued
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
 
@@ -17,9 +17,8 @@ GIVEN = any_of(map(str.title, WORDS["first name"]))
 """Behind one and a family name, a Roman numeral is the person's, `John Smith the third`."""
 
 
-def _cardinal(match: Any) -> str | None:
-    value = roman(match["roman"].upper())
-    return None if value is None else cardinal(value)
+_cardinal = valued(lambda _, value: cardinal(value))
+_century = valued(lambda _, value: ordinal(value))
 
 
 def _span(match: Any) -> str | None:
@@ -27,14 +26,9 @@ def _span(match: Any) -> str | None:
     return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
 
 
-def _regnal(match: Any) -> str | None:
-    value = roman(match["roman"])
-    return None if value is None or value > 60 else f"the {ordinal(value)}{match['own'] or ''}"
-
-
-def _century(match: Any) -> str | None:
-    value = roman(match["roman"])
-    return None if value is None else ordinal(value)
+@valued
+def _regnal(match: Any, value: int) -> str | None:
+    return None if value > 60 else f"the {ordinal(value)}{match['own'] or ''}"
 
 
 def _alone(match: Any) -> str | None:

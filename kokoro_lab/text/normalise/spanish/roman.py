@@ -8,11 +8,11 @@ sexto`, `Juan veintitrés`, `siglo quinto`, `siglo veintiuno`); what is merely n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from kokoro_lab.text.normalise.roman import roman
-from kokoro_lab.text.normalise.rules import Rule, Say
+from kokoro_lab.text.normalise.roman import roman, valued
+from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
 from kokoro_lab.text.tables import Gender, any_of, names, words
@@ -32,14 +32,7 @@ def _rank(value: int, gender: Gender) -> str:
     return ordinal(value, gender=gender) if value <= ORDINALS_TO else cardinal(value)
 
 
-def _valued(say: Callable[[Any, int], str | None]) -> Say:
-    """For a rule: what `say` makes of a match and the value of its numeral, if that is one."""
-
-    def said(match: Any) -> str | None:
-        value = value_of(match["roman"])
-        return None if value is None else say(match, value)
-
-    return said
+_valued = partial(valued, value_of=value_of)
 
 
 @_valued
