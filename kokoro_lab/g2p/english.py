@@ -33,6 +33,7 @@ from kokoro_lab.weights.fetching import english_tagger
 
 log = logging.getLogger(__name__)
 
+_AN_ORDINARY_WORD = regex.compile(r"\p{L}?\p{Ll}+|[IV]+")
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 
 
@@ -136,6 +137,10 @@ class EnglishG2P:
             else:
                 phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
             if phonemes:
+                if phonemes == "." and words and len(words[-1].text) == 1:
+                    words[-1] = replace(
+                        words[-1], space_after=False
+                    )  # `plan B .`, as it is told from an initial
                 space = bool(token.whitespace)
                 words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
             elif words and token.whitespace and not words[-1].space_after:
@@ -204,11 +209,15 @@ class EnglishG2P:
 
 
 def _name_letters(tokens: Sequence[EnglishToken]) -> None:
-    """In a row of single capitals, `A T and T` or `H T M L A`, an `A` is the letter and no article."""
+    """An `A` is the letter and no article in a row of single capitals, `A T and T` or `H T M L A`; behind a
+    word, `grade A beef`, where no word with a capital follows, as in a title; and of a size of paper."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        if token.text == "A" and any(
-            t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after)
-        ):
+        if token.text != "A":
+            continue
+        in_a_row = any(t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after))
+        behind = before is not None and before.whitespace and _AN_ORDINARY_WORD.fullmatch(before.text)
+        title = after is not None and after.text[:1].isupper()
+        if in_a_row or (behind and not title):
             token.tag = "NNP"
 
 

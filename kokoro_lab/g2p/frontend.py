@@ -18,7 +18,7 @@ from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
-from kokoro_lab.text import normalise
+from kokoro_lab.text import hyphens, normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
@@ -275,6 +275,8 @@ class _TextReader:
     def runs(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
         """The runs of a sentence: what is of one language, with its span."""
         base = self.languages.base
+        known = self.speakers.known(base)
+        sentence = hyphens.joined(sentence, base, known)
         # What the lexicon has in the request's language, names above all, is no sign of another one
         named = [
             (*sentence.span(*_whole_words(sentence.text, fixed.start, fixed.end)), base)
@@ -286,7 +288,7 @@ class _TextReader:
             accent=self.languages.accent,
             mode=self.languages.detect,
             forced=[*named, *self.languages.forced],
-            known=self.speakers.known(base),
+            known=known,
             missing=self._say_detector_is_missing,
         )
         for span in spans:

@@ -31,7 +31,7 @@ _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
 _ASCII = regex.compile(r"[!-~]+")
-_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]")
+_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|\p{L}-?\d")
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 _WORD = regex.compile(
@@ -152,9 +152,11 @@ def _detected(
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
+    addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
     if base[:2] not in LATIN:
-        addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
         latin = [k for k in latin if not _stays(text, words[k], addresses)]
+    elif addresses:
+        latin = [k for k in latin if not _inside(words[k], addresses)]
     for k in latin:
         found[k] = home
     if mode == "auto":
@@ -179,6 +181,10 @@ def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) ->
         return True
     if len(letters) <= _UNIT_LETTERS and _NUMBER_BEFORE.search(text, 0, word.start):
         return True
+    return _inside(word, addresses)
+
+
+def _inside(word: ScriptWord, addresses: Sequence[tuple[int, int]]) -> bool:
     return any(start <= word.start < end for start, end in addresses)
 
 

@@ -11,6 +11,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     NAMES,
     START,
     WORDS,
+    any_word,
     ends_text,
     optional,
     stop,
@@ -29,6 +30,11 @@ PLAIN = NAMES["word"] | SENTENCE_WORDS
 def _direction(match: Any) -> str:
     direction = optional(match, "direction").replace(".", "")
     return f" {NAMES['direction'][direction]}" if direction else ""
+
+
+def _compass(match: Any) -> str | None:
+    found = NAMES["direction"].get(match["direction"])
+    return found.lower() if found else None
 
 
 def _title(match: Any) -> str:
@@ -134,8 +140,18 @@ RULES: tuple[Rule, ...] = (
         lambda match: None if _before_name(match) else _street(match),
     ),
     Rule(
+        "direction",
+        rf"""{START}(?P<direction>[NSEW]{{1,3}})(?:
+        (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}[A-Z]?\ [NSEW])
+        |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
+        |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
+        _compass,
+    ),
+    Rule("th'", r"(?<![\p{L}\p{N}'])[Tt]h'(?=\ \p{L})", lambda match: "the", wakes="'"),
+    Rule("Sainte", rf"{START}Ste\.?(?=\ \p{{Lu}}\p{{Ll}})", lambda match: "Sainte"),
+    Rule(
         "saint",
-        rf"{START}(?:St|Saint|Ste)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
+        rf"{START}(?:St|Saint)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
         lambda match: "Saint",
     ),
     Rule(
@@ -148,10 +164,11 @@ RULES: tuple[Rule, ...] = (
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     Rule(
         "short word before a number",
-        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
+        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?[IVXLC]+\b|\(?[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
         wakes=".",
     ),
+    Rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
     Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
     Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
     Rule(
