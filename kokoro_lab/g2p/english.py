@@ -137,11 +137,9 @@ class EnglishG2P:
             else:
                 phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
             if phonemes:
-                if phonemes == "." and words and len(words[-1].text) == 1:
-                    words[-1] = replace(
-                        words[-1], space_after=False
-                    )  # `plan B .`, as it is told from an initial
                 space = bool(token.whitespace)
+                if phonemes == "." and words and len(words[-1].text) == 1:  # `plan B .`
+                    words[-1] = replace(words[-1], space_after=False)
                 words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
             elif words and token.whitespace and not words[-1].space_after:
                 words[-1] = replace(words[-1], space_after=True)

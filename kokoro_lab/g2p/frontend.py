@@ -23,6 +23,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
+from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
@@ -214,6 +215,7 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
     return replace(found, passages=tuple(each for each in passages if len(each.text)))
 
 
+LEFT_OUT = "left out: the sign of a note, or the time of a subtitle"
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
 
 
@@ -327,6 +329,7 @@ class _TextReader:
             return found
         said, given = read_with(self.lexicon, AlignedText.of(text), language)
         reading = g2p.read(said, given)
+        reading.fallbacks.extend(Fallback("text", LEFT_OUT, *span) for span in pasted.left_out(text, said))
         if reading.lasting:
             self.cache.put(key, reading)
         return reading

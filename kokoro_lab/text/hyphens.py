@@ -23,10 +23,7 @@ def joined(text: AlignedText, language: str, known: Known | None) -> AlignedText
         return text
     edits = []
     for match in _CUT.finditer(text.text):
-        first, last = match[1], match[3]
-        whole = (first + last).lower()
-        if code == "en" and known is not None and known(whole):
-            edits.append((*match.span(2), ""))
-        elif last not in _WORDS[f"{code} behind a half word"]:
-            edits.append((*match.span(2), "-" if code == "en" else ""))
+        if match[3] not in _WORDS[f"{code} behind a half word"]:
+            whole = known is None or known((match[1] + match[3]).lower())
+            edits.append((*match.span(2), "" if whole else "-"))
     return text.rewrite(edits)

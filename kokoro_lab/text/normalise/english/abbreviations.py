@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -22,6 +24,7 @@ from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
 """Before a name; behind a name; with a code; before a number, with a point."""
+_AMOUNT_BEFORE = regex.compile(r"\d\ ?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
 """Words of their own when a sentence ends with them: they need something behind."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
@@ -50,8 +53,8 @@ def _plain(match: Any) -> str | None:
     words = PLAIN.get(text) or PLAIN.get(text.lower()) or PLAIN.get(text.capitalize())
     if text in SENTENCE_WORDS and ends_text(match):
         return None
-    if text in UNITS and match.string[: match.start()].rstrip()[-1:].isdigit():
-        return None  # `5 min.` is a quantity
+    if text in UNITS and _AMOUNT_BEFORE.search(match.string, 0, match.start()):
+        return None  # `5 min.` and `5 km/yr` are quantities
     return None if words is None else words + stop(match)
 
 
@@ -146,13 +149,13 @@ RULES: tuple[Rule, ...] = (
         |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
         |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
         _compass,
+        wakes="NSEW",
     ),
     Rule("th'", r"(?<![\p{L}\p{N}'])[Tt]h'(?=\ \p{L})", lambda match: "the", wakes="'"),
-    Rule("Sainte", rf"{START}Ste\.?(?=\ \p{{Lu}}\p{{Ll}})", lambda match: "Sainte"),
     Rule(
         "saint",
-        rf"{START}(?:St|Saint)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
-        lambda match: "Saint",
+        rf"{START}(?:St|Saint|Ste)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
+        lambda match: "Sainte" if "e" in match.group() else "Saint",
     ),
     Rule(
         "title",

@@ -122,8 +122,8 @@ RULES: tuple[Rule, ...] = (
         rf"""{START}(?:(?<=\b(?i:{any_word("before a mark")})\ )(?P<numerator>{DECIMAL})/
         (?P<denominator>5|10|100|20)
         |(?<![.,/])(?P<numerator>\d+\.\d+)/(?P<denominator>5|10|100|20)
-        |(?<![.,/])(?P<numerator>(?!1/)\d+)/(?P<denominator>10|100)
-        (?=[.!?,;)]|\s*$|\ \p{{L}}{{3,}}s\b)){END}(?!/)""",
+        |(?<![.,/])(?P<numerator>(?!1/)\d+)
+        /(?P<denominator>10|100)(?!\ (?:of|an?|miles?|inch|seconds?|cups?|hours?)\b)){END}(?!/)""",
         lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
         wakes="/",
     ),
@@ -172,7 +172,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "times",
-        rf"{LOOSE_START}(?<![.,])(?:(?P<first>\d+(?:\.\d+)?)[-–])?(?P<last>\d+(?:\.\d+)?)(?=x(?![\p{{L}}\p{{N}}]))",
+        rf"{LOOSE_START}(?<![.,])(?:(?P<first>\d+(?:\.\d+)?)x?[-–])?(?P<last>\d+(?:\.\d+)?)(?=x(?![\p{{L}}\p{{N}}]))",
         lambda m: f"{number(m['first'])} to {number(m['last'])}" if m["first"] else number(m["last"]),
     ),
     digit_rule(

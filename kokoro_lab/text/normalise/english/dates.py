@@ -247,7 +247,9 @@ def _verses(match: Any) -> str:
 def _season(match: Any) -> str | None:
     """2023/24, unless it may be a month: 2008/09 is a season only where it is said to be one."""
     first, last = int(match["first"]), int(match["last"])
-    if (first + 1) % 100 != last or (last <= 12 and not match["named"]):
+    if last == first + 1:
+        return f"{year(first)} {year(last)}"
+    if (first + 1) % 100 != last or (1 <= last <= 12 and not match["named"]):
         return None
     return f"{year(first)} {two_digits(last)}"
 
@@ -275,15 +277,15 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "duration",
-        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+[dhm]\ ?\d+[hms](?![\p{L}]))
+        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?\d+s))
         (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
         (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+)s)?(?<!\ )(?![\p{L}\p{N}_])""",
         _duration,
     ),
     digit_rule(
         "season",
-        rf"""{START}(?P<first>(?:19|20)\d\d)/(?P<last>\d\d){END}
-        (?P<named>(?=\ (?i:season|campaign|school|academic|
+        rf"""{START}(?P<first>(?:19|20)\d\d)/(?P<last>\d\d(?:\d\d)?){END}
+        (?P<named>(?=\ (?i:seasons?|campaign|school|academic|
         winter|tax|financial|fiscal)\b))?(?![/-]\d)""",
         _season,
     ),
@@ -361,9 +363,10 @@ RULES: tuple[Rule, ...] = (
         lambda m: century_year(m["year"]),
     ),
     digit_rule(
-        "first year of a span in an era",
-        rf"{START}(?P<year>\d{{3,4}})(?=\ (?:to|and|until|or)\ \d{{1,4}}{ERA}{LOOSE_END})",
-        lambda match: year(int(match["year"])),
+        "years of an era",
+        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )
+        (?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
+        lambda m: f"{year(int(m['first']))} {m['word'] or 'to'} {year(int(m['last']))}{_era(m)}",
     ),
     digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
     digit_rule(

@@ -92,7 +92,7 @@ def _date_and_time(match: Any) -> str | None:
         return None
     said = time(hour, minute, None, None)
     if second:
-        past = two_digits(minute) if minute else "hundred"
+        past = two_digits(minute) if minute else "oh oh"
         said = f"{cardinal(hour)} {past} and {counted(str(second), 'second', 'seconds')}"
     return f"{date(*day)} {said}"
 
@@ -141,14 +141,15 @@ _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "date and time of a machine",
-        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T_](?P<hour>\d\d):(?P<minute>\d\d)
+        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)
+        [T_\ ](?P<hour>\d\d):(?P<minute>\d\d)
         (?::(?P<second>\d\d)(?:[.,]\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
         _date_and_time,
     ),
     digit_rule(
         "code in hexadecimal digits",
         r"""(?<![\p{L}\p{N}_.-])(?:0[xX][\da-fA-F]+|[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}
-        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d*[a-fA-F])(?=\p{L}*\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
+        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d+\p{L}+\d|\p{L}+\d+\p{L}+\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
         _hexadecimal,
     ),
     Rule(

@@ -157,7 +157,7 @@ SIGNS_ALONE: tuple[Rule, ...] = (
     ),
     Rule(
         "letter at an end",
-        r"(?<=(?<![\p{L}\p{N}.&-])\p{Lu})\.(?=[\"'”)]*$)",
+        r"(?<=(?<![\p{L}\p{N}.&°-]|\d\ )\p{Lu})\.(?=[\"'”)]*$)",
         lambda m: " .",
         wakes=".",
     ),

@@ -120,25 +120,18 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         lambda m: f"eight oh two dot {cardinal(int(m['number']))} {' '.join(m['letters'].upper())}".rstrip(),
     ),
     digit_rule(
-        "airliner",
-        r"(?<=\b(?:Boeing|Airbus|[Tt]he|[Aa]n?)\ (?:A(?=3))?)(?P<number>[37]\d7-[1-9]00)(?![\p{L}\p{N}_-])",
-        lambda match: " ".join(_number(part) for part in match["number"].split("-")),
-    ),
-    digit_rule(
-        "status of a web server",
-        r"""(?:(?<=\bHTTP\ (?:status\ |error\ |code\ ){0,2})|(?<=\b[Ee]rror\ (?:code\ )?)(?=40[34]|50[0234])
-        |(?=404\ (?:error|page|not\ found|status)))(?P<number>[1-5]\d\d)(?![\p{L}\p{N}_-]|[.,]\d)""",
-        lambda match: _number(match["number"]),
-    ),
-    digit_rule(
-        "processor",
-        rf"""(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))
-        (?P<number>\d{{4}})(?P<letters>\p{{Lu}}{{0,2}}){END}""",
-        lambda m: f"{in_pairs(m['number'])} {' '.join(m['letters'])}".rstrip(),
+        "airliner, processor or status of a web server",
+        rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
+        |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4}}\p{{Lu}}{{0,2}}
+        |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
+        |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
+        |404(?=\ (?:error\b|page|not\ found|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        _spelt,
     ),
     digit_rule(
         "last digits",
-        rf"(?<=\b(?i:{any_word('before last digits')})\ )(?P<number>\d{{3,4}})(?![\p{{L}}\p{{N}}_-]|[.,]\d)",
+        rf"""(?:\*{{2,}}\ ?|(?<=\b(?i:{any_word("before last digits")}):?\ ))(?P<number>\d{{3,4}})
+        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _digits,
     ),
     digit_rule(

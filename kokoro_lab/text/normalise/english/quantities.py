@@ -46,14 +46,16 @@ SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (uni
 
 _UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
 _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
-_PER = rf"(?:/(?P<per>{_PER_UNIT}|head){LOOSE_END})?"
+_PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END})?"
 _SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])(?:[-−–](?=[\d.])|(?<=^)[-−–]\ |[+±~≈<>≤≥]\ ?))?"
 _NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
+_AMOUNT = r"[\d.,]+(?:[-–][\d.,]+)?"
 _DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
-(?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?[\d.,]+(?:\ (?:million|billion))?"""
+(?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
 _COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
-|(?<={_DETERMINED}[-\ ]?\p{{L}}{{1,4}}\.?|\b(?i:{any_word("determiner")})\ [\d.,]+\p{{L}}{{1,3}})
-(?=\)?(?:\ \([\d.,]+\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{Ll}}{{3,}}))?"""
+|(?<={_DETERMINED}[-\ ]?[\p{{L}}°]{{1,4}}\.?|\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
+|\d\ \({_AMOUNT}[-\ ]?\p{{L}}{{1,3}}\.?)
+(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}))?"""
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
@@ -269,8 +271,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "basis points",
-        rf"{_LEFT}(?P<number>\d{{1,2}}|1[0257][05]|200)\ ?bps{LOOSE_END}",
-        lambda match: counted(match["number"], "basis point", "basis points"),
+        rf"{_SIGNED}{_LEFT}(?P<number>\d{{1,2}}(?:\.\d)?|1[0257][05]|200)\ ?bps{LOOSE_END}",
+        lambda match: sign(match) + counted(match["number"], "basis point", "basis points"),
     ),
     digit_rule(
         "pressure of the blood",
@@ -322,14 +324,9 @@ RULES: tuple[Rule, ...] = (
 RATES: tuple[Rule, ...] = (
     Rule(
         "unit alone",
-        rf"(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(unit for unit in UNITS if '/' in unit)}){LOOSE_END}",
-        lambda match: UNITS[match["unit"]].many,
-        wakes="/",
-    ),
-    Rule(
-        "per unit",
-        rf"(?<=\bper\ )(?P<unit>{any_of(NAMES['per'].keys() - {'in'})}){LOOSE_END}",
-        lambda match: NAMES["per"][match["unit"]],
+        rf"""(?:(?<=\bper\ )(?P<per>{any_of(NAMES["per"].keys() - {"in"})})
+        |(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(u for u in UNITS if "/" in u)})){LOOSE_END}""",
+        lambda m: NAMES["per"][m["per"]] if m["per"] else UNITS[m["unit"]].many,
     ),
 )
 
