@@ -33,6 +33,8 @@ from kokoro_lab.weights.fetching import english_tagger
 
 log = logging.getLogger(__name__)
 
+_A_LETTER = regex.compile(r"[A-HJ-Z]\.?")
+_NEVER_BEHIND_AN_ARTICLE = frozenset(("to ", "and ", "or ", "is ", "was ", "-"))
 _AN_ORDINARY_WORD = regex.compile(r"\p{L}?\p{Ll}+|[IV]+")
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 
@@ -212,10 +214,11 @@ def _name_letters(tokens: Sequence[EnglishToken]) -> None:
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token.text != "A":
             continue
-        in_a_row = any(t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after))
+        in_a_row = any(t and _A_LETTER.fullmatch(t.text) for t in (before, after))
+        joined = after is not None and after.text + after.whitespace in _NEVER_BEHIND_AN_ARTICLE
         behind = before is not None and before.whitespace and _AN_ORDINARY_WORD.fullmatch(before.text)
         title = after is not None and after.text[:1].isupper()
-        if in_a_row or (behind and not title):
+        if in_a_row or joined or (behind and not title):
             token.tag = "NNP"
 
 

@@ -52,7 +52,8 @@ def _number(run: str) -> str:
 
 def _spelt(match: Any) -> str:
     """Letters and digits of a code, as one would dictate it."""
-    return serial(match.group())
+    spoken = serial(match.group())
+    return spoken.replace("A ", "A-", 1) if match.start() == 0 else spoken  # no article: `A4 paper`
 
 
 def _version(match: Any) -> str:
