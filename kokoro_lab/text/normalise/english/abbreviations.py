@@ -144,8 +144,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "direction",
-        rf"""{START}(?P<direction>[NSEW]{{1,3}})(?:
-        (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}[A-Z]?\ [NSEW])
+        rf"""(?<![\p{{L}}_])(?P<direction>[NSEW]{{1,3}})(?:
+        (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}(?:[A-Z]?\ )?[NSEW])
         |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
         |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
         _compass,

@@ -108,7 +108,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "number sign",
-        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d[\d,]*){LOOSE_END}",
+        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d+(?:,\d{{3}})*){LOOSE_END}",
         lambda match: f"number {number(match['number'])}",
         wakes="#№",
     ),

@@ -123,10 +123,10 @@ BEFORE_WORDS: tuple[Rule, ...] = (
     digit_rule(
         "airliner, processor or status of a web server",
         rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
-        |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4}}\p{{Lu}}{{0,2}}
+        |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4,5}}\p{{Lu}}{{0,2}}
         |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
         |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
-        |404(?=\ (?:error\b|page|not\ found|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        |404(?=\ (?:error\b|page|[Nn]ot\ [Ff]ound|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _spelt,
     ),
     digit_rule(

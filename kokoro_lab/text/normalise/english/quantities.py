@@ -53,7 +53,8 @@ _AMOUNT = r"[\d.,]+(?:[-–][\d.,]+)?"
 _DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
 (?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
 _COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
-|(?<={_DETERMINED}[-\ ]?[\p{{L}}°]{{1,4}}\.?|\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
+|(?<={_DETERMINED}[-\ ]?(?:sq\.?\ )?[\p{{L}}°]{{1,4}}\.?
+|\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
 |\d\ \({_AMOUNT}[-\ ]?\p{{L}}{{1,3}}\.?)
 (?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}))?"""
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
@@ -334,7 +335,7 @@ MONEY: tuple[Rule, ...] = (
     Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
-        \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
+        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span_of_amounts,
         wakes=SYMBOL_SIGNS,
     ),
