@@ -30,7 +30,7 @@ _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 _MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']*\s*|\s*\n\s*")
 _BLANK_LINE = regex.compile(r"\n\s*\n")
-_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
+_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
 
 

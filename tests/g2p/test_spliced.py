@@ -32,7 +32,12 @@ def test_a_given_reading_is_one_word_in_its_place() -> None:
 
 def test_a_lexicon_is_heeded_in_every_language() -> None:
     front_end = FrontEnd()
-    for language, text in (("es", "Uso Zorp hoy."), ("ja", "今日はZorpです。"), ("hi", "यह Zorp है।")):
+    for language, text in (
+        ("es", "Uso Zorp hoy."),
+        ("ja", "今日はZorpです。"),
+        ("zh", "今天Zorp来了。"),
+        ("hi", "यह Zorp है।"),
+    ):
         lexicon = front_end.lexicons.current().with_request([LexiconEntry("*", "Zorp", "zˈu")])
         cleaned = front_end.cleaned(text)
         segments = list(front_end.segments_of(cleaned, language, lambda _: None, lexicon))

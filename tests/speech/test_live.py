@@ -52,7 +52,7 @@ def sentences_of(language: str) -> list[str]:
     found += ["".join(text for _, text in row["runs"]) for row in switching]
     if language == "hi":
         found += ["आज मौसम बहुत अच्छा है।", "मैं कल बाज़ार गया था और 25 किताबें खरीदीं।", "क्या आप ठीक हैं?", "वह हँसा"]
-    if language in ("en", "es", "ja"):
+    if language in ("en", "es", "ja", "zh"):
         found += [row["written"] for row in load_rows(f"normalisation_{language}")]
     return found
 
@@ -60,7 +60,7 @@ def sentences_of(language: str) -> list[str]:
 def made_up(seed: int) -> tuple[str, str]:
     """A language, and a text of up to nine sentences, lines and paragraphs in it."""
     chance = random.Random(seed)
-    language = ("en", "en", "en", "es", "fr", "it", "pt", "ja", "hi")[seed % 9]
+    language = ("en", "en", "en", "es", "fr", "it", "pt", "ja", "hi", "zh")[seed % 10]
     text = "".join(
         chance.choice(sentences_of(language))
         + chance.choice((" ", " ", " ", "\n", "\n\n", "  ", "... ", "! "))
