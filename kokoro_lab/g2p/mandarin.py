@@ -7,7 +7,6 @@ their names, and whatever misaki leaves silent or Latin is said by other means a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -71,7 +70,6 @@ class MandarinG2P:
                 mend=MISAKI if error.name == "misaki" else "pip install 'kokoro-lab[zh]'",
             ) from error
         jieba.default_logger.handlers.clear()  # it would write to standard error; its lines go on to ours
-        jieba.setLogLevel(logging.DEBUG)
         divide: Any = jieba.Tokenizer()
         # As `initialize` does, but for a copy in a folder that anybody may write to
         divide.FREQ, divide.total = divide.gen_pfdict(divide.get_dict_file())
