@@ -83,12 +83,12 @@ def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> l
     return [language or others for language in found]
 
 
-def parted(run: str, base: str) -> Iterator[tuple[int, int]]:
-    """Ranges of a run, with kana and without, in a Chinese text, where Chinese touches Japanese."""
+def parted(run: str) -> Iterator[tuple[int, int]]:
+    """Ranges of a run of a Chinese text, with kana and without, where Chinese touches Japanese."""
     kana = len(_HAS_KANA.findall(run))
     whole = kana >= len(run) * _KANA_SHARE and all(_spoken_for(c)[0] != CHINESE for c in run)
     at = 0
-    for match in _KANA_RUN.finditer(run) if base == CHINESE and kana and not whole else ():
+    for match in _KANA_RUN.finditer(run) if kana and not whole else ():
         if at < match.start():
             yield at, match.start()
         yield match.span()

@@ -9,7 +9,7 @@ English unless the detector knows better; letters that stand for themselves or b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -114,7 +114,9 @@ def language_spans(
     """
     if not len(sentence):
         return []
-    words = list(_parted(sentence.text, base))
+    words = list(script_words(sentence.text))
+    if base == han.CHINESE:
+        words = list(_parted(sentence.text, words))
     if forced:
         words = sorted([*words, *_forced_numbers(sentence, forced)])
     languages = _detected(sentence.text, words, base, accent, mode, known, missing)
@@ -125,14 +127,14 @@ def language_spans(
     return list(_joined(sentence.text, words, languages, base))
 
 
-def _parted(text: str, base: str) -> Iterator[ScriptWord]:
-    """The words of `text`; what is Japanese in a Chinese one is apart."""
-    for word in script_words(text):
-        if word.script != han.JAPANESE:
+def _parted(text: str, words: Iterable[ScriptWord]) -> Iterator[ScriptWord]:
+    """The words of a Chinese text; what is Japanese in it is apart."""
+    for word in words:
+        if word.script == han.JAPANESE:
+            for i, j in han.parted(text[word.start : word.end]):
+                yield ScriptWord(word.start + i, word.start + j, word.script)
+        else:
             yield word
-            continue
-        for i, j in han.parted(text[word.start : word.end], base):
-            yield ScriptWord(word.start + i, word.start + j, word.script)
 
 
 def _forced_at(sentence: AlignedText, i: int, j: int, forced: Forced) -> str | None:
@@ -160,9 +162,10 @@ def _detected(
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
     wide = [k for k, word in enumerate(words) if word.script == han.JAPANESE]
-    runs = [text[words[k].start : words[k].end] for k in wide]
-    for k, language in zip(wide, han.languages_of(runs, base, accent), strict=True):
-        found[k] = language
+    if wide:
+        runs = [text[words[k].start : words[k].end] for k in wide]
+        for k, language in zip(wide, han.languages_of(runs, base, accent), strict=True):
+            found[k] = language
     english = english_of(base, accent)
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]

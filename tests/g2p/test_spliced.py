@@ -45,3 +45,12 @@ def test_a_lexicon_is_heeded_in_every_language() -> None:
         assert said["Zorp"] == ("zˈu", "lexicon"), language
         again = list(front_end.segments_of(cleaned, language, lambda _: None))
         assert {w.source for s in again for w in s.words if w.text == "Zorp"} != {"lexicon"}
+
+
+def test_mandarin_has_its_words_apart_although_no_space_is_written() -> None:
+    front_end = FrontEnd()
+    lexicon = front_end.lexicons.current().with_request([LexiconEntry("zh", "重庆", "ꭧʰʊ↗ŋʨʰi↘ŋ")])
+    (segment,) = front_end.segments_of(
+        front_end.cleaned("在重庆吃饭，去重庆。"), "zh", lambda _: None, lexicon
+    )
+    assert segment.phonemes == "ʦai↘ ꭧʰʊ↗ŋʨʰi↘ŋ ꭧʰɨ→fa↘n, ʨʰy↘ ꭧʰʊ↗ŋʨʰi↘ŋ."

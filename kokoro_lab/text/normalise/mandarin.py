@@ -14,7 +14,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.extras import imported
-from kokoro_lab.text.normalise.rules import Rule, in_calendar
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, in_calendar
 from kokoro_lab.text.tables import any_of, names
 
 NUMERALS = "零一二三四五六七八九"
@@ -23,8 +23,8 @@ LARGEST = 10**16
 FIRST_YEAR, LAST_YEAR = 1000, 2199
 
 _NAMES = names(__package__, "mandarin.tsv")
-_UNITS, _CURRENCIES, _SIGNS = _NAMES["unit"], _NAMES["currency"], _NAMES["sign"]
-_POWERS = _NAMES["power"]
+_UNITS, _CURRENCIES = _NAMES["unit"], _NAMES["currency"]
+_SIGNS = _NAMES["sign"] | _NAMES["power"]
 _BEFORE = _NAMES["sign before a number"] | {"": ""}
 _PER = _UNITS | _NAMES["per"]
 _IN_ADDRESS = _NAMES["sign in an address"]
@@ -139,10 +139,8 @@ def _measure(match: Any) -> str:
 
 def _money(match: Any) -> str:
     """Without the zeros that end its decimals."""
-    return (
-        _amount(match, lambda n: _counted(regex.sub(r"(\.\d*?)0+(?!\d)", r"\1", n)))
-        + _CURRENCIES[match["currency"]]
-    )
+    said = _amount(match, lambda n: _counted(regex.sub(r"(\.\d*?)0+(?!\d)", r"\1", n)))
+    return said + _CURRENCIES[match["currency"]]
 
 
 def _number(match: Any) -> str:
@@ -164,6 +162,10 @@ def _telephone(match: Any) -> str:
 def _address(match: Any) -> str:
     parts = regex.findall(r"[A-Za-z]+|\d+|.", match["address"].rstrip("/"))
     return "".join(digits(part) if part.isdigit() else _IN_ADDRESS.get(part, part) for part in parts)
+
+
+def _parts(match: Any, say: Callable[[str], str] = number, by: str = "点") -> str:
+    return by.join(map(say, regex.findall(r"\d+", match.group())))
 
 
 def _numeral(match: Any) -> str | None:
@@ -188,8 +190,7 @@ def _narrow(text: str) -> str:
     return text.translate(_NARROW)
 
 
-_rule = partial(Rule, seen=_narrow)
-_number_rule = partial(Rule, seen=_narrow, wakes="0")
+_rule = partial(Rule, seen=_narrow, wakes=DIGITS)
 _UNIT, _CURRENCY = any_of(_UNITS), any_of(_CURRENCIES)
 
 RULES: tuple[Rule, ...] = (
@@ -200,90 +201,75 @@ RULES: tuple[Rule, ...] = (
         _address,
         wakes=".@",
     ),
-    _number_rule(
+    _rule(
         "date", rf"{_START}(?<year>\d{{4}})(?<by>[-/.])(?<month>\d\d?)(?P=by)(?<day>\d\d?)(?![\d/-])", _date
     ),
-    _number_rule(
-        "year and month", rf"{_START}(?<year>\d{{4}})[-/](?<month>[01]?\d)(?<day>)(?![\d/-])", _date
-    ),
-    _number_rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
-    _number_rule(
+    _rule("year and month", rf"{_START}(?<year>\d{{4}})[-/](?<month>[01]?\d)(?<day>)(?![\d/-])", _date),
+    _rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
+    _rule(
         "years",
         rf"{_START}(?<n>\d{{4}})\s?[-/~—]\s?(?<last>\d{{4}}|\d\d)(?=年|赛季|学年|财年)",
         lambda m: f"{digits(m['n'])}到{digits(m['last'])}",
     ),
-    _number_rule(
+    _rule(
         "year",
         rf"{_START}(?<![有近约达过](?=\d\d00))(?<n>[12]\d{{3}})(?=\s?年(?!前|后|来|历史|以))",
         lambda m: digits(m["n"]),
     ),
-    _number_rule(
+    _rule(
         "clock time",
         rf"""{_START}(?<!:)(?<hour>\d\d?)[:：](?<minute>[0-5]\d)(?:[:：](?<second>[0-5]\d))?(?![\d:：])
             (?:\s?(?<half>[AaPp])\.?[Mm]\.?{_NO_LATIN})?""",
         _clock,
     ),
-    _number_rule("minutes", r"(?<=\d\s?[点时])0(?<n>[1-9])(?=分)", lambda m: f"零{cardinal(int(m['n']))}"),
-    _number_rule(
+    _rule("minutes", r"(?<=\d\s?[点时])0(?<n>[1-9])(?=分)", lambda m: f"零{cardinal(int(m['n']))}"),
+    _rule(
         "telephone",
         rf"""(?<![\d.A-Za-z])(?:(?:\+?86{_DASH})?1[3-9]\d{_DASH}\d{{4}}{_DASH}\d{{4}}
-            |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}|\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}})(?!\d)""",
+            |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}
+            |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}})(?!\d)""",
         _telephone,
     ),
-    _number_rule("code", rf"(?<={_NAMED})\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
-    _number_rule(
+    _rule("code", rf"(?<={_NAMED})\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
+    _rule(
         "room, train, flight or model",
         rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z]-?)\d{{3,}}(?![\d.]|\s?{_UNIT})",
         lambda m: code(m.group()),
     ),
-    _number_rule(
-        "address on a network",
-        r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])",
-        lambda m: "点".join(map(code, m.group().split("."))),
-    ),
-    _number_rule(
-        "version",
-        r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])",
-        lambda m: "点".join(map(number, m.group().split("."))),
-    ),
-    _number_rule(
+    _rule("address on a network", r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", partial(_parts, say=code)),
+    _rule("version", r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])", _parts),
+    _rule(
         "fraction",
         rf"{_START}(?<!/)(?<top>\d+)/(?<bottom>\d+)(?![\d/.]|\s?=)",
         lambda m: f"{number(m['bottom'])}分之{number(m['top'])}" if int(m["bottom"]) else None,
     ),
-    _number_rule(
-        "ratio",
-        rf"{_START}\d+[:：]\d+(?![\d:：])",
-        lambda m: "比".join(map(number, regex.split("[:：]", m.group()))),
-    ),
+    _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
     _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
     _rule("sign between two", _between("+×÷<>=", ""), _sign, wakes="+＋×÷<>=＜＞＝"),
-    _rule("power", r"(?<=[\dA-Za-z])[²³](?![A-Za-z])(?<!m.)", lambda m: _POWERS[m.group()], wakes="²³"),
-    _number_rule(
+    _rule("power", r"(?<=[\dA-Za-z])[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
+    _rule(
         "range between units",
         rf"""(?<=[年月日号时点分秒周元块万亿%‰℃]|:\d\d)\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
             |(?<=\d)[-~—](?={_CURRENCY}\d)""",
         lambda _: "到",
     ),
-    _number_rule("money", rf"(?<sign>{_SIGN})(?<currency>{_CURRENCY})\s?{_BEHIND}(?:[美欧港日]?元)?", _money),
-    _number_rule("money, its currency last", rf"{_AMOUNT}\s?(?<currency>{_CURRENCY}){_NO_LATIN}", _money),
-    _number_rule(
+    _rule("money", rf"(?<sign>{_SIGN})(?<currency>{_CURRENCY})\s?{_BEHIND}(?:[美欧港日]?元)?", _money),
+    _rule("money, its currency last", rf"{_AMOUNT}\s?(?<currency>{_CURRENCY}){_NO_LATIN}", _money),
+    _rule(
         "per cent",
         rf"{_AMOUNT}\s?(?<of>[%‰])",
         lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
     ),
-    _number_rule(
-        "measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure
-    ),
+    _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
     _rule("each", r"(?<=[元块]|\d\s?\p{Han}{1,2})/(?=\p{Han})", lambda _: "每", wakes="/／"),
-    _number_rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
-    _number_rule(
+    _rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
+    _rule(
         "number",
         rf"(?:(?<=(?<score>[比战]分[为是]?|以|[胜赢负输]))|){_AMOUNT}(?=(?<counted>(?<!第\d)[多几]?\s?{_COUNTED})?)",
         _number,
     ),
-    _number_rule("digits that are left", r"\d+", lambda m: number(m.group())),
+    _rule("digits that are left", r"\d+", lambda m: number(m.group())),
     Rule("digit of another script or shape", r"[\p{No}\p{Nl}]", _numeral),
-    _rule("sign", r"[=×÷≥≤≠≈±&%√∞π°]|(?<=[\p{Han}\d]\s?)\+", _sign),
+    _rule("sign", r"[=×÷≥≤≠≈±&%√∞π°]|(?<=[\p{Han}\d]\s?)\+", _sign, wakes=""),
     Rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda m: _narrow(m.group())),
 )
