@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback, Word, WordTiming
+from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.vocab import encode, known
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.speech.captions import captions
@@ -96,6 +97,12 @@ def test_what_nobody_can_read_is_said_to_be_left_out(text: str) -> None:
     words, fallbacks = read(f"好{text}好")
     assert [word.text for word in words] == ["好", "好"]
     assert [(f.reason, f.start) for f in fallbacks] == [("not spoken: no sound is known for it", 1)]
+
+
+def test_english_words_keep_the_marks_that_stand_at_them() -> None:
+    front_end = FrontEnd()
+    found = front_end.segments_of(front_end.cleaned("他说hello，Google很nice！"), "zh", lambda _: None)
+    assert " ".join(segment.phonemes for segment in found) == "tʰa→ ʂwo→ həlˈO, ɡˈuɡᵊl xə↓n nˈIs!"
 
 
 def test_what_jieba_logs_goes_to_our_log_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,6 +20,7 @@ DIGITS = "0"
 """In `wakes`: any decimal digit, of whatever script."""
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
+_CLINGS = regex.compile(rf"[,.!?:;]|{_UNSPACED.pattern}")  # no space in front of it
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
     if not words.strip():  # taken away, or only a space is put in its place
         return words
     parted = follows_another and text[i].isalnum()  # by the space behind the part before
-    before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
+    before = " " if i and text[i - 1].isalnum() and not parted and not _CLINGS.match(words[0]) else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"
 
