@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import regex
 
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.errors import LanguageError
-from kokoro_lab.extras import MISAKI
+from kokoro_lab.extras import MISAKI, imported
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.vocab import known
@@ -51,17 +50,9 @@ class MandarinG2P:
     """
 
     def __init__(self) -> None:
-        self._words, self._pinyin, syllable = self._load()
-        self._syllable = cache(syllable)  # there are some 1,600
-        self._espeak = EspeakEnglish(british=False)
-
-    @staticmethod
-    def _load() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]], Callable[[str], str]]:
-        """What finds the words, what gives the pinyin of one, and what gives the phonemes of pinyin."""
         try:
-            import jieba
+            jieba, pypinyin = (imported(module, extra="zh") for module in ("jieba", "pypinyin"))
             from misaki.zh import ZHG2P
-            from pypinyin import Style, lazy_pinyin
         except ImportError as error:
             raise LanguageError(
                 f"Mandarin needs packages that are not installed ({error.name}).",
@@ -70,15 +61,15 @@ class MandarinG2P:
                 mend=MISAKI if error.name == "misaki" else "pip install 'kokoro-lab[zh]'",
             ) from error
         jieba.default_logger.handlers.clear()  # it would write to standard error; its lines go on to ours
-        divide: Any = jieba.Tokenizer()
-        # As `initialize` does, but for a copy in a folder that anybody may write to
+        divide = jieba.Tokenizer()
+        # As its `initialize` does, but for a copy in a folder that anybody may write to
         divide.FREQ, divide.total = divide.gen_pfdict(divide.get_dict_file())
         divide.initialized = True
-        return (
-            divide.lcut,
-            lambda word: lazy_pinyin(word, style=Style.TONE3, neutral_tone_with_five=True),
-            ZHG2P.py2ipa,
-        )
+        self._words: Callable[[str], list[str]] = divide.lcut
+        style = pypinyin.Style.TONE3
+        self._pinyin = partial(pypinyin.lazy_pinyin, style=style, neutral_tone_with_five=True)
+        self._syllable = cache(ZHG2P.py2ipa)  # of which there are some 1,600
+        self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
         """Words in order, with offsets into the original.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -302,6 +302,10 @@ def test_a_mixture_is_sent_as_it_is_said(page: Any) -> None:
     assert page.locator("#speed-said").inner_text() == "1.00 ×"
 
 
+def _answering(answer: Any) -> Callable[[Any], None]:
+    return lambda route: route.fulfill(json=answer)
+
+
 @pytest.mark.browser
 def test_voices_that_read_nothing_here_can_be_chosen_only_for_another_language(
     page: Any, served: Served
@@ -313,7 +317,7 @@ def test_voices_that_read_nothing_here_can_be_chosen_only_for_another_language(
         "status": served.status() | {"voices_not_offered": unread},
     }
     for path, answer in answers.items():
-        page.route(f"{served.url}/{path}", lambda route, answer=answer: route.fulfill(json=answer))
+        page.route(f"{served.url}/{path}", _answering(answer))
     open_page(page, served)
     disabled = page.evaluate(
         "[...document.querySelectorAll('#voice option')].filter((o) => o.disabled).map((o) => o.value)"
