@@ -9,17 +9,27 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import partial
+from operator import add
 from typing import Any
 
 import regex
 
-from kokoro_lab.extras import imported
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, in_calendar
 from kokoro_lab.text.tables import any_of, names
 
 NUMERALS = "零一二三四五六七八九"
 LARGEST = 10**16
 """From here on a number is read digit by digit."""
+_PLACES = ("", *"十百千万十百千亿十百千万十百千")
+# What is written of 零, 一 and 二 by their places, and what is said
+_ZEROS = {
+    "零[十百千]": "零",
+    "零+": "零",
+    "零(?=[万亿])|零$": "",
+    "亿万": "亿",
+    "^一(?=十)": "",
+    "^二(?=[千万亿])": "两",
+}
 FIRST_YEAR, LAST_YEAR = 1000, 2199
 
 _NAMES = names(__package__, "mandarin.tsv")
@@ -50,17 +60,16 @@ _NOT_COUNTED = r"(?!\d|[.,:]\d|\s?[个位名人元块米年月日次万亿%℃])
 
 
 def cardinal(value: int) -> str:
-    """`value` in Chinese numerals: 10_205 is 一万零二百零五, and 2_000 is 两千.
-
-    Raises
-    ------
-    MissingExtra
-        The extra `zh` is not installed.
-    """
-    if abs(value) >= LARGEST:
-        return ("负" if value < 0 else "") + digits(str(value))
-    said: str = imported("cn2an", extra="zh").an2cn(value)
-    return str(regex.sub("^二(?=[千万亿])", "两", said))
+    """`value` in Chinese numerals: 10_205 is 一万零二百零五, and 2_000 is 两千."""
+    if value < 0:
+        return "负" + cardinal(-value)
+    if value >= LARGEST:
+        return digits(str(value))
+    written = str(value)
+    said = "".join(map(add, digits(written), reversed(_PLACES[: len(written)])))
+    for superfluous, left in _ZEROS.items():
+        said = regex.sub(superfluous, left, said)
+    return said or NUMERALS[0]
 
 
 def digits(written: str) -> str:

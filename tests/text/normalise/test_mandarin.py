@@ -14,7 +14,6 @@ from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.mandarin import LARGEST, cardinal, code, date, number, ordinal, time
 from kokoro_lab.text.sanitise import sanitise
 
-pytest.importorskip("cn2an", reason="Mandarin needs the extra: pip install 'kokoro-lab[zh]'")
 LINES = load_rows("normalisation_zh")
 
 
@@ -58,6 +57,13 @@ def test_wide_digits_are_read_like_narrow_ones(line: dict[str, str]) -> None:
 )
 def test_a_number_is_said_so(value: int, words: str) -> None:
     assert cardinal(value) == words
+
+
+@given(st.integers(0, LARGEST - 1) | st.integers(0, 200_000))
+@settings(deadline=None)
+def test_numbers_are_those_of_a_library(value: int) -> None:
+    library = pytest.importorskip("cn2an")
+    assert cardinal(value).replace("两", "二") == library.an2cn(value)
 
 
 def test_what_is_known_already_is_said_so() -> None:
