@@ -49,7 +49,7 @@ _NARROW = {wide: narrow for wide, narrow in _WIDE.items() if wide not in _KEPT_W
 _WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
 _NUMBER = rf"(?:{_WHOLE}(?:\.\d+)?[百千万亿兆]*)"
 _START, _NO_LATIN = r"(?<!\d|\d[.,])", r"(?![A-Za-z])"
-_SIGN = r"(?:(?<![\dA-Za-z)\]%‰℃年月日号时点分秒周元块])[-+±])?"
+_SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±])?"
 _BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
 _AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
 _DASH = r"[-\s]?"
@@ -255,7 +255,7 @@ RULES: tuple[Rule, ...] = (
     _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
     _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
     _rule("sign between two", _between("+×÷<>=", ""), _sign, wakes="+＋×÷<>=＜＞＝"),
-    _rule("power", r"(?<=[\dA-Za-z])[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
+    _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
     _rule(
         "range between units",
         rf"""(?<=[年月日号时点分秒周元块万亿%‰℃]|:\d\d)\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
