@@ -19,6 +19,7 @@ from kokoro_lab.speech.captions import captions
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
+from kokoro_lab.text.segment import LEAST_TOKENS
 from kokoro_lab.text.spans import sounds
 
 pytest.importorskip("jieba", reason="Mandarin needs the extra: pip install 'kokoro-lab[zh]'")
@@ -103,6 +104,20 @@ def test_english_words_keep_the_marks_that_stand_at_them() -> None:
     front_end = FrontEnd()
     found = front_end.segments_of(front_end.cleaned("他说hello，Google很nice！"), "zh", lambda _: None)
     assert " ".join(segment.phonemes for segment in found) == "tʰa→ ʂwo→ həlˈO, ɡˈuɡᵊl xə↓n nˈIs!"
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("他一边喝茶，一边看报纸。", [44]),
+        ("姐姐喜欢画画，弟弟喜欢踢足球。", [57]),
+        ("春天来了，花都开了；鸟儿也开始唱歌了。", [40, 33]),
+    ],
+)
+def test_a_first_sentence_is_not_cut_to_a_few_syllables(text: str, counts: list[int]) -> None:
+    segments = FrontEnd().segments(text, "zh", lambda _: None)
+    assert [len(segment.token_ids) for segment in segments] == counts
+    assert min(counts) >= LEAST_TOKENS["zh"]
 
 
 def test_what_jieba_logs_goes_to_our_log_alone(caplog: pytest.LogCaptureFixture) -> None:
