@@ -7,6 +7,7 @@ their names, and whatever misaki leaves silent or Latin is said by other means a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -51,8 +52,10 @@ class MandarinG2P:
 
     def __init__(self) -> None:
         try:
-            jieba, pypinyin = (imported(module, extra="zh") for module in ("jieba", "pypinyin"))
-            from misaki.zh import ZHG2P
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of escapes in jieba's patterns, when Python compiles it
+                jieba, pypinyin = (imported(module, extra="zh") for module in ("jieba", "pypinyin"))
+                from misaki.zh import ZHG2P
         except ImportError as error:
             raise LanguageError(
                 f"Mandarin needs packages that are not installed ({error.name}).",
