@@ -36,7 +36,7 @@ _MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 """The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
-_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
+_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
 
 
