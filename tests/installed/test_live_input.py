@@ -45,7 +45,8 @@ def test_an_interruption_ends_it_though_the_writer_goes_on(installed: Installed)
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert speaking.stdin is not None and speaking.stdout is not None
+    assert speaking.stdin is not None
+    assert speaking.stdout is not None
     speaking.stdin.write("The kettle is on.\n\nThe ")
     speaking.stdin.flush()
     assert speaking.stdout.readline() == "The kettle is on.\n"  # what it was written is passed on: it reads

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, SynthesisError
 from kokoro_lab.lab.bench.client import live_messages, receive, speech_request
 from kokoro_lab.lab.bench.live import (
@@ -144,10 +143,10 @@ def test_the_last_chunk_behind_an_interruption_is_what_counts() -> None:
 def test_a_player_of_nobody_says_when_it_begins_and_falls_silent(capsys: pytest.CaptureFixture[str]) -> None:
     sink = ToldSink()
     for _ in range(2):
-        sink.play(np.zeros(60 * SAMPLE_RATE_HZ, np.int16))  # still playing when the second comes
+        sink.play(np.zeros(240, np.int16))
     sink.drop()
-    begun, silent = capsys.readouterr().err.splitlines()
-    assert begun == "plays"
+    *begun, silent = capsys.readouterr().err.splitlines()
+    assert set(begun) == {"plays"}  # twice where the second came late
     assert float(silent.removeprefix("silent ")) > 0
 
 
