@@ -29,6 +29,8 @@ FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"]
 not be: a word that is in several lists speaks for none of them against the others."""
 PHRASES = tuple(tuple(phrase.split()) for phrase in word_lists(__package__)["phrase of every language"])
 """Latin and what else every language says alike, each word by word: it stays with what is around it."""
+OPENINGS = frozenset(word_lists(__package__)["opening of a letter"])
+"""Words with a name behind them that are none themselves, beside `FUNCTION_WORDS`."""
 SWITCH_COST = 2.0
 """Of a change of language between two words, in nats; and at a mark, where people change it:"""
 SWITCH_COST_AT_MARK = 0.75
@@ -192,11 +194,16 @@ def _between_names(words: Sequence[LatinWord]) -> set[int]:
 
 
 def _titles(words: Sequence[LatinWord]) -> set[int]:
-    """Indices of words that open a sentence and have another capital behind them, as in `Notre Dame`."""
+    """Indices of words that open a sentence and have another capital behind them, as in `Santa Fe`; but not
+    `Gracias` before `Maria`."""
     return {
         k
         for k, (word, following) in enumerate(pairwise(words))
-        if word.text[:1].isupper() and not following.after_mark and _is_name(following)
+        if word.text[:1].isupper()
+        and not following.after_mark
+        and _is_name(following)
+        and (plain := word.text.lower()) not in OPENINGS
+        and not any(plain in listed for listed in FUNCTION_WORDS.values())
     }
 
 

@@ -109,6 +109,9 @@ class GrowingText(ReadAhead):
         self.written_s = time.perf_counter()
         """When text came last, by `time.perf_counter`."""
         self._changed = threading.Condition()
+        self._new: list[AlignedText] = []
+        """What has been cleaned and not been joined to `_text` yet: that copies all that is unread."""
+        self._new_chars = 0
         self._raw = ""
         self._offset = 0  # of `_raw` in the text as it was written
         self._parts: deque[int] = deque()
@@ -212,6 +215,9 @@ class GrowingText(ReadAhead):
             self._go_on()
             if self._failure is not None and not self._parts and self._unread() < least:
                 raise self._failure
+            if self._new:
+                self._text = AlignedText.joined((self._text, *self._new))
+                self._new, self._new_chars = [], 0
             stop = self._parts[0] if self._parts else len(self._text.text)
             return self._text.text[self._at : min(stop, self._at + most)]
 
@@ -245,7 +251,7 @@ class GrowingText(ReadAhead):
 
     def _end_part(self) -> None:
         self._clean(len(self._raw))
-        end = len(self._text.text)
+        end = self._at + self._unread()
         if not self._parts or self._parts[-1] != end:
             self._parts.append(end)
         self._changed.notify_all()
@@ -266,7 +272,7 @@ class GrowingText(ReadAhead):
             raise TextError("This text has ended.", field="text", mend="Begin another one.")
 
     def _unread(self) -> int:
-        return len(self._text.text) - self._at
+        return len(self._text.text) + self._new_chars - self._at
 
     def _go_on(self) -> None:
         if self._over():
@@ -275,7 +281,8 @@ class GrowingText(ReadAhead):
     def _clean(self, count: int) -> None:
         offsets = tuple(range(self._offset, self._offset + count + 1))
         new = self._cleaned(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]))
-        self._text = AlignedText.joined((self._text, new))
+        self._new.append(new)
+        self._new_chars += len(new)
         self._raw, self._offset = self._raw[count:], self._offset + count
         self._changed.notify_all()
 

@@ -16,11 +16,11 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 
 _DRESSED = regex.compile(
-    r"[ſﬀ-ﬆⒶ-ⓩℂ-ℭℯ-ℹℼ-ℿⅅ-ⅉ０-９Ａ-Ｚａ-ｚ\U0001d400-\U0001d7ff\U0001f130-\U0001f149\U0001fbf0-\U0001fbf9]+"
+    r"[ſﬀ-ﬆⒶ-ⓁⓃ-ⓩℂ-ℭℯ-ℸℼ-ℿⅅ-ⅉ０-９Ａ-Ｚａ-ｚ\U0001d400-\U0001d7ff\U0001f130-\U0001f149\U0001fbf0-\U0001fbf9]+"
     r"|[\U0001f150-\U0001f169\U0001f170-\U0001f189]{2,}"
 )
-"""Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display; and a row
-of white letters on black: a single one may be an emoji (🅰 is a blood type)."""
+"""Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display, without the
+emoji among them (Ⓜ, ℹ); and a row of white letters on black: a single one may be an emoji (🅰)."""
 _KINDS = frozenset({"<font>", "<wide>", "<circle>", "<square>"})
 """Of what Unicode says a letter is a form of. `<compat>` holds ligatures, but `℃` and `№` too."""
 _LIGATURES = frozenset("ſﬀﬁﬂﬃﬄﬅﬆ")
@@ -33,8 +33,11 @@ _SMALL = {
     for c in map(chr, (*range(0x1D00, 0x1D23), *range(0x0262, 0x02A0), 0xA730, 0xA731))
     if regex.fullmatch(r"LATIN LETTER SMALL CAPITAL [A-Z]", name := unicodedata.name(c))
 }
-_SMALL_WORD = regex.compile(rf"(?<![\p{{L}}\p{{M}}])[{''.join(_SMALL)}sqx]{{3,}}(?![\p{{L}}\p{{M}}])")
-"""Small capitals alone: there are none of some letters, and single ones are signs of the IPA."""
+_CAPS = f"[{''.join(_SMALL)}sqx]"
+_SMALL_WORDS = regex.compile(rf"(?<![\p{{L}}\p{{M}}]){_CAPS}+(?: {_CAPS}+)*+(?![\p{{L}}\p{{M}}])")
+_THREE = regex.compile(rf"{_CAPS}{{3}}")
+"""Small capitals alone, of which a word has three: there are none of some letters, and single ones are signs
+of the IPA."""
 _ALIKE = dict(
     zip(
         "аеіјорсухѕԁһѵАВЕІЈКМНОРСТХЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
@@ -53,28 +56,34 @@ def undressed(aligned: AlignedText) -> AlignedText:
     aligned : AlignedText
         NFC.
     """
-    for pattern, plain in _RULES:
+    for pattern, plain, is_meant in _RULES:
         if pattern.search(aligned.text):
-            aligned = aligned.rewrite(_edits(aligned.text, pattern, plain))
+            aligned = aligned.rewrite(_edits(aligned.text, pattern, plain, is_meant))
     return aligned
 
 
 def _edits(
-    text: str, pattern: regex.Pattern[str], plain: Callable[[str], str]
+    text: str,
+    pattern: regex.Pattern[str],
+    plain: Callable[[str], str],
+    is_meant: Callable[[str, str], object],
 ) -> Iterator[tuple[int, int, str]]:
     """Letter by letter, so that each still stands for its own place."""
     for match in pattern.finditer(text):
         new = [plain(c) for c in match.group()]
-        if pattern is _MIXED_WORD and any(_foreign(c) for c in new):
-            continue
-        for at, (c, letters) in enumerate(zip(match.group(), new, strict=True), match.start()):
-            if letters != c:
-                yield at, at + 1, letters
+        if is_meant(match.group(), "".join(new)):
+            for at, (c, letters) in enumerate(zip(match.group(), new, strict=True), match.start()):
+                if letters != c:
+                    yield at, at + 1, letters
 
 
-def _foreign(letter: str) -> bool:
-    """Whether a letter of a mixed word is none that looks Latin, as in `ΔT` or `Wi-Фи`."""
-    return not unicodedata.name(letter, "").startswith("LATIN")
+def _always(_written: str, _plain: str) -> bool:
+    return True
+
+
+def _all_latin(_written: str, plain: str) -> bool:
+    """Whether no letter of a mixed word is left that does not look Latin, as in `ΔT` or `Wi-Фи`."""
+    return all(unicodedata.name(letter, "").startswith("LATIN") for letter in plain)
 
 
 @cache
@@ -87,9 +96,9 @@ def _plain(letter: str) -> str:
     return unicodedata.normalize("NFKC", letter) if dressed else letter
 
 
-_RULES: tuple[tuple[regex.Pattern[str], Callable[[str], str]], ...] = (
-    (_STRUCK, lambda _: ""),
-    (_DRESSED, _plain),
-    (_SMALL_WORD, lambda c: _SMALL.get(c, c)),
-    (_MIXED_WORD, lambda c: _ALIKE.get(c, c)),
+_RULES: tuple[tuple[regex.Pattern[str], Callable[[str], str], Callable[[str, str], object]], ...] = (
+    (_STRUCK, lambda _: "", _always),
+    (_DRESSED, _plain, _always),
+    (_SMALL_WORDS, lambda c: _SMALL.get(c, c), lambda written, _: _THREE.search(written)),
+    (_MIXED_WORD, lambda c: _ALIKE.get(c, c), _all_latin),
 )

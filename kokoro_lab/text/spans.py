@@ -31,7 +31,7 @@ _MARK = regex.compile(r"[^\s\w'-]")
 _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
-_ASCII = regex.compile(r"[!-~]+")
+_PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
 """Of printable characters in a row, those that are an address, a path, an option or a code."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
@@ -170,7 +170,7 @@ def _detected(
     english = english_of(base, accent)
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
-    addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
+    addresses = [m.span() for m in _PRINTED.finditer(text) if _ADDRESS.search(m.group())]
     if base[:2] not in LATIN:
         latin = [k for k in latin if not _stays(text, words[k], addresses)]
     for k in latin:

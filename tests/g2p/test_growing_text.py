@@ -268,3 +268,21 @@ def test_more_than_there_is_room_for_is_refused_where_nobody_waits() -> None:
     with pytest.raises(TextError, match="5000 characters"):
         writing.append("a " * 3000, wait=False)
     writing.append("a " * 2000, wait=False)
+
+
+def test_who_writes_far_ahead_copies_nothing_that_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    joined = AlignedText.joined.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type[AlignedText], parts: Iterable[AlignedText]) -> AlignedText:
+        found: AlignedText = joined(cls, parts)
+        copied.append(len(found))
+        return found
+
+    monkeypatch.setattr(AlignedText, "joined", classmethod(counted))
+    text = GrowingText()
+    for k in range(1000):
+        text.append(f"word{k} ")
+    assert not copied
+    assert len(text.rest(10, 10_000)) > 7000
+    assert len(copied) == 1

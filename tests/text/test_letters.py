@@ -23,6 +23,7 @@ from kokoro_lab.text.sanitise import sanitise
         ("h̶e̶l̶l̶o̶ ̶y̶o̶u̶", "hello you"),
         ("u̲n̲d̲e̲r̲, s̷l̷a̷s̷h̷", "under, slash"),
         ("ʜᴇʟʟᴏ ᴛʜᴇʀᴇ", "hello there"),
+        ("ʜᴏᴡ ᴛᴏ ᴅᴏ ɪᴛ now", "how to do it now"),
         ("раypal and Аpple", "paypal and Apple"),
         ("ΑΒC", "ABC"),
     ],
@@ -34,9 +35,9 @@ def test_dressed_letters_are_plain(dressed: str, plain: str) -> None:
 @pytest.mark.parametrize(
     "meant",
     [
-        *("m²", "x³", "5 ℃", "№ 5", "™", "½", "①", "🅰", "🇩🇪", "Ⅻ", "㎏", "㏒"),
+        *("m²", "x³", "5 ℃", "№ 5", "™", "½", "①", "🅰", "ℹ️", "Ⓜ️", "🇩🇪", "Ⅻ", "㎏", "㏒"),
         *("ΔT", "μm", "Wi-Фи", "Сбербанк", "λόγος", "ΣΑΣ", "Москва"),
-        *("naïve", "crème brûlée", "Łódź", "tiếng Việt", "नमस्ते", "ɪn ðə", "[ˈkɪtn]", "ʀ"),
+        *("naïve", "crème brûlée", "Łódź", "tiếng Việt", "नमस्ते", "ɪn ðə", "[ˈkɪtn]", "ʀ", "ɪɴ", "sʟ"),
     ],
 )
 def test_what_means_more_than_its_letters_stays(meant: str) -> None:

@@ -162,6 +162,22 @@ def test_short_pieces_stay_in_their_language(repository: Path, english: Any) -> 
     assert len(changed) <= len(pieces) / 200, changed
 
 
+@pytest.mark.parametrize(
+    ("language", "greeting"),
+    [
+        *(
+            ("es", f"{word} Maria, {rest}")
+            for word in ("Gracias", "Hola", "Querida", "Adiós")
+            for rest in ("¿cómo estás?",)
+        ),
+        *(("fr", f"{word}, comment allez-vous ?") for word in ("Bonjour Madame", "Merci Monsieur")),
+        *(("it", f"{word} Maria, come stai?") for word in ("Buongiorno", "Ciao", "Grazie")),
+    ],
+)
+def test_a_greeting_with_a_name_is_in_its_language(language: str, greeting: str, english: Any) -> None:
+    assert cut(greeting, known=english)[0][0] == language
+
+
 PLAIN = """
 I ordered a latte and a croissant at the café near the plaza.
 We updated nginx and restarted the kubelet on all nodes.
