@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kokoro_lab.datatypes import PLAIN, Segment
+from kokoro_lab.datatypes import PLAIN, LexiconEntry, Segment
 from kokoro_lab.errors import SsmlError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.text.aligned import AlignedText
@@ -99,12 +99,52 @@ def test_a_marked_sentence_ends_like_one_without_a_stop(front_end: FrontEnd) -> 
         ("<say-as interpret-as='cardinal'>1984</say-as> books", "eighty"),
         ("<say-as interpret-as='date' format='mdy'>3/5/2024</say-as>", "march"),
         ("<say-as interpret-as='time'>3:05pm</say-as>", "three"),
+        ("<say-as interpret-as='characters'>b2b</say-as>", "b two b"),
+        ("<say-as interpret-as='telephone'>2125550123</say-as>", "two one two five"),
+        ("<say-as interpret-as='unit'>12 km/h</say-as>", "twelve kilometers per hour"),
+        ("<sub alias='5 km'>W3C</sub>", "five kilometers"),
     ],
 )
 def test_say_as_is_read_by_the_language(front_end: FrontEnd, inside: str, read: str) -> None:
     said = front_end.describe(f"<speak>{inside}</speak>", "en-us", input_format="ssml")
     assert read in said["normalized"].lower()
     assert not any(c.isdigit() for c in said["normalized"])
+
+
+def test_phonemes_are_said_as_they_are_given(front_end: FrontEnd) -> None:
+    japanese = "<lang xml:lang='ja'>日本<phoneme ph='kotʃo'>x</phoneme></lang>"
+    inside = f"<phoneme ph='təˈmɑtoʊ'>7 tomato</phoneme>es, {japanese}."
+    source, (found,) = segments(front_end, inside)
+    given = [(source[w.start : w.end], w.phonemes, w.language) for w in found.words if w.source == "lexicon"]
+    assert given == [("7 tomato", "təˈmɑtO", "en-us"), ("x", "koʧo", "ja")]
+
+
+def test_phonemes_come_before_the_lexicon_and_hold_in_their_place_alone(front_end: FrontEnd) -> None:
+    entries = [LexiconEntry("*", "exit", "zˈu")]
+    inside = "<speak><phoneme ph='ˈɑ'>exit</phoneme> exit <phoneme ph='ˈi'>exit</phoneme> tomato</speak>"
+    for _ in range(2):  # the second time from the cache
+        said = front_end.describe(inside, "en-us", entries, "ssml")
+        assert said["phonemes"].startswith("ˈɑ zˈu ˈi təm")
+    plain = front_end.describe(inside.replace("ˈi", "ˈɛ"), "en-us", entries, "ssml")
+    assert plain["phonemes"].startswith("ˈɑ zˈu ˈɛ təm")
+
+
+@pytest.mark.parametrize(
+    ("phonemes", "problem"),
+    [
+        ("gɑt", "'g' .* is not in the vocabulary; write ɡ"),
+        ("ʉt", "write u or ɨ"),
+        ("a大", "'大' .* is not in the vocabulary. Allowed: .*ʃ"),
+        ("ˈˈ", "hold no sound"),
+        ("a" * 201, "201 symbols"),
+    ],
+)
+def test_phonemes_that_the_model_does_not_know_are_refused(
+    front_end: FrontEnd, phonemes: str, problem: str
+) -> None:
+    with pytest.raises(SsmlError, match=problem) as caught:
+        segments(front_end, f"a\n <phoneme ph='{phonemes}'>b</phoneme>")
+    assert (caught.value.line, caught.value.column, caught.value.attribute) == (2, 2, "ph")
 
 
 def test_what_is_described_says_breaks_and_styles(front_end: FrontEnd) -> None:
@@ -117,7 +157,8 @@ def test_what_is_described_says_breaks_and_styles(front_end: FrontEnd) -> None:
 
 PARTS = st.sampled_from(
     ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break time='1s'/>", "<prosody rate='fast'>",
-     "</prosody>", "<lang xml:lang='en-GB'>", "</lang>", "word ", "word", "12 ", "&amp;", " ", ". ", "?", "…"]
+     "</prosody>", "<lang xml:lang='en-GB'>", "</lang>", "word ", "word", "12 ", "&amp;", " ", ". ", "?", "…",
+     "<phoneme ph='ˈɑzɑ'>A. b</phoneme>", "<phoneme ph='ˈɑzɑ'/>", "<sub alias='Is it. Yes'>x</sub>"]
 )  # fmt: skip
 
 
@@ -136,5 +177,6 @@ def test_no_break_is_lost_and_words_stay_in_order(front_end: FrontEnd, parts: li
     words = [word for each in found for word in each.words]
     assert [w.start for w in words] == sorted(w.start for w in words)
     assert all(not each.styles or len(each.styles) == len(each.words) for each in found)
+    assert sum(w.phonemes.startswith("ˈɑzɑ") for w in words) == source.count("<phoneme")
     if "<emphasis>word</emphasis>" in source:
         assert any(style != PLAIN for each in found for style in each.styles)

@@ -269,7 +269,8 @@ PARTS = ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break/>", 
 PARTS += ["zoo", ",", ".", "…", "7", "&amp;", "&x;", "<"]
 PARTS += ["<break time='20ms'/>", "<break strength='none'/>", "<emphasis level='strong'>", " ", " zoo "]
 PARTS += ["<prosody rate='60%'>", "<prosody pitch='-40Hz'>", "<lang xml:lang='en'>", "</lang>"]
-PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>"]
+PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>", "</phoneme>", "</sub>"]
+PARTS += ["<phoneme ph='zu'>", "<sub alias='zoo, zoo'>", "<say-as interpret-as='characters'>"]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14))

@@ -20,6 +20,9 @@ from kokoro_lab.text.ssml.markup import Closing, Opening, read, shown
 T = TypeVar("T")
 
 _WHITE = re.compile(r"[ \t\r\n]+")
+_NO_WORD = re.compile(r"[^\w\s'-]|_")
+_REPLACED = ("say-as", "phoneme", "sub")
+"""Elements in whose place something else is spoken."""
 
 
 class Break(NamedTuple):
@@ -80,6 +83,8 @@ class SsmlDocument:
         In order.
     fallbacks : tuple of Fallback
         What it asks for and is followed in another way.
+    readings : tuple of (int, int, str)
+        Starts, ends and phonemes of spans of the source, in order.
     """
 
     passages: tuple[Passage, ...]
@@ -87,6 +92,7 @@ class SsmlDocument:
     languages: Spans[str | None]
     breaks: tuple[Break, ...]
     fallbacks: tuple[Fallback, ...] = ()
+    readings: tuple[tuple[int, int, str], ...] = ()
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
         """The languages that are named for the span of the source that a text comes from."""
@@ -105,7 +111,9 @@ class SsmlDocument:
         return AlignedText.joined(parts[:-1])
 
 
-def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocument:
+def parse(
+    source: str, language: str, noted: Noted = lambda _: None, outside: grammar.Outside | None = None
+) -> SsmlDocument:
     """Read an SSML document.
 
     Parameters
@@ -116,13 +124,15 @@ def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocu
         Canonical tag of what has no `xml:lang`.
     noted : callable
         Hears of what is left out; see `sanitise`.
+    outside : grammar.Outside, optional
+        Looks up what the document names; without it, anything is taken.
 
     Raises
     ------
     SsmlError
         It is not well-formed, too large, or holds what is not in the subset.
     """
-    builder = _Builder(language, noted)
+    builder = _Builder(language, noted, outside or grammar.Outside())
     for event in read(source):
         if isinstance(event, Opening):
             builder.open(event)
@@ -139,22 +149,24 @@ class _Builder:
 
     language: str
     noted: Noted
-    scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.OUTSIDE])
+    outside: grammar.Outside
+    scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.ROOT])
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
+    readings: list[tuple[int, int, str]] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     _parts: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[AlignedText] = field(default_factory=list)
-    """What is in the `say-as` that is open."""
+    """What is in the element that is open, if another thing is spoken in its place."""
     _row_s: float = 0.0
     """What the breaks since the last text that is spoken ask for."""
     _breaks_s: float = 0.0
     """What all breaks ask for."""
     _said: bool = False
-    """Whether the last part are words of a `say-as`, which must not run into what follows."""
+    """Whether the last part was put in place of an element, and must not run into what follows."""
 
     def open(self, element: Opening) -> None:
         inner = grammar.entered(self.scopes[-1], element)
@@ -173,20 +185,20 @@ class _Builder:
     def close(self) -> None:
         self.scopes.pop()
         element = self.elements.pop()
-        if element.name == "say-as":
-            self._say_as(element)
+        if element.name in _REPLACED:
+            self._replace(element)
         elif element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
 
     def say(self, written: AlignedText) -> None:
         element = self.elements[-1]
-        if element.name == "say-as":
+        if element.name in _REPLACED:
             self._written.append(written)
         elif element.name == "break":
             raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
         else:
             self._append(written)
-            self._note(written.starts[0], written.ends[-1])
+            self._note(written.starts[0], written.ends[-1], self.scopes[-1].language)
 
     def _bounded_s(self, element: Opening) -> float:
         """The seconds of a `break`, which is refused if it makes the silence too long."""
@@ -215,6 +227,7 @@ class _Builder:
             Spans(None, [each for each in self._languages if each[2] is not None]),
             tuple(self.breaks),
             tuple(self.fallbacks),
+            tuple(self.readings),
         )
 
     def _append(self, part: AlignedText) -> None:
@@ -226,22 +239,45 @@ class _Builder:
             self._row_s = 0.0
         self._parts.append(part)
 
-    def _note(self, start: int, end: int) -> None:
+    def _note(self, start: int, end: int, language: str | None) -> None:
         """Keep what holds for a span of the source."""
         scope = self.scopes[-1]
         if scope.style != PLAIN:
             self._styles.append((start, end, scope.style))
-        if self._languages and self._languages[-1][2] == scope.language:  # a tag between them says nothing
+        if self._languages and self._languages[-1][2] == language:  # a tag between them says nothing
             start = self._languages.pop()[0]
-        self._languages.append((start, end, scope.language))
+        self._languages.append((start, end, language))
 
-    def _say_as(self, element: Opening) -> None:
+    def _replace(self, element: Opening) -> None:
+        """Put what is spoken in the place of what is in an element."""
         found = AlignedText.joined(self._written)
         self._written.clear()
         text = _WHITE.sub(" ", found.text).strip()
+        at = element.position.offset + 1  # behind the `<`: before it, a word may end
+        start, stop = (found.starts[0], found.ends[-1]) if found.text else (at, at + 1)
+        language = self.scopes[-1].language
+        if element.name != "sub":  # what is known needs no detection, which may divide it
+            language = language or self.language
+        if element.name == "say-as":
+            words = self._said_as(element, text)
+        elif element.name == "sub":
+            words = grammar.alias(element)
+        else:
+            phonemes = grammar.phonemes(element, self.outside)
+            self.readings.append((start, stop, phonemes))
+            # Without what would end a sentence within it
+            words = " ".join(_NO_WORD.sub(" ", text).split()) or phonemes
+        if self._parts and self._parts[-1].text[-1:].isalnum():
+            before = self._parts[-1].ends[-1]
+            self._append(_standing_for(" ", before, before))
+        self._append(_standing_for(words, start, stop))
+        self._said = True
+        self._note(start, stop, language)
+
+    def _said_as(self, element: Opening, text: str) -> str:
         kind, form = grammar.reading(element)
         try:
-            words = say_as.said(text, kind, form, self.scopes[-1].language or self.language)
+            return say_as.said(text, kind, form, self.scopes[-1].language or self.language)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
@@ -249,11 +285,6 @@ class _Builder:
                 value=shown(text),
                 allowed=error.allowed,
             ) from None
-        start, stop = found.starts[0], found.ends[-1]
-        last = self._parts[-1].text[-1:] if self._parts else ""
-        self._append(_standing_for(f" {words}" if last.isalnum() else words, start, stop))
-        self._said = True
-        self._note(start, stop)
 
     def _border(self, ends: Literal["sentence", "paragraph"], *, marked: bool = False) -> None:
         """A passage ends here. A paragraph that ends right behind a sentence ends with it."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kokoro_lab.config import PITCH_MAX, PITCH_MIN, RATE_MAX, RATE_MIN
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
-from kokoro_lab.errors import LanguageError, SsmlError
+from kokoro_lab.errors import InputError, LanguageError, SsmlError
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.ssml import say_as
 from kokoro_lab.text.ssml.markup import Opening, error_at, shown
@@ -26,6 +26,8 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "lang": ("xml:lang",),
     "break": ("strength", "time"),
     "say-as": ("interpret-as", "format"),
+    "phoneme": ("alphabet", "ph"),
+    "sub": ("alias",),
     "emphasis": ("level",),
     "prosody": ("rate", "pitch"),
 }
@@ -36,9 +38,12 @@ BARS: Mapping[str, frozenset[str]] = {
     "emphasis": frozenset({"p", "s"}),
     "break": frozenset(ATTRIBUTES),
     "say-as": frozenset(ATTRIBUTES),
+    "phoneme": frozenset(ATTRIBUTES),
+    "sub": frozenset(ATTRIBUTES),
 }
 """Element → what must not be in it, at any depth. Nothing else forbids anything but `speak`."""
 VERSIONS = ("1.0", "1.1")
+ALPHABETS = ("ipa",)
 
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
@@ -79,6 +84,18 @@ _CHANGE = re.compile(rf"([+-]{_NUMBER})(%|st|Hz)")
 _FREQUENCY = re.compile(rf"({_NUMBER})Hz")
 
 
+class Outside(NamedTuple):
+    """What a document names and this package has no list of. Each raises an `InputError` for what it has not.
+
+    Parameters
+    ----------
+    phonemes : callable
+        From IPA to the symbols of the model.
+    """
+
+    phonemes: Callable[[str], str] = str
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What holds inside an element that is open."""
@@ -95,7 +112,7 @@ class Scope:
         return self.prosody.around(self.emphasis)
 
 
-OUTSIDE = Scope("", frozenset({"speak"}))
+ROOT = Scope("", frozenset({"speak"}))
 
 
 def entered(scope: Scope, element: Opening) -> Scope:
@@ -141,6 +158,17 @@ def reading(element: Opening) -> tuple[str, str | None]:
     formats = say_as.FORMATS.get(kind, ())
     allowed = ", ".join(formats) or f"no format with interpret-as={kind!r}"
     return kind, _read(element, "format", _one_of(formats), allowed)
+
+
+def alias(element: Opening) -> str:
+    """What a `sub` has spoken."""
+    return _required(element, "alias", "words")
+
+
+def phonemes(element: Opening, outside: Outside) -> str:
+    """What a `phoneme` has spoken, in symbols of the model."""
+    _read(element, "alphabet", _one_of(ALPHABETS), ", ".join(ALPHABETS))
+    return _looked_up(element, "ph", outside.phonemes, _required(element, "ph", "phonemes in IPA"))
 
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
@@ -231,6 +259,28 @@ def _read(element: Opening, attribute: str, read: Callable[[str], T | None], all
             allowed=allowed,
         )
     return found
+
+
+def _required(element: Opening, attribute: str, allowed: str) -> str:
+    value = element.attributes.get(attribute, "").strip()
+    if not value:
+        raise _missing(element, attribute, allowed)
+    return value
+
+
+def _looked_up(element: Opening, attribute: str, look_up: Callable[[str], str], value: str) -> str:
+    """What is known outside of a value, or its error with the place in the document."""
+    try:
+        return look_up(value)
+    except InputError as error:
+        raise complaint(
+            element,
+            f"<{element.name} {attribute}={shown(value)!r}>: {error.message}",
+            attribute=attribute,
+            value=shown(value),
+            allowed=error.allowed,
+            mend=error.mend,
+        ) from None
 
 
 def _missing(element: Opening, attribute: str, allowed: str) -> SsmlError:
