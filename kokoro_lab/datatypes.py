@@ -203,6 +203,19 @@ class WordTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkTiming:
+    """When a `mark` of SSML is reached: seconds from the start of the clip, its offset in the original text.
+
+    That is when the next word begins, or before the breaks that are between them.
+    """
+
+    name: str
+    start: int
+    start_s: float
+    segment_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a stream may begin again: at the first sample of a segment.
 
@@ -351,6 +364,7 @@ class Clip:
     report: SynthesisReport
     segments: tuple[Segment, ...] = ()
     timings: tuple[WordTiming, ...] = ()
+    marks: tuple[MarkTiming, ...] = ()
     seed: int = 0
 
     @property

@@ -8,10 +8,11 @@ be made on the way is noted here.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, dropwhile, islice
+from itertools import chain, islice
 from threading import Event
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ from kokoro_lab.speech.pauses import Pause, added, stretched
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingText
-from kokoro_lab.text.ssml import SsmlDocument
+from kokoro_lab.text.ssml import Mark, SsmlDocument
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -118,6 +119,10 @@ class Preparation:
         The id of each sentence's first segment.
     wordless : bool
         Whether the text, which has been read to its end, has no word.
+    marks : deque of Mark
+        Of a document: those that have not been reached.
+    breaks : tuple of Break
+        Of a document.
     at_end : Pause or None
         The silence behind the last segment; None until that has been made.
 
@@ -154,6 +159,9 @@ class Preparation:
             self._text = growing
         else:
             self._text = self._read()
+        marked = self._text if isinstance(self._text, SsmlDocument) else None
+        self.marks: deque[Mark] = deque(() if marked is None else marked.marks)
+        self.breaks = () if marked is None else marked.breaks
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -251,8 +259,7 @@ class Preparation:
         spoken = False
         segments = self._timed_segments()
         if self._place is not None:
-            wanted_id = self._place.segment_id
-            segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
+            segments = self._from(segments, self._place.segment_id)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
             if has_sound(segment.phonemes):
@@ -274,6 +281,17 @@ class Preparation:
                 Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
             )
         self.at_end = Pause(0.0, at_end_s)
+
+    def _from(self, segments: Iterator[Segment], segment_id: int) -> Iterator[Segment]:
+        """The segments from one of them on. Marks before that were reached by the stream that broke."""
+        for segment in segments:
+            if segment.segment_id == segment_id:
+                yield segment
+                yield from segments
+                return
+            spoken = [word.start for word in segment.words if not word.is_mark]
+            while spoken and self.marks and self.marks[0].offset <= spoken[-1]:
+                self.marks.popleft()
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(

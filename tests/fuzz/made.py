@@ -88,7 +88,12 @@ TAGS = (
     *("<break/>", "<break time='10s'/>", "<break time='1e9s'/>", "<break strength='x-strong'/>"),
     *("<prosody rate='50%'>", "<prosody pitch='+12st'>", "<prosody rate='nan'>", "</prosody>"),
     *("<say-as interpret-as='date' format='dmy'>", "<say-as interpret-as='cardinal'>", "</say-as>"),
-    *("<say-as interpret-as='characters'>", "<say-as interpret-as='telephone'>", "<phoneme ph='ˈɑ'>"),
+    *(
+        "<say-as interpret-as='characters'>",
+        "<say-as interpret-as='telephone'>",
+        "<phoneme ph='ˈɑ'>",
+        "<mark name='&#9;x'/>",
+    ),
     *("</phoneme>", "<sub alias='&lt;b>. \u202e'>", "</sub>", "<say-as interpret-as='unit'>"),
     *(
         "<lang xml:lang='ja'>",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Mapping
 from contextlib import suppress
@@ -172,6 +173,43 @@ def test_words_are_heard_where_their_timings_say(following: Engine) -> None:
     assert (zoo.start_s, ah.start_s - zoo.end_s) == pytest.approx((1.0, 1.0), abs=1e-3)
 
 
+def test_marks_are_reached_between_words_and_breaks(following: Engine) -> None:
+    marked = (
+        "<mark name='a'/><break time='1s'/><mark name='b'/>zoo <mark name='c'/>ah<mark name='d'/>,"
+        "<mark name='e'/><break time='0.5s'/><mark name='f'/><break time='0.25s'/> one.<mark name='g'/>"
+        "<break time='2s'/><mark name='h'/>"
+    )
+    clip = speak(following, marked)
+    zoo, ah, one = clip.timings
+    reached = {mark.name: mark.start_s for mark in clip.marks}
+    assert list(reached) == list("abcdefgh")
+    assert reached == pytest.approx(
+        {
+            **{"a": 0.0, "b": zoo.start_s, "c": ah.start_s, "d": one.start_s - 0.75},
+            **{"e": one.start_s - 0.75, "f": one.start_s - 0.25, "g": one.end_s, "h": one.end_s + 2},
+        },
+        abs=1e-3,
+    )
+    source = f"<speak>{marked}</speak>"
+    assert [source[mark.start :][12:13] for mark in clip.marks] == list("abcdefgh")
+    without = speak(following, re.sub("<mark [^>]*>", "", marked))
+    np.testing.assert_array_equal(clip.samples, without.samples)
+    assert [m.start_s for m in speak(following, "<break time='1s'/><mark name='a'/>").marks] == [1.0]
+
+
+def test_a_stream_that_goes_on_tells_of_no_mark_twice(following: Engine) -> None:
+    document = (
+        "<speak>zoo <mark name='a'/>ah.<mark name='b'/><break/><mark name='c'/>one<mark name='d'/></speak>"
+    )
+    options = {"voice": "hum", "input_format": "ssml", "loudness": "none"}
+    whole = following.stream(document, **options)
+    list(whole)
+    later = following.stream(document, place=whole.places[1], heard_samples=0, **options)
+    list(later)
+    assert [mark.segment_id for mark in whole.marks] == [0, 1, 1, 1]
+    assert later.marks == whole.marks[1:]
+
+
 def test_a_rate_shortens_its_words_and_leaves_the_others(following: Engine) -> None:
     plain = speak(following, "one two three")
     fast = speak(following, "one <prosody rate='200%'>two</prosody> three")
@@ -270,7 +308,12 @@ PARTS += ["zoo", ",", ".", "…", "7", "&amp;", "&x;", "<"]
 PARTS += ["<break time='20ms'/>", "<break strength='none'/>", "<emphasis level='strong'>", " ", " zoo "]
 PARTS += ["<prosody rate='60%'>", "<prosody pitch='-40Hz'>", "<lang xml:lang='en'>", "</lang>"]
 PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>", "</phoneme>", "</sub>"]
-PARTS += ["<phoneme ph='zu'>", "<sub alias='zoo, zoo'>", "<say-as interpret-as='characters'>"]
+PARTS += [
+    "<mark name='m'/>",
+    "<phoneme ph='zu'>",
+    "<sub alias='zoo, zoo'>",
+    "<say-as interpret-as='characters'>",
+]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14))

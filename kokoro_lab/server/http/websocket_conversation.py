@@ -51,7 +51,7 @@ from kokoro_lab.server.requests.speech_events import (
     by_stage,
     open_stream,
     synthesis_of,
-    words_of,
+    timed,
 )
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
 from kokoro_lab.server.requests.syntheses import Synthesis
@@ -322,7 +322,7 @@ class WebSocketConversation:
                 self._ws.send(message)
                 self._credit -= 1
         elif isinstance(event, Words):
-            self._say("words", segment_id=event.segment_id, words=words_of(event.timings))
+            self._say("words", segment_id=event.segment_id, **timed(event.timings, event.marks))
         elif isinstance(event, Done):
             warn_of_clipping(self._request_id, encoder)
             # Before it is said, or the client's next request might not find the slot free

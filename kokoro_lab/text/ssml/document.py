@@ -32,6 +32,13 @@ class Break(NamedTuple):
     duration_s: float
 
 
+class Mark(NamedTuple):
+    """A name for an offset of the source."""
+
+    offset: int
+    name: str
+
+
 class Passage(NamedTuple):
     """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`."""
 
@@ -85,6 +92,8 @@ class SsmlDocument:
         What it asks for and is followed in another way.
     readings : tuple of (int, int, str)
         Starts, ends and phonemes of spans of the source, in order.
+    marks : tuple of Mark
+        In order.
     """
 
     passages: tuple[Passage, ...]
@@ -93,6 +102,7 @@ class SsmlDocument:
     breaks: tuple[Break, ...]
     fallbacks: tuple[Fallback, ...] = ()
     readings: tuple[tuple[int, int, str], ...] = ()
+    marks: tuple[Mark, ...] = ()
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
         """The languages that are named for the span of the source that a text comes from."""
@@ -155,6 +165,7 @@ class _Builder:
     passages: list[Passage] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
     readings: list[tuple[int, int, str]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     _parts: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
@@ -179,6 +190,8 @@ class _Builder:
         elif element.name == "break":
             self.breaks.append(Break(element.position.offset, self._bounded_s(element)))
             self._append(_standing_for(" ", element.position.offset, element.position.offset))
+        elif element.name == "mark":
+            self.marks.append(Mark(element.position.offset, grammar.mark(element)))
         self.scopes.append(inner)
         self.elements.append(element)
 
@@ -194,8 +207,9 @@ class _Builder:
         element = self.elements[-1]
         if element.name in _REPLACED:
             self._written.append(written)
-        elif element.name == "break":
-            raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
+        elif element.name in ("break", "mark"):
+            name = element.name
+            raise grammar.complaint(element, f"<{name}> must be empty.", allowed=f"<{name}/>")
         else:
             self._append(written)
             self._note(written.starts[0], written.ends[-1], self.scopes[-1].language)
@@ -228,6 +242,7 @@ class _Builder:
             tuple(self.breaks),
             tuple(self.fallbacks),
             tuple(self.readings),
+            tuple(self.marks),
         )
 
     def _append(self, part: AlignedText) -> None:

@@ -25,6 +25,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "s": ("xml:lang",),
     "lang": ("xml:lang",),
     "break": ("strength", "time"),
+    "mark": ("name",),
     "say-as": ("interpret-as", "format"),
     "phoneme": ("alphabet", "ph"),
     "sub": ("alias",),
@@ -37,6 +38,7 @@ BARS: Mapping[str, frozenset[str]] = {
     "s": frozenset({"p", "s"}),
     "emphasis": frozenset({"p", "s"}),
     "break": frozenset(ATTRIBUTES),
+    "mark": frozenset(ATTRIBUTES),
     "say-as": frozenset(ATTRIBUTES),
     "phoneme": frozenset(ATTRIBUTES),
     "sub": frozenset(ATTRIBUTES),
@@ -163,6 +165,11 @@ def reading(element: Opening) -> tuple[str, str | None]:
 def alias(element: Opening) -> str:
     """What a `sub` has spoken."""
     return _required(element, "alias", "words")
+
+
+def mark(element: Opening) -> str:
+    """The name that a `mark` gives to its place."""
+    return _required(element, "name", "a name")
 
 
 def phonemes(element: Opening, outside: Outside) -> str:

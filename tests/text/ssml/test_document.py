@@ -164,6 +164,8 @@ def test_languages_hold_for_what_is_inside() -> None:
         ("<speak><phoneme ph=' '>a</phoneme></speak>", (1, 8), "phoneme", "ph", "needs the attribute 'ph'"),
         ("<speak><phoneme alphabet='x' ph='a'>a</phoneme></speak>", (1, 8), "phoneme", "alphabet", "ipa"),
         ("<speak><phoneme ph='a'>a<break/></phoneme></speak>", (1, 25), "break", None, "only text in"),
+        ("<speak>a\n<mark/></speak>", (2, 1), "mark", "name", "needs the attribute 'name'"),
+        ("<speak><mark name='a'>b</mark></speak>", (1, 8), "mark", None, "<mark> must be empty"),
         ("<speak>a\n<sub>W3C</sub></speak>", (2, 1), "sub", "alias", "needs the attribute 'alias'"),
         ("<speak><sub alias='a'><p/></sub></speak>", (1, 23), "p", None, "must not stand inside of <sub>"),
         (
@@ -283,6 +285,15 @@ def test_phonemes_hold_for_what_they_stand_for_as_one_word() -> None:
     assert [(source[i:j], phonemes) for i, j, phonemes in found.readings] == [
         ("Dr. No_1!", "x y"),
         ("p", "z"),
+    ]
+
+
+def test_marks_name_places_and_part_no_word() -> None:
+    source, found = document("a<mark name='one'/>b <mark name=' two '/><p/>")
+    assert found.text.text == "ab"
+    assert [(source[mark.offset :][:5], mark.name) for mark in found.marks] == [
+        ("<mark", "one"),
+        ("<mark", "two"),
     ]
 
 
