@@ -165,7 +165,8 @@ class Segment:
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
     `styles`, if there are any, has one for each word; `break_before_s` and `break_after_s` are the silence
-    that was asked for in front of this segment and behind it, and take the place of any other pause.
+    that was asked for in front of this segment and behind it, and take the place of any other pause. `voice`
+    is whose it is, if a document names one for it.
     `sentence` counts the sentences of the text before the one that this segment, or the sentence that it
     is a part of, begins with: reading may begin again there.
     """
@@ -183,6 +184,7 @@ class Segment:
     break_before_s: float | None = None
     break_after_s: float | None = None
     sentence: int = 0
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

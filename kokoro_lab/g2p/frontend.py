@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice, repeat
@@ -31,6 +31,7 @@ from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSente
 from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import Outside, SsmlDocument, parse
+from kokoro_lab.weights.voices import language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,11 @@ class FrontEnd:
         *,
         code: str = "skip",
         emoji: str = "name",
+        language_of: Callable[[str], str] = language_of,
     ) -> AlignedText | SsmlDocument:
         """What `segments_of` takes: `text` cleaned, or the document that it is.
 
-        `code` and `emoji` are those of `Utterance`.
+        `code` and `emoji` are those of `Utterance`; `language_of` knows the languages of voices.
 
         Raises
         ------
@@ -112,7 +114,8 @@ class FrontEnd:
         found: AlignedText | SsmlDocument
         match input_format:
             case "ssml":
-                found = parse(text, language, on_fallback, Outside(from_ipa))
+                outside = Outside(from_ipa, lambda voice: resolve_language(language_of(voice)))
+                found = parse(text, language, on_fallback, outside)
             case "markdown":
                 from kokoro_lab.text import markdown
 
@@ -264,6 +267,9 @@ class _TextReader:
         first, last = (
             bisect_left(document.readings, (offset,)) for offset in (sentence.starts[0], sentence.ends[-1])
         )
+        turn = document.turns.at(sentence.starts[0], sentence.ends[-1])
+        if turn is not None:
+            languages = replace(languages, base=turn.language, accent=turn.language)
         return replace(self, languages=languages, readings=document.readings[first:last])
 
     def marked_words(self, document: SsmlDocument, sentence: AlignedText) -> list[Word]:

@@ -41,6 +41,7 @@ from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingText
 from kokoro_lab.text.ssml import Mark, SsmlDocument
+from kokoro_lab.weights.voices import Voice
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -63,6 +64,7 @@ class PreparedSegment(NamedTuple):
     decoded: DecodedSegment
     delivery: ProsodyChanges | None
     stretch: float
+    voice: Voice
 
     @property
     def in_order(self) -> bool:
@@ -184,6 +186,7 @@ class Preparation:
                 self.fallbacks.append,
                 code=self._utterance.code,
                 emoji=self._utterance.emoji,
+                language_of=lambda voice: self._parts.voices(voice).language,
             )
         # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
         unseen = self._utterance.input_format == "markdown" and self._utterance.text.strip()
@@ -218,7 +221,8 @@ class Preparation:
             stretch = speed / self._utterance.speed
             if delivery is not None:
                 delivery = replace(delivery, stretch=stretch)
-            decoded = self._decoded(segment, delivery, speed)
+            voice = self._asked.voice if segment.voice is None else self._parts.voices(segment.voice)
+            decoded = self._decoded(segment, delivery, speed, voice)
             if stretch != 1 and decoded.plain_frames is not None:
                 # Of a few words, what the model rounds to whole frames may be a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
@@ -230,16 +234,24 @@ class Preparation:
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
-            yield PreparedSegment(segment, pause, decoded, delivery, stretch)
+            yield PreparedSegment(segment, pause, decoded, delivery, stretch, voice)
 
-    def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
+    def _decoded(
+        self, segment: Segment, delivery: ProsodyChanges | None, speed: float, voice: Voice
+    ) -> DecodedSegment:
+        predicted = self._asked.statistics == "predicted"
+        if predicted and voice is not self._asked.voice:
+            reason = self._asked.decoder.predicts(voice)
+            if reason is not None:
+                predicted, reason = False, f"exact instead of predicted: {reason}"
+                self.fallbacks.append(Fallback("statistics", reason, segment.start, segment.end))
         try:
             with self._watch("model"), self._interruption.within():
                 asked = SegmentRequest(
                     segment.token_ids,
-                    self._asked.voice.style(len(segment.token_ids)),
+                    voice.style(len(segment.token_ids)),
                     speed,
-                    predicted=self._asked.statistics == "predicted",
+                    predicted=predicted,
                     # A listener waits for the first segment, but not for a later one with which a broken
                     # stream is resumed: smaller windows would round differently
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),

@@ -281,7 +281,7 @@ class SpeechStream(Iterator[AudioChunk]):
             for block in self._decoded(prepared, blocks, trimmer):
                 if len(block) and not line.speaks:
                     yield from self._silent(pause.rest(line.behind, trimmer.kept_lead_samples))
-                    yield SegmentStart(len(segment.token_ids), prepared.stretch)
+                    yield SegmentStart(len(segment.token_ids), prepared.stretch, prepared.voice)
                     first_id = self._preparation.first_ids[segment.sentence]
                     line.begin_speech(first_id, trimmer.lead_samples, left_out, opens=opens)
                     self._chunker.mark(segment.segment_id, line.position)

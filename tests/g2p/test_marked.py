@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -119,6 +120,35 @@ def test_phonemes_are_said_as_they_are_given(front_end: FrontEnd) -> None:
     assert given == [("7 tomato", "təˈmɑtO", "en-us"), ("x", "koʧo", "ja")]
 
 
+def test_each_voice_reads_its_own_language(front_end: FrontEnd) -> None:
+    inside = (
+        "A bath. <voice name='bf_emma'>A bath. <lang xml:lang='en-US'>A bath.</lang></voice> A bath. "
+        "<voice name='ef_dora'>Tengo 3 gatos y un perro.</voice>"
+    )
+    _, found = segments(front_end, inside)
+    assert [(each.voice, each.language) for each in found] == [
+        *((None, "en-us"), ("bf_emma", "en-gb"), (None, "en-us"), ("ef_dora", "es"))
+    ]
+    baths = [(w.phonemes, w.language) for each in found for w in each.words if w.text == "bath"]
+    american, british = ("bˈæθ", "en-us"), ("bˈɑːθ", "en-gb")
+    assert baths == [american, british, american, american]
+    assert "tɾˈes" in found[-1].phonemes
+
+
+@pytest.mark.parametrize(
+    ("voice", "problem"),
+    [
+        ("af_hart", "There is no voice 'af_hart'. Did you mean one of af_heart"),
+        ("af_heart(", "cannot be read. Allowed: a name, or names with weights"),
+        ("af_heart+nobody", "no voice 'nobody'"),
+    ],
+)
+def test_a_voice_that_is_not_there_is_refused(front_end: FrontEnd, voice: str, problem: str) -> None:
+    with pytest.raises(SsmlError, match=problem) as caught:
+        segments(front_end, f"a\n <voice name='{voice}'>b</voice>")
+    assert (caught.value.line, caught.value.column, caught.value.attribute) == (2, 2, "name")
+
+
 def test_phonemes_come_before_the_lexicon_and_hold_in_their_place_alone(front_end: FrontEnd) -> None:
     entries = [LexiconEntry("*", "exit", "zˈu")]
     inside = "<speak><phoneme ph='ˈɑ'>exit</phoneme> exit <phoneme ph='ˈi'>exit</phoneme> tomato</speak>"
@@ -155,9 +185,18 @@ def test_what_is_described_says_breaks_and_styles(front_end: FrontEnd) -> None:
     assert [each.get("break_before_s") for each in said["segments"]] == [None, 1.0]
 
 
+def document_voice(source: str, offset: int) -> str | None:
+    """The innermost voice that is open at an offset."""
+    opened: list[str] = []
+    for tag in re.finditer("<voice name='(\\w+)'>|</voice>", source[:offset]):
+        opened = [*opened, tag[1]] if tag[1] else opened[:-1]
+    return opened[-1] if opened else None
+
+
 PARTS = st.sampled_from(
     ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break time='1s'/>", "<prosody rate='fast'>",
      "</prosody>", "<lang xml:lang='en-GB'>", "</lang>", "word ", "word", "12 ", "&amp;", " ", ". ", "?", "…",
+     "<voice name='bf_emma'>", "<voice name='af_heart'>", "</voice>", "<mark name='m'/>",
      "<phoneme ph='ˈɑzɑ'>A. b</phoneme>", "<phoneme ph='ˈɑzɑ'/>", "<sub alias='Is it. Yes'>x</sub>"]
 )  # fmt: skip
 
@@ -178,5 +217,9 @@ def test_no_break_is_lost_and_words_stay_in_order(front_end: FrontEnd, parts: li
     assert [w.start for w in words] == sorted(w.start for w in words)
     assert all(not each.styles or len(each.styles) == len(each.words) for each in found)
     assert sum(w.phonemes.startswith("ˈɑzɑ") for w in words) == source.count("<phoneme")
+    for each in found:
+        assert all(
+            document_voice(source, word.start) == each.voice for word in each.words if word.text.isalnum()
+        )
     if "<emphasis>word</emphasis>" in source:
         assert any(style != PLAIN for each in found for style in each.styles)

@@ -40,11 +40,13 @@ class Mark(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`."""
+    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`, or a part;
+    `turn` whose it is, if it is not the request's voice."""
 
     text: AlignedText
     ends: Literal["sentence", "paragraph"]
     marked: bool
+    turn: grammar.Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class SsmlDocument:
         Starts, ends and phonemes of spans of the source, in order.
     marks : tuple of Mark
         In order.
+    turns : Spans
+        Of voices where the document names one, else None.
     """
 
     passages: tuple[Passage, ...]
@@ -103,6 +107,7 @@ class SsmlDocument:
     fallbacks: tuple[Fallback, ...] = ()
     readings: tuple[tuple[int, int, str], ...] = ()
     marks: tuple[Mark, ...] = ()
+    turns: Spans[grammar.Turn | None] = Spans(None)
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
         """The languages that are named for the span of the source that a text comes from."""
@@ -172,6 +177,7 @@ class _Builder:
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[AlignedText] = field(default_factory=list)
     """What is in the element that is open, if another thing is spoken in its place."""
+    _voices: set[str] = field(default_factory=set)
     _row_s: float = 0.0
     """What the breaks since the last text that is spoken ask for."""
     _breaks_s: float = 0.0
@@ -180,7 +186,15 @@ class _Builder:
     """Whether the last part was put in place of an element, and must not run into what follows."""
 
     def open(self, element: Opening) -> None:
-        inner = grammar.entered(self.scopes[-1], element)
+        inner = grammar.entered(self.scopes[-1], element, self.outside)
+        if element.name == "voice":
+            self._turn_ends()
+            self._voices.add(element.attributes["name"])
+            if len(self._voices) > grammar.MAX_VOICES:
+                most = f"up to {grammar.MAX_VOICES} voices"
+                raise grammar.complaint(
+                    element, "This is one voice too many.", attribute="name", allowed=most
+                )
         if "xml:lang" in element.attributes:
             _, instead = understood(element.attributes["xml:lang"])
             if instead is not None:
@@ -196,6 +210,8 @@ class _Builder:
         self.elements.append(element)
 
     def close(self) -> None:
+        if self.elements[-1].name == "voice":
+            self._turn_ends()
         self.scopes.pop()
         element = self.elements.pop()
         if element.name in _REPLACED:
@@ -243,7 +259,17 @@ class _Builder:
             tuple(self.fallbacks),
             tuple(self.readings),
             tuple(self.marks),
+            Spans(None, [(p.text.starts[0], p.text.ends[-1], p.turn) for p in self.passages if p.turn]),
         )
+
+    @property
+    def _base(self) -> str:
+        """The language of what names none."""
+        turn = self.scopes[-1].turn
+        return turn.language if turn else self.language
+
+    def _turn_ends(self) -> None:
+        self._border("sentence", marked=any(element.name == "s" for element in self.elements))
 
     def _append(self, part: AlignedText) -> None:
         if self._said and part.text[:1].isalnum():
@@ -272,7 +298,7 @@ class _Builder:
         start, stop = (found.starts[0], found.ends[-1]) if found.text else (at, at + 1)
         language = self.scopes[-1].language
         if element.name != "sub":  # what is known needs no detection, which may divide it
-            language = language or self.language
+            language = language or self._base
         if element.name == "say-as":
             words = self._said_as(element, text)
         elif element.name == "sub":
@@ -292,7 +318,7 @@ class _Builder:
     def _said_as(self, element: Opening, text: str) -> str:
         kind, form = grammar.reading(element)
         try:
-            return say_as.said(text, kind, form, self.scopes[-1].language or self.language)
+            return say_as.said(text, kind, form, self.scopes[-1].language or self._base)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
@@ -309,7 +335,7 @@ class _Builder:
         text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
         text = clean(text, self.noted).strip()
         if len(text):
-            self.passages.append(Passage(text, ends, marked))
+            self.passages.append(Passage(text, ends, marked, self.scopes[-1].turn))
         elif self.passages and ends == "paragraph":
             self.passages[-1] = self.passages[-1]._replace(ends=ends)
 

@@ -24,6 +24,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "p": ("xml:lang",),
     "s": ("xml:lang",),
     "lang": ("xml:lang",),
+    "voice": ("name", "xml:lang"),
     "break": ("strength", "time"),
     "mark": ("name",),
     "say-as": ("interpret-as", "format"),
@@ -47,6 +48,8 @@ BARS: Mapping[str, frozenset[str]] = {
 VERSIONS = ("1.0", "1.1")
 ALPHABETS = ("ipa",)
 
+MAX_VOICES = 64
+"""As many as an engine keeps."""
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
 """Of breaks between which nothing is spoken: longer, a listener takes the speech for ended."""
@@ -93,9 +96,19 @@ class Outside(NamedTuple):
     ----------
     phonemes : callable
         From IPA to the symbols of the model.
+    language_of : callable
+        From a voice to the canonical tag of its language.
     """
 
     phonemes: Callable[[str], str] = str
+    language_of: Callable[[str], str] = lambda _: "en-us"
+
+
+class Turn(NamedTuple):
+    """A voice that the document names, and its language."""
+
+    voice: str
+    language: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +120,7 @@ class Scope:
     prosody: SpeakingStyle = PLAIN
     emphasis: SpeakingStyle = PLAIN
     language: str | None = None
+    turn: Turn | None = None
 
     @property
     def style(self) -> SpeakingStyle:
@@ -117,7 +131,7 @@ class Scope:
 ROOT = Scope("", frozenset({"speak"}))
 
 
-def entered(scope: Scope, element: Opening) -> Scope:
+def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
     """What holds inside `element`, which stands in `scope`.
 
     Raises
@@ -132,6 +146,10 @@ def entered(scope: Scope, element: Opening) -> Scope:
         frozenset(ATTRIBUTES) - {"speak"} if name == "speak" else scope.children - BARS.get(name, frozenset())
     )
     inner = replace(scope, name=name, children=children)
+    if name == "voice":
+        voice = _required(element, "name", "a voice or a blend")
+        turn = Turn(voice, _looked_up(element, "name", outside.language_of, voice))
+        inner = replace(inner, turn=turn, language=None)
     if "xml:lang" in element.attributes:
         inner = replace(inner, language=_language(element))
     if name == "prosody":

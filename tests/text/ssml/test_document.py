@@ -166,6 +166,22 @@ def test_languages_hold_for_what_is_inside() -> None:
         ("<speak><phoneme ph='a'>a<break/></phoneme></speak>", (1, 25), "break", None, "only text in"),
         ("<speak>a\n<mark/></speak>", (2, 1), "mark", "name", "needs the attribute 'name'"),
         ("<speak><mark name='a'>b</mark></speak>", (1, 8), "mark", None, "<mark> must be empty"),
+        ("<speak>a\n<voice>b</voice></speak>", (2, 1), "voice", "name", "needs the attribute 'name'"),
+        ("<speak><voice name='a' age='7'/></speak>", (1, 8), "voice", "age", "no attribute 'age'"),
+        (
+            "<speak><sub alias='a'>\n<voice name='b'/></sub></speak>",
+            (2, 1),
+            "voice",
+            None,
+            "must not stand inside of <sub>",
+        ),
+        (
+            f"<speak>{''.join(f'<voice name={chr(39)}v{i}{chr(39)}/>' for i in range(65))}</speak>",
+            (1, 8 + 10 * 18 + 54 * 19),
+            "voice",
+            "name",
+            "one voice too many",
+        ),
         ("<speak>a\n<sub>W3C</sub></speak>", (2, 1), "sub", "alias", "needs the attribute 'alias'"),
         ("<speak><sub alias='a'><p/></sub></speak>", (1, 23), "p", None, "must not stand inside of <sub>"),
         (
@@ -238,6 +254,7 @@ TAGS = st.sampled_from(
     ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break/>", "<prosody rate='fast'>",
      "</prosody>", "<lang xml:lang='en'>", "</lang>", "<say-as interpret-as='cardinal'>", "</say-as>", "12",
      "<sub alias='as it. Is'>", "</sub>", "<phoneme ph='a b'>", "</phoneme>", "word ",
+     "<voice name='v'>", "</voice>", "<mark name='m'/>",
      "&amp;", " ", "\n", "<!-- x -->", "<![CDATA[y]]>", "&", "<", "<audio/>", "é", ". "]
 )  # fmt: skip
 
@@ -286,6 +303,26 @@ def test_phonemes_hold_for_what_they_stand_for_as_one_word() -> None:
         ("Dr. No_1!", "x y"),
         ("p", "z"),
     ]
+
+
+def test_a_voice_has_its_turn_in_its_own_language() -> None:
+    inside = (
+        "<s>He said <voice name='v'>Yes. <voice name='w' xml:lang='fr'>Oui</voice>No</voice> now.</s>"
+        "<lang xml:lang='ja'>a <voice name='v'><say-as interpret-as='cardinal'>1</say-as></voice></lang>"
+    )
+    source = f"<speak>{inside}</speak>"
+    languages = {"v": "es", "w": "it"}
+    found = parse(source, "en-us", outside=Outside(language_of=languages.__getitem__))
+    assert [(p.text.text, p.turn and p.turn.voice, p.marked) for p in found.passages] == [
+        *(("He said", None, True), ("Yes.", "v", True), ("Oui", "w", True), ("No", "v", True)),
+        *(("now.", None, True), ("a", None, False), ("uno", "v", False)),
+    ]
+    at = {word: source.index(word) for word in ("Yes", "Oui", "No", "now")}
+    assert {word: found.languages.at(i, i + 2) for word, i in at.items()} == {
+        **{"Yes": None, "Oui": "fr", "No": None, "now": None}
+    }
+    assert found.turns.at(at["No"], at["No"] + 2) == ("v", "es")
+    assert found.turns.at(at["now"], at["now"] + 2) is None
 
 
 def test_marks_name_places_and_part_no_word() -> None:
