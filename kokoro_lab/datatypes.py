@@ -52,8 +52,9 @@ class Utterance:
         0.25 to 4.0; above 1 is faster. Beyond 0.7 to 1.5 the model's speech is stretched at its pitch.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
-    input_format : {"text", "ssml", "markdown"}
-        What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, or Markdown.
+    input_format : {"text", "ssml", "markdown", "marked"}
+        What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, Markdown, or plain
+        with inline marks (`kokoro_lab.text.ssml.inline`).
     code : {"skip", "name", "read"}
         What is said of a block of code in Markdown: nothing, what language it is in, or all of it. What is
         left out is among the fallbacks.

@@ -30,7 +30,7 @@ from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
 from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
-from kokoro_lab.text.ssml import Outside, SsmlDocument, parse
+from kokoro_lab.text.ssml import Outside, SsmlDocument, parse, parse_inline
 from kokoro_lab.weights.voices import language_of
 
 
@@ -112,10 +112,12 @@ class FrontEnd:
             Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
         """
         found: AlignedText | SsmlDocument
+        outside = Outside(from_ipa, lambda voice: resolve_language(language_of(voice)))
         match input_format:
             case "ssml":
-                outside = Outside(from_ipa, lambda voice: resolve_language(language_of(voice)))
                 found = parse(text, language, on_fallback, outside)
+            case "marked":
+                found = parse_inline(text, language, on_fallback, outside)
             case "markdown":
                 from kokoro_lab.text import markdown
 

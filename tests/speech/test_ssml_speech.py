@@ -283,6 +283,15 @@ def test_what_is_not_predicted_of_another_voice_is_exact_and_said(following: Eng
     assert said.reason == "exact instead of predicted: it was never measured"
 
 
+def test_inline_marks_are_heard_as_ssml_is(hum: Engine) -> None:
+    marked = "Zoo [pause:0.5s] ah. [voice:hum_high] Ah, [zoo](/kˈO/)."
+    ssml = "Zoo <break time='0.5s'/> ah. <voice name='hum_high'> Ah, <phoneme ph='kˈO'>zoo</phoneme>.</voice>"
+    clip = hum.synthesize(marked, voice="hum", input_format="marked", loudness="none")
+    np.testing.assert_array_equal(clip.samples, speak(hum, ssml).samples)
+    plain = hum.synthesize(marked, voice="hum", loudness="none")
+    assert "pause" in " ".join(timing.text for timing in plain.timings)
+
+
 def test_a_rate_shortens_its_words_and_leaves_the_others(following: Engine) -> None:
     plain = speak(following, "one two three")
     fast = speak(following, "one <prosody rate='200%'>two</prosody> three")

@@ -147,7 +147,7 @@ def parse(
     SsmlError
         It is not well-formed, too large, or holds what is not in the subset.
     """
-    builder = _Builder(language, noted, outside or grammar.Outside())
+    builder = DocumentBuilder(language, noted, outside or grammar.Outside())
     for event in read(source):
         if isinstance(event, Opening):
             builder.open(event)
@@ -159,12 +159,14 @@ def parse(
 
 
 @dataclass(slots=True)
-class _Builder:
-    """Walks through the events of a document. `scopes` and `elements` are those that are open."""
+class DocumentBuilder:
+    """Walks through the events of a document. `scopes` and `elements` are those that are open; `keeps_lines`
+    if its line breaks are those of a plain text."""
 
     language: str
     noted: Noted
     outside: grammar.Outside
+    keeps_lines: bool = False
     scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.ROOT])
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
@@ -233,11 +235,10 @@ class _Builder:
     def _bounded_s(self, element: Opening) -> float:
         """The seconds of a `break`, which is refused if it makes the silence too long."""
         duration_s = grammar.pause_s(element)
-        self._row_s += duration_s
-        self._breaks_s += duration_s
+        row_s, breaks_s = self._row_s + duration_s, self._breaks_s + duration_s
         for where, silence_s, most_s in (
-            ("With the breaks right before it", self._row_s, grammar.MAX_ROW_S),
-            ("With all breaks before it", self._breaks_s, grammar.MAX_BREAKS_S),
+            ("With the breaks right before it", row_s, grammar.MAX_ROW_S),
+            ("With all breaks before it", breaks_s, grammar.MAX_BREAKS_S),
         ):
             if silence_s > most_s + 1e-6:
                 raise grammar.complaint(
@@ -247,6 +248,7 @@ class _Builder:
                     value=f"{silence_s:g}s",
                     allowed=grammar.ALLOWED_BREAKS,
                 )
+        self._row_s, self._breaks_s = row_s, breaks_s
         return duration_s
 
     def document(self) -> SsmlDocument:
@@ -332,7 +334,10 @@ class _Builder:
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False
-        text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
+        if not self.keeps_lines:
+            text = text.rewrite(
+                (m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " "
+            )
         text = clean(text, self.noted).strip()
         if len(text):
             self.passages.append(Passage(text, ends, marked, self.scopes[-1].turn))
