@@ -197,6 +197,7 @@ class FrontEnd:
                     "token_count": len(segment.token_ids),
                     "pause_after_s": segment.pause_after_s,
                     **({} if segment.break_before_s is None else {"break_before_s": segment.break_before_s}),
+                    **({} if segment.voice is None else {"voice": segment.voice}),
                 }
                 for segment in segments
             ],

@@ -133,6 +133,8 @@ def test_each_voice_reads_its_own_language(front_end: FrontEnd) -> None:
     american, british = ("bˈæθ", "en-us"), ("bˈɑːθ", "en-gb")
     assert baths == [american, british, american, american]
     assert "tɾˈes" in found[-1].phonemes
+    said = front_end.describe(f"<speak>{inside}</speak>", "en-us", input_format="ssml")
+    assert [each.get("voice") for each in said["segments"]] == [None, "bf_emma", None, "ef_dora"]
 
 
 @pytest.mark.parametrize(

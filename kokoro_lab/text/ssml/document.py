@@ -207,7 +207,7 @@ class DocumentBuilder:
             self.breaks.append(Break(element.position.offset, self._bounded_s(element)))
             self._append(_standing_for(" ", element.position.offset, element.position.offset))
         elif element.name == "mark":
-            self.marks.append(Mark(element.position.offset, grammar.mark(element)))
+            self.marks.append(Mark(element.position.offset, grammar.required(element, "name", "a name")))
         self.scopes.append(inner)
         self.elements.append(element)
 
@@ -304,7 +304,7 @@ class DocumentBuilder:
         if element.name == "say-as":
             words = self._said_as(element, text)
         elif element.name == "sub":
-            words = grammar.alias(element)
+            words = grammar.required(element, "alias", "words")
         else:
             phonemes = grammar.phonemes(element, self.outside)
             self.readings.append((start, stop, phonemes))

@@ -147,7 +147,7 @@ def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
     )
     inner = replace(scope, name=name, children=children)
     if name == "voice":
-        voice = _required(element, "name", "a voice or a blend")
+        voice = required(element, "name", "a voice or a blend")
         turn = Turn(voice, _looked_up(element, "name", outside.language_of, voice))
         inner = replace(inner, turn=turn, language=None)
     if "xml:lang" in element.attributes:
@@ -180,20 +180,10 @@ def reading(element: Opening) -> tuple[str, str | None]:
     return kind, _read(element, "format", _one_of(formats), allowed)
 
 
-def alias(element: Opening) -> str:
-    """What a `sub` has spoken."""
-    return _required(element, "alias", "words")
-
-
-def mark(element: Opening) -> str:
-    """The name that a `mark` gives to its place."""
-    return _required(element, "name", "a name")
-
-
 def phonemes(element: Opening, outside: Outside) -> str:
     """What a `phoneme` has spoken, in symbols of the model."""
     _read(element, "alphabet", _one_of(ALPHABETS), ", ".join(ALPHABETS))
-    return _looked_up(element, "ph", outside.phonemes, _required(element, "ph", "phonemes in IPA"))
+    return _looked_up(element, "ph", outside.phonemes, required(element, "ph", "phonemes in IPA"))
 
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
@@ -286,7 +276,8 @@ def _read(element: Opening, attribute: str, read: Callable[[str], T | None], all
     return found
 
 
-def _required(element: Opening, attribute: str, allowed: str) -> str:
+def required(element: Opening, attribute: str, allowed: str) -> str:
+    """An attribute that must be there and say something."""
     value = element.attributes.get(attribute, "").strip()
     if not value:
         raise _missing(element, attribute, allowed)
