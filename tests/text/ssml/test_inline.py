@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import InputError, TextError, VoiceError
 from kokoro_lab.text.ssml import Outside, SsmlDocument, parse, parse_inline
+from kokoro_lab.text.ssml.document import DocumentBuilder
 
 
 def look_up(voice: str) -> str:
@@ -77,9 +78,18 @@ def test_pauses_without_an_end_are_read() -> None:
     assert [said.start for said in noted] == [1 + 6 * 11]
 
 
-def test_many_voices_take_turns_in_little_time() -> None:
-    found, _ = read("[voice:v]a [voice:w]b " * 3_000)
-    assert len(found.passages) == 6_000
+def test_a_voice_ends_where_the_next_one_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_elements: list[list[str]] = []
+    finish = DocumentBuilder.document
+
+    def document(builder: DocumentBuilder) -> SsmlDocument:
+        open_elements.append([element.name for element in builder.elements])
+        return finish(builder)
+
+    monkeypatch.setattr(DocumentBuilder, "document", document)
+    found, _ = read("[voice:v]a [voice:w]b " * 100)
+    assert len(found.passages) == 200
+    assert open_elements == [["speak", "voice"]]
 
 
 def test_lines_are_kept() -> None:
