@@ -120,6 +120,11 @@ def test_phonemes_are_said_as_they_are_given(front_end: FrontEnd) -> None:
     assert given == [("7 tomato", "təˈmɑtO", "en-us"), ("x", "koʧo", "ja")]
 
 
+def test_the_letter_a_is_no_article_among_characters(front_end: FrontEnd) -> None:
+    inside = "<speak>code <say-as interpret-as='characters'>A1</say-as></speak>"
+    assert "ˈA wˈʌn" in front_end.describe(inside, "en-gb", input_format="ssml")["phonemes"]
+
+
 def test_each_voice_reads_its_own_language(front_end: FrontEnd) -> None:
     inside = (
         "A bath. <voice name='bf_emma'>A bath. <lang xml:lang='en-US'>A bath.</lang></voice> A bath. "

@@ -150,7 +150,7 @@ def test_what_is_no_time(text: str, form: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "language", "words"),
     [
-        ("aB-3 _", "en-us", "A B dash c3 underscore"),
+        ("aB-3 _", "en-us", "eh B dash c3 underscore"),
         ("y@", "es", "ye arroba"),
         ("k.", "ja", "ケー ドット"),
         ("é.", "fr", "É point"),
