@@ -20,7 +20,7 @@ from kokoro_lab.errors import InputError, KokoroLabError, MissingExtra, Settings
 
 COMMANDS = (
     *("bench", "completion", "doctor", "export", "fetch", "golden", "listen", "player", "results"),
-    *("run", "serve", "service", "speak", "text", "tune"),
+    *("run", "serve", "service", "speak", "text", "tune", "wyoming"),
 )
 """Each is in the file of its name."""
 
@@ -51,7 +51,10 @@ def main(context: click.Context) -> None:
     # Ours alone: what libraries say at that level may quote a text
     if settings().verbose_logs:
         logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
-    if context.invoked_subcommand != "serve":  # the server's log names them, in its own form
+    if context.invoked_subcommand not in (
+        "serve",
+        "wyoming",
+    ):  # the log of a server names them, in its own form
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)
 

@@ -173,6 +173,8 @@ class Settings(BaseSettings):
     """Port the server listens on"""
     player_port: int = Field(8081, ge=0, le=65535)
     """Port of the loopback on which `kokoro-lab player` listens"""
+    wyoming_port: int = Field(10_200, ge=0, le=65535)
+    """Port on which `kokoro-lab wyoming` listens"""
     root_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
     """Path at which a proxy offers the server, such as `/tts`; it may take that off or not"""
     api_key: str = Field("", repr=False)

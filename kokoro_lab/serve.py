@@ -30,6 +30,7 @@ from kokoro_lab.server.http.worker import PatientWorker
 from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.server.requests.syntheses import Syntheses
 from kokoro_lab.server.state import EXTENSION, SOCKETS, ServerState
+from kokoro_lab.server.wyoming.worker import WyomingWorker
 
 if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine
@@ -133,13 +134,17 @@ def create_app(
     return app
 
 
-def main(host: str | None = None, port: int | None = None, variant: str | None = None) -> None:
+def main(
+    host: str | None = None, port: int | None = None, variant: str | None = None, *, wyoming: bool = False
+) -> None:
     """Serve until told to stop.
 
     Parameters
     ----------
     host, port, variant : optional
         Override what the environment says.
+    wyoming : bool
+        Speak Wyoming, and not HTTP.
 
     Raises
     ------
@@ -160,10 +165,10 @@ def main(host: str | None = None, port: int | None = None, variant: str | None =
         begins.end()
         return create_app(engine, settings, loaded_s=begins.finished_s, own_process=True)
 
-    serve(make_app, settings)
+    serve(make_app, settings, wyoming=wyoming)
 
 
-def serve(make_app: MakeApp, settings: Settings) -> None:
+def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> None:
     """Run gunicorn on `settings.host` and `settings.port`, and log as `settings` has it.
 
     Parameters
@@ -173,6 +178,8 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         loaded before the fork, it makes the worker abort when it exits, and on macOS its frameworks may not
         survive the fork at all.
     settings : Settings
+    wyoming : bool
+        Speak Wyoming, and not HTTP.
 
     Raises
     ------
@@ -183,13 +190,14 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
     for sentence in misspelt():
         log.warning("%s", sentence)
     # By us and not by gunicorn, which tries five times and says that it cannot connect
-    bound = listener(settings.host, settings.port, settings.connections)
-    url = page_url(bound)
+    port_setting = "WYOMING_PORT" if wyoming else "PORT"
+    bound = listener(settings.host, settings.port, settings.connections, port_setting)
+    address, url = bound.getsockname()[:2], page_url(bound)
     options = {
         "bind": f"fd://{bound.detach()}",
         "worker_connections": room_for(settings.connections) + 1,
         "workers": 1,  # one model in memory; a second server is for a second machine
-        "worker_class": PatientWorker,
+        "worker_class": WyomingWorker if wyoming else PatientWorker,
         "threads": settings.concurrency + settings.queue + SOCKETS + SPARE_THREADS,
         # Loading may have to fetch 300 MB first, and a sleeping laptop is not a hanging worker
         "timeout": 0,
@@ -200,7 +208,12 @@ def serve(make_app: MakeApp, settings: Settings) -> None:
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }
-    log.info("Open %s in a browser, or give %sv1 to a client of OpenAI's.", url, url)
+    if wyoming:
+        log.info("Home Assistant finds a service of Wyoming on %s, port %d.", *address)
+        if settings.api_key:
+            log.warning("Wyoming has no keys: whoever reaches the port may speak. KOKORO_API_KEY is ignored.")
+    else:
+        log.info("Open %s in a browser, or give %sv1 to a client of OpenAI's.", url, url)
     _Gunicorn(lambda: Doorstep(make_app, settings), options).run()
 
 

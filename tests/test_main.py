@@ -326,7 +326,8 @@ def test_a_bad_setting_names_its_variable() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["fetch", "speak", "text", "run", "bench", "export", "golden", "player", "serve", "doctor"]
+    "command",
+    ["fetch", "speak", "text", "run", "bench", "export", "golden", "player", "serve", "wyoming", "doctor"],
 )
 def test_every_command_explains_itself(command: str) -> None:
     done = call(command, "-h")
@@ -348,6 +349,7 @@ def test_every_command_explains_itself(command: str) -> None:
         ("speak -h", "[default: speech.wav]"),
         ("fetch --list", "bm_george en-gb male bm_lewis"),
         ("serve --port 99999", "There is no port 99999. Allowed: 0 to 65535."),
+        ("wyoming --port 99999", "There is no port 99999. Allowed: 0 to 65535."),
     ],
 )
 def test_what_is_said_is_plain_english_and_says_what_to_do(arguments: str, said: str) -> None:

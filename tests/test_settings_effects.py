@@ -475,6 +475,16 @@ def test_the_player_listens_on_the_port_of_the_variable(
     assert ports == [18_081]
 
 
+def test_wyoming_is_spoken_on_the_port_of_the_variable(
+    variables: Set, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr("kokoro_lab.serve.main", lambda **options: asked.append(options))
+    variables(wyoming_port=10_201)
+    assert CliRunner().invoke(main, ["wyoming"]).exit_code == 0
+    assert asked == [{"host": "127.0.0.1", "port": 10_201, "variant": None, "wyoming": True}]
+
+
 def run(*arguments: str, **changed: str) -> str:
     """Standard error of a program, with these settings."""
     return subprocess.run(

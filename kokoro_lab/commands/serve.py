@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kokoro_lab.commands.options import variant_option
+from kokoro_lab.commands.options import host_option, variant_option
 from kokoro_lab.config import settings
 
 
 @click.command()
-@click.option(
-    "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
-)
+@host_option
 @click.option(
     "--port", type=int, default=lambda: settings().port, show_default="8880", help="Port to listen on."
 )

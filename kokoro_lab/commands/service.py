@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show
-from kokoro_lab.commands.options import json_option, variant_option
+from kokoro_lab.commands.options import host_option, json_option, variant_option
 from kokoro_lab.config import PREFIX, handed_on, settings
 from kokoro_lab.errors import ServiceError
 
@@ -30,9 +30,7 @@ def service() -> None:
 
 
 @service.command()
-@click.option(
-    "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
-)
+@host_option
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),

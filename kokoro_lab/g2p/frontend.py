@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
@@ -18,8 +18,9 @@ from kokoro_lab.g2p.lexicon_entries import from_ipa
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings
+from kokoro_lab.g2p.read_sentences import ReadSentences
 from kokoro_lab.g2p.speakers import Speakers
-from kokoro_lab.g2p.vocab import encode, symbols
+from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.text import normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
@@ -27,7 +28,7 @@ from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
+from kokoro_lab.text.segment import SpokenSentences, pack
 from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import Outside, SsmlDocument, parse, parse_inline
@@ -126,6 +127,15 @@ class FrontEnd:
                 found = self.cleaned(text, on_fallback)
         return _without_emoji(found) if emoji == "skip" else found
 
+    def read_as_written(
+        self, text: GrowingText, language: str, note: OnFallback, *, code: str = "skip", emoji: str = "name"
+    ) -> AlignedText | SsmlDocument:
+        """The document that a text is which is still being written, in Markdown."""
+        from kokoro_lab.text import markdown
+
+        found = markdown.written(text, language, code, note)
+        return _without_emoji(found) if emoji == "skip" else found
+
     def segments_of(
         self,
         text: AlignedText | GrowingText | SsmlDocument,
@@ -145,7 +155,7 @@ class FrontEnd:
         if not isinstance(text, SsmlDocument):
             ahead = ReadAhead(text) if isinstance(text, AlignedText) else text
             found = Sentences(ahead, languages.base)
-            read = _ReadSentences(reader, found, place.sentence)
+            read = ReadSentences(reader.noted_words, on_fallback, found, place.sentence)
             return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
@@ -219,7 +229,8 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
     if isinstance(found, AlignedText):
         return without_emoji(found).strip()
     passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
-    return replace(found, passages=tuple(each for each in passages if len(each.text)))
+    kept = (each for each in passages if len(each.text))
+    return replace(found, passages=tuple(kept) if isinstance(found.passages, tuple) else kept)
 
 
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
@@ -288,6 +299,10 @@ class _TextReader:
             self.on_fallback(fallback)
         return words
 
+    def noted_words(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
+        """Words of a sentence; what is substituted in it is told to `on_fallback`."""
+        return replace(self, on_fallback=on_fallback).words(sentence)
+
     def words(self, sentence: AlignedText) -> list[Word]:
         """Words of a sentence, each run by the G2P of its language."""
         words: list[Word] = []
@@ -353,71 +368,6 @@ class _TextReader:
         if reading.lasting:
             self.cache.put(key, reading)
         return reading
-
-
-class _ReadSentences(SpokenSentences):
-    """The sentences of a text with their words, each read when it is asked for, but for the first `skipped`.
-
-    Parameters
-    ----------
-    reader : _TextReader
-    found : Sentences
-    skipped : int
-    """
-
-    def __init__(self, reader: _TextReader, found: Sentences, skipped: int) -> None:
-        self._reader = reader
-        self._found = found
-        self._number = sum(1 for _ in islice(found, skipped))
-        self._entered = 0
-        """Where in the original the words of the next sentence begin that have not been spoken."""
-        self._noted: list[Fallback] = []
-        """What was noted of the opening."""
-
-    def __next__(self) -> SpokenSentence:
-        while True:
-            sentence = next(self._found)
-            words = self._words(sentence.text)
-            if words and (sentence.ends_line or sentence.ends_paragraph):
-                words[-1] = ended(words[-1])
-            self._number += 1
-            if words:
-                return _spoken(words, sentence.ends_paragraph, self._number - 1, sentence.columns)
-
-    def longer_than(self, columns: int) -> bool:
-        return self._found.longer_than(columns)
-
-    def opening(self) -> SpokenSentence | None:
-        if not self._found.longer_than(OPENING_COLUMNS):
-            return None
-        begun = self._found.beginning(OPENING_COLUMNS)
-        words = replace(self._reader, on_fallback=self._noted.append).words(begun)
-        return _spoken(words, False, self._number, OPENING_COLUMNS) if words else None
-
-    def enter(self, offset: int) -> None:
-        self._entered = offset
-
-    def _words(self, sentence: AlignedText) -> list[Word]:
-        offset, self._entered = self._entered, 0
-        if not offset:
-            return self._reader.words(sentence)
-        noted: list[Fallback] = []
-        reader = replace(self._reader, on_fallback=noted.append)
-        words = reader.words(sentence)
-        if any(
-            word.start < offset < word.end for word in words
-        ):  # more words in front make another one of it
-            noted.clear()
-            words = reader.words(sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip())
-        told = [each for each in self._noted if each.start is None or each.start < offset]
-        for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
-            self._reader.on_fallback(fallback)
-        return [word for word in words if word.start >= offset]
-
-
-def _spoken(words: Sequence[Word], ends_paragraph: bool, number: int, columns: int) -> SpokenSentence:
-    ids = tuple(encode(word.phonemes) for word in words)
-    return SpokenSentence(tuple(words), ids, ends_paragraph, number, columns)
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -71,7 +71,8 @@ class SpeechStream(Iterator[AudioChunk]):
         How much of the stream the listener has. Of the segment at `place`, only windows are decoded that have
         to do with what is behind; chunks before it may come, and may be wrong.
     stop : threading.Event, optional
-        Set by whoever wants this to end: nothing is computed after the window that is under way.
+        Set by whoever wants this to end: nothing is computed after the window that is under way, and none of
+        that is handed out.
     growing : GrowingText, optional
         What is to be said, where it is still being written; then `asked` has an empty text.
 
@@ -89,6 +90,8 @@ class SpeechStream(Iterator[AudioChunk]):
         Where the segments that are under way or done can be begun again, by their ids.
     statistics : str
         What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk.
+    text_came_s : float or None
+        When the text came that the last chunk waited for, by `time.perf_counter`; None if there was none.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class SpeechStream(Iterator[AudioChunk]):
             parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop, growing=growing
         )
         self._growing = growing
+        self.text_came_s: float | None = None
         self._ahead = Lookahead(self._preparation.segments())
         self._levelling = Levelling(asked.utterance.loudness, asked.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
@@ -177,11 +181,6 @@ class SpeechStream(Iterator[AudioChunk]):
             "held_samples": self._chunker.held_samples,
             "lead_s": round(self._lead_s(), 3),
         }
-
-    @property
-    def text_came_s(self) -> float | None:
-        """When the text came that was waited for last, by `time.perf_counter`; None if none was."""
-        return None if self._growing is None else self._growing.came_s
 
     @property
     def characters(self) -> int:
@@ -250,6 +249,7 @@ class SpeechStream(Iterator[AudioChunk]):
         return speech_from is not None and end > speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
+        go_on(self._stop)  # of a window that has been computed meanwhile nothing is heard, either
         if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
             return chunk  # is nothing that the listener has in hand now
         if self._first_s is None:
@@ -267,6 +267,7 @@ class SpeechStream(Iterator[AudioChunk]):
         line = self._timeline
         for prepared in self._ahead:
             segment, decoded = prepared.segment, prepared.decoded
+            self.text_came_s = prepared.text_came_s
             trimmer = trimmer_of(segment, prepared.stretch)
             pause, blocks, left_out = prepared.pause, decoded.blocks, 0
             place = None if line.segments else self._place

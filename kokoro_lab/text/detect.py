@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from kokoro_lab.extras import imported
 from kokoro_lab.text.tables import words as word_lists
@@ -27,6 +27,8 @@ LATIN = ("en", "es", "fr", "it", "pt")
 FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
 """The short words that give a language away, where statistics of letters cannot tell. Not complete and need
 not be: a word that is in several lists speaks for none of them against the others."""
+PHRASES = tuple(tuple(phrase.split()) for phrase in word_lists(__package__)["phrase of every language"])
+"""Latin and what else every language says alike, each word by word: it stays with what is around it."""
 SWITCH_COST = 2.0
 """Of a change of language between two words, in nats; and at a mark, where people change it:"""
 SWITCH_COST_AT_MARK = 0.75
@@ -117,9 +119,9 @@ def detect(
         _say_missing()
         missing()
         return [base] * len(words)
-    between = _between_names(words)
+    tell_nothing = _between_names(words) | _titles(words) | _phrases(words)
     gains = [
-        _name_gain(word, base) if k in between or _is_name(word) else _gain(word, base, known)
+        _name_gain(word, base) if k in tell_nothing or _is_name(word) else _gain(word, base, known)
         for k, word in enumerate(words)
     ]
     if all(sum(max(0.0, gain[language]) for gain in gains) < EVIDENCE for language in LATIN):
@@ -187,6 +189,27 @@ def _between_names(words: Sequence[LatinWord]) -> set[int]:
             ):
                 found.update(inner)
     return found
+
+
+def _titles(words: Sequence[LatinWord]) -> set[int]:
+    """Indices of words that open a sentence and have another capital behind them, as in `Notre Dame`."""
+    return {
+        k
+        for k, (word, following) in enumerate(pairwise(words))
+        if word.text[:1].isupper() and not following.after_mark and _is_name(following)
+    }
+
+
+def _phrases(words: Sequence[LatinWord]) -> set[int]:
+    """Indices of the words of `PHRASES`."""
+    plain = tuple(word.text.lower() for word in words)
+    return {
+        k + i
+        for phrase in PHRASES
+        for k in range(len(plain) - len(phrase) + 1)
+        if plain[k : k + len(phrase)] == phrase
+        for i in range(len(phrase))
+    }
 
 
 def _is_name(word: LatinWord) -> bool:

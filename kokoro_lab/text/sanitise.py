@@ -16,6 +16,7 @@ import regex
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import TextError
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.letters import undressed
 
 BINARY_SHARE, BINARY_COUNT = 0.1, 8
 """A text with more control and undecodable characters than both of these is taken for a file."""
@@ -35,6 +36,7 @@ _JOINING = (
     r"\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
 )
 
+_HALF = regex.compile(r"\p{Cs}")
 _KEPT = "\\0"
 """What is matched only to be left alone: a joiner that carries meaning."""
 _RULES: tuple[tuple[str, str], ...] = (
@@ -66,7 +68,7 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
     ----------
     text : str
     noted : callable
-        Hears of what is left out although it can be seen: marks beyond `MOST_MARKS` in a row.
+        Hears of what is left out: marks beyond `MOST_MARKS` in a row, and halves of surrogate pairs.
 
     Returns
     -------
@@ -114,9 +116,11 @@ def clean(text: AlignedText, noted: Noted = lambda _: None) -> AlignedText:
     """What `sanitise` makes of a text, for one that points into another original already."""
     if text.text.isascii():
         return _ruled(text)
+    for half in _HALF.finditer(text.text):
+        noted(Fallback("text", "half of a surrogate pair left out", *text.span(*half.span())))
     # Before they are composed, since putting marks in order takes the square of their number; and again, for
     # those between which something invisible stood
-    return _thinned(_ruled(_composed(_thinned(text, noted))), noted)
+    return _thinned(undressed(_ruled(_composed(_thinned(text, noted)))), noted)
 
 
 def _thinned(aligned: AlignedText, noted: Noted) -> AlignedText:

@@ -5,7 +5,8 @@ from words. Nothing is ever dropped: what is too long is cut again, at the best 
 the end inside a word.
 
 A segment depends on its own words and on at most `JOINED_COLUMNS` behind them, so that a text can be spoken
-while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`.
+while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`. A sentence
+over `LONG_TOKENS` is halved, and a part of it depends on all of it, `SENTENCE_CHARS` at most.
 """
 
 from __future__ import annotations

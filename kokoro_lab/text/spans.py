@@ -31,14 +31,15 @@ _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
 _ASCII = regex.compile(r"[!-~]+")
-_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]")
+_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
+"""Of printable characters in a row, those that are an address, a path, an option or a code."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 _WORD = regex.compile(
     r"""
       (?P<ja> [\p{Hiragana}\p{Katakana}\p{Han}ー々〆〇]+ )
     | (?P<hi> \p{Devanagari}[\p{Devanagari}\u200c\u200d]* )
-    | (?P<latin> \p{Latin}[\p{Latin}\p{M}]* (?: '\p{Latin}[\p{Latin}\p{M}]* )* )
+    | (?P<latin> [\p{Latin}--[ªº]][\p{Latin}\p{M}]* (?: '\p{Latin}[\p{Latin}\p{M}]* )* )
     | (?P<other> \p{L}[\p{L}\p{M}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}]]* )
     """,
     regex.VERBOSE | regex.V1,
@@ -152,11 +153,12 @@ def _detected(
     found = [word.script if word.script in SPOKEN else base for word in words]
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
+    addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
     if base[:2] not in LATIN:
-        addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]
         latin = [k for k in latin if not _stays(text, words[k], addresses)]
     for k in latin:
         found[k] = home
+    latin = [k for k in latin if not _within(words[k], addresses)]  # they tell no language
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]
@@ -179,7 +181,11 @@ def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) ->
         return True
     if len(letters) <= _UNIT_LETTERS and _NUMBER_BEFORE.search(text, 0, word.start):
         return True
-    return any(start <= word.start < end for start, end in addresses)
+    return _within(word, addresses)
+
+
+def _within(word: ScriptWord, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= word.start < end for start, end in ranges)
 
 
 def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[int]) -> LatinWord:

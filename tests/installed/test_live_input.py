@@ -24,6 +24,17 @@ def test_it_is_the_speech_of_the_whole_text_and_is_passed_on(installed: Installe
     assert "live text" in done.stderr
 
 
+def test_markdown_is_spoken_as_it_comes(installed: Installed) -> None:
+    text = "# Kettles\n\nA kettle **boils** water.\n\n- Fill it.\n- Wait.\n"
+    (installed.folder / "answer.md").write_text(text)
+    options = "--input-format markdown"
+    whole = installed.run("speak", "-i", "answer.md", "--stream", *options.split(), "-o", "whole.wav")
+    assert whole.returncode == 0, whole.stderr
+    live = installed.shell(f"cat answer.md | {installed.script} speak -i - {options} -o live.wav")
+    assert live.returncode == 0, live.stderr
+    assert (installed.folder / "live.wav").read_bytes() == (installed.folder / "whole.wav").read_bytes()
+
+
 def test_an_interruption_ends_it_though_the_writer_goes_on(installed: Installed) -> None:
     command = [str(installed.script), "speak", "-i", "-", "-o", "live.wav"]
     speaking = subprocess.Popen(

@@ -134,6 +134,8 @@ LINES = (
     ),
     Line("kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
     Line("KOKORO_VARIANT=fp32 kokoro-lab serve", tested_by="tests/installed/test_serve.py"),
+    Line("kokoro-lab wyoming", tested_by="tests/installed/test_wyoming.py"),
+    Line("kokoro-lab wyoming --host 0.0.0.0", tested_by="tests/installed/test_wyoming.py"),
     Line("kokoro-lab service install", tested_by="tests/installed/test_service.py"),
     Line(
         "KOKORO_VARIANT=fp32 kokoro-lab service install --port 8890", tested_by="tests/server/test_service.py"
@@ -210,6 +212,13 @@ LINES = (
         "kokoro-lab bench soak --minutes 20",
         r"RSS|resident|drift",
         "kokoro-lab bench soak --minutes 0.2 --trials 2",
+        slow=True,
+        exit_codes=(0, 1),
+    ),
+    Line(
+        "kokoro-lab bench live",
+        r"first sound",
+        "kokoro-lab bench live --trials 3",
         slow=True,
         exit_codes=(0, 1),
     ),

@@ -40,7 +40,7 @@ def test_gunicorn_listens_where_it_is_told_to(
     asked: list[tuple[str, int]] = []
     listener = serving.listener
 
-    def listening(host: str, port: int, backlog: int) -> socket.socket:
+    def listening(host: str, port: int, backlog: int, port_setting: str) -> socket.socket:
         asked.append((host, port))
         return listener("127.0.0.1", 0, backlog)
 

@@ -35,4 +35,4 @@ def make_app(begins: Stages) -> Flask:
 
 if __name__ == "__main__":
     worker.MOST_HELD_BYTES = MOST_HELD_BYTES  # before the fork
-    serve(make_app, settings().model_copy(update={"verbose_logs": True}))
+    serve(make_app, settings().model_copy(update={"verbose_logs": True}), wyoming="wyoming" in sys.argv)

@@ -132,6 +132,21 @@ def test_words_of_mixed_sentences_are_given_their_language(repository: Path, eng
         assert right[kind] / count[kind] >= LEAST_RIGHT, kind
 
 
+def test_short_pieces_stay_in_their_language(repository: Path, english: Any) -> None:
+    """Addresses, paths, codes, Latin, names and fragments: at most one in 200 changes its language."""
+    rows = (repository / "fixtures/texts/short_pieces.jsonl").read_text("utf-8").splitlines()
+    pieces = [json.loads(row) for row in rows]
+    changed = []
+    for piece in pieces:
+        known = english if piece["language"] == "en-us" else None
+        if {language for language, _ in cut(piece["text"], piece["language"], known=known)} != {
+            piece["language"]
+        }:
+            changed.append(piece["id"])
+    assert len(pieces) >= 499
+    assert len(changed) <= len(pieces) / 200, changed
+
+
 PLAIN = """
 I ordered a latte and a croissant at the café near the plaza.
 We updated nginx and restarted the kubelet on all nodes.

@@ -7,5 +7,6 @@ chunking, playing                                 pre-buffers tried on recorded 
 own_server, client, received, compared            our server, who asks it, what they hear; two compared
 persistent, faulty, misbehaving                   listeners who come back; speakers, and clients, with faults
 resuming, loading, lifecycle, verdicts            streams that break, many at once, a server that ends
+live                                              answers of a model, spoken while it writes them
 soak, soak_verdict, soak_controls, drift, memory  the same for many minutes: what creeps, and what is kept
 """

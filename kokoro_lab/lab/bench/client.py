@@ -201,6 +201,26 @@ def _events(url: str, body: Body, patience: Patience) -> Generator[ReceivedChunk
 
 
 def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChunk]:
+    with _connected(url) as client:
+        kind = "resume" if "last_id" in body else "speak"
+        client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))
+        yield from _tagged(client, patience)
+
+
+@contextmanager
+def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], Generator[ReceivedChunk]]]:
+    """What says a message with its fields, and the chunks of a live text that is written by it."""
+    with _connected(url) as client:
+
+        def say(kind: str, **fields: Any) -> None:
+            client.send(json.dumps({"type": kind, **fields}))
+
+        say("speak", live=True, credit=CREDIT, **speech_request("", voice))
+        yield say, _tagged(client, lambda: ANSWER_S)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Client]:
     parts = urlsplit(url)
     try:
         # Asked first, since the library leaves a socket open where nobody answers
@@ -209,9 +229,7 @@ def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChu
     except (OSError, NotConnected) as error:
         raise _broken(error) from error
     try:
-        kind = "resume" if "last_id" in body else "speak"
-        client.send(json.dumps({"type": kind, "credit": CREDIT, **body}))
-        yield from _tagged(client, patience)
+        yield client
     except (OSError, ConnectionClosed) as error:
         raise _broken(error) from error
     finally:

@@ -30,6 +30,7 @@ from kokoro_lab.lab.plots.timing import (
     over_a_soak,
     stages,
     way_to_first_audio,
+    written_and_heard,
 )
 from kokoro_lab.lab.plots.verdicts import (
     against_margins,

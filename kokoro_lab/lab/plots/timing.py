@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kokoro_lab.lab.plots.palette import BAD, BLUE, GROUND, INK, LINE, MUTED, PALE, SERIES
-from kokoro_lab.lab.plots.style import Drawing, bare, counted, label_of, listed, panels, plotted
+from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, GROUND, INK, LINE, MUTED, PALE, SERIES
+from kokoro_lab.lab.plots.style import Drawing, bare, counted, listed, panels, plotted
+from kokoro_lab.lab.results.units import label_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +190,34 @@ def ahead_of_the_player(
 
 
 Points = tuple[Sequence[float], Sequence[float]]
-"""Minutes, and values."""
+"""Minutes, or seconds, and values."""
+
+
+@plotted
+def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple[float, float]]]]) -> Drawing:
+    """Text as it is written, and as it is heard.
+
+    The blue line is what was written, the green one what was heard. Where it is shaded, the listener had
+    heard all that could be spoken, and waited for the writer.
+
+    Parameters ---------- answers : mapping of str to (written, heard, starved)
+        Seconds and characters, twice; and from when to when the listener was starved. A panel each name.
+    """
+    if not answers:
+        return Drawing(None, "No answer was spoken.")
+    figure, beside = panels(1, len(answers), height=3.2, sharey=True)
+    said = []
+    for axes, (name, (written, heard, starved)) in zip(beside, answers.items(), strict=True):
+        axes.plot(*written, color=BLUE, drawstyle="steps-post", label="written")
+        axes.plot(*heard, color=GREEN, label="heard")
+        for start_s, end_s in starved:
+            axes.axvspan(start_s, end_s, color=BAD, alpha=0.3, linewidth=0)
+        axes.set(title=name, xlabel="seconds after the first letters", xlim=(0, heard[0][-1]))
+        spent_s = written[0][-1], heard[0][-1], sum(end_s - start_s for start_s, end_s in starved)
+        said.append("{}: written in {:.1f} s, heard in {:.1f} s, starved for {:.1f} s".format(name, *spent_s))
+    beside[0].set(ylabel="characters", ylim=(0, None))
+    beside[0].legend(loc="lower right")
+    return Drawing(figure, listed(said))
 
 
 @plotted

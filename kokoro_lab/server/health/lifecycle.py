@@ -100,12 +100,16 @@ class Doorstep:
                 begin_to_stop(_state_of(self._app), within_s)
         self._made.set()  # who waits for what will not be is told so
 
+    def application(self) -> Flask | None:
+        """What this stands for, once it is made; None where that takes longer than one may wait."""
+        if self._app is None:
+            self._wait()
+        return self._app
+
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = guard.path_within(self._settings.root_path, environ.get("PATH_INFO", ""))
-        if self._app is None and path.rstrip("/") != "/health":
-            self._wait()
-        app = self._door if self._app is None else self._app
-        return app.wsgi_app(environ, start_response)
+        app = self._app if path.rstrip("/") == "/health" else self.application()
+        return (self._door if app is None else app).wsgi_app(environ, start_response)
 
     def _wait(self) -> None:
         if self._seats.acquire(blocking=False):
@@ -148,12 +152,17 @@ class Doorstep:
             return answer.model_dump(exclude_none=True), 503
 
         def come_back(**_: str) -> Response:
-            raise Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
+            raise still_loading()
 
         door.add_url_rule("/health", view_func=health)
         door.add_url_rule("/", view_func=come_back, methods=_METHODS)
         door.add_url_rule("/<path:path>", view_func=come_back, methods=_METHODS)
         return door
+
+
+def still_loading() -> Unavailable:
+    """Why nobody is served yet."""
+    return Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
 
 
 def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:

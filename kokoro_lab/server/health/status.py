@@ -117,7 +117,7 @@ def voices() -> dict[str, Any]:
     Left out are those whose own language cannot be read here: who names no `language` would only get errors.
     `/status` has them, with the reason.
     """
-    return {"voices": [_voice(name) for name in reading_voices()]}
+    return {"voices": [described_voice(name) for name in reading_voices()]}
 
 
 @blueprint.get("/voices")
@@ -158,7 +158,8 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": RELEASED_S, "owned_by": "hexgrad"}
 
 
-def _voice(name: str) -> dict[str, str]:
+def described_voice(name: str) -> dict[str, str]:
+    """What clients are told of a voice."""
     language, gender = LANGUAGE_OF_PREFIX[name[0]], GENDERS[name[1]]
     called = name.partition("_")[2].capitalize()
     # With its language, or there would be three called Santa

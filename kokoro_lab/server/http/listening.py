@@ -22,10 +22,11 @@ _REASONS = {
 }
 
 
-def listener(host: str, port: int, backlog: int) -> socket.socket:
+def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> socket.socket:
     """A socket that listens on `host` and `port`; with port 0, on one that is free.
 
     `backlog` is how many may have connected and not been accepted yet. The system may allow fewer.
+    `port_setting` is what sets the port for good.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def listener(host: str, port: int, backlog: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        _refuse(host, port, error)
+        _refuse(host, port, error, port_setting)
     family, kind, protocol, _, address = sorted(found)[0]  # IPv4 before IPv6, where a name has both
     bound = socket.socket(family, kind, protocol)
     try:
@@ -48,7 +49,7 @@ def listener(host: str, port: int, backlog: int) -> socket.socket:
         bound.listen(backlog)  # Linux lets two bind, and refuses the second only here
     except OSError as error:
         bound.close()
-        _refuse(host, port, error)
+        _refuse(host, port, error, port_setting)
     return bound
 
 
@@ -92,7 +93,7 @@ def room_for(connections: int) -> int:
     return room
 
 
-def _refuse(host: str, port: int, error: OSError | UnicodeError) -> NoReturn:
+def _refuse(host: str, port: int, error: OSError | UnicodeError, port_setting: str) -> NoReturn:
     number = error.errno if isinstance(error, OSError) else None
     unknown = ("host", "Nobody knows that address.", "Give another --host.")
     field, reason, mend = _REASONS.get(number or 0, unknown)
@@ -100,5 +101,5 @@ def _refuse(host: str, port: int, error: OSError | UnicodeError) -> NoReturn:
         f"The server cannot listen on {host}, port {port}. {reason}",
         field=field,
         value=port if field == "port" else host,
-        mend=f"{mend} KOKORO_{field.upper()} sets it for good.",
+        mend=f"{mend} KOKORO_{port_setting if field == 'port' else 'HOST'} sets it for good.",
     ) from error

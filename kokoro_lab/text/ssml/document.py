@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -44,7 +44,7 @@ class Passage(NamedTuple):
     `turn` whose it is, if it is not the request's voice."""
 
     text: AlignedText
-    ends: Literal["sentence", "paragraph"]
+    ends: Literal["sentence", "paragraph", "turn"]
     marked: bool
     turn: grammar.Turn | None = None
 
@@ -83,8 +83,8 @@ class SsmlDocument:
 
     Parameters
     ----------
-    passages : tuple of Passage
-        Cleaned text, in order; none is empty.
+    passages : iterable of Passage
+        Cleaned text, in order; none is empty. Of a document that is still being written, they come once.
     styles : Spans of SpeakingStyle
     languages : Spans
         Canonical tags where the document names a language, else None.
@@ -100,7 +100,7 @@ class SsmlDocument:
         Of voices where the document names one, else None.
     """
 
-    passages: tuple[Passage, ...]
+    passages: Iterable[Passage]
     styles: Spans[SpeakingStyle]
     languages: Spans[str | None]
     breaks: tuple[Break, ...]
@@ -271,7 +271,7 @@ class DocumentBuilder:
         return turn.language if turn else self.language
 
     def _turn_ends(self) -> None:
-        self._border("sentence", marked=any(element.name == "s" for element in self.elements))
+        self._border("turn", marked=any(element.name == "s" for element in self.elements))
 
     def _append(self, part: AlignedText) -> None:
         if self._said and part.text[:1].isalnum():
@@ -329,7 +329,7 @@ class DocumentBuilder:
                 allowed=error.allowed,
             ) from None
 
-    def _border(self, ends: Literal["sentence", "paragraph"], *, marked: bool = False) -> None:
+    def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
         """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
@@ -341,7 +341,7 @@ class DocumentBuilder:
         text = clean(text, self.noted).strip()
         if len(text):
             self.passages.append(Passage(text, ends, marked, self.scopes[-1].turn))
-        elif self.passages and ends == "paragraph":
+        elif self.passages and ends != "sentence" and self.passages[-1].ends != "paragraph":
             self.passages[-1] = self.passages[-1]._replace(ends=ends)
 
 

@@ -145,6 +145,7 @@ CREEPING = {
 WINDOWS = {name: (minutes[::8], values[::8]) for name, (minutes, values) in CREEPING.items()}
 NO_POINTS: dict[str, Any] = {"TTFA": ([], [])}
 
+WRITTEN = (([0.0, 1.0, 4.0], [4, 60, 120]), ([1.4, 2.4, 6.0], [4, 60, 120]), [(2.4, 4.0)])
 HEATED = {
     "underruns": pd.DataFrame([[3, 1], [2, 0]], [30, 120], [1, 2]),
     "heard after, ms": pd.DataFrame([[90, 120]]),
@@ -238,6 +239,10 @@ EXAMPLES: dict[str, tuple[Drawn, Drawn]] = {
     "ahead_of_the_player": (
         lambda: plots.ahead_of_the_player(streams(2), [1, 2, 3]),
         lambda: plots.ahead_of_the_player({"30 ms": []}, [1, 2, 3]),
+    ),
+    "written_and_heard": (
+        lambda: plots.written_and_heard({"5 tokens a second": WRITTEN, "30 tokens a second": WRITTEN}),
+        lambda: plots.written_and_heard({}),
     ),
     "over_a_soak": (
         lambda: plots.over_a_soak(CREEPING, WINDOWS, 5),

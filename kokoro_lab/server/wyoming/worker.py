@@ -1,0 +1,61 @@
+"""gunicorn's worker for Wyoming: a thread for each connection."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from uuid import uuid4
+
+from gunicorn.workers.base import Worker
+
+from kokoro_lab.server.health.lifecycle import Doorstep, still_loading
+from kokoro_lab.server.state import EXTENSION
+from kokoro_lab.server.wyoming.conversation import WyomingConversation, say_error
+
+LOOK_S = 0.5
+"""How soon it notices that it is to stop."""
+
+
+class WyomingWorker(Worker):  # type: ignore[misc]
+    """Takes connections until it is told to stop; then those that speak may go on, as over HTTP.
+
+    Whoever comes when there are as many as there may be waits.
+    """
+
+    alive: bool
+    wsgi: Doorstep
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self.wsgi.open(self.age)
+
+    def run(self) -> None:
+        (listener,) = self.sockets
+        listener.settimeout(LOOK_S)
+        talks: list[threading.Thread] = []
+        while self.alive and os.getppid() == self.ppid:
+            talks = [each for each in talks if each.is_alive()]
+            if len(talks) >= self.cfg.threads:
+                time.sleep(LOOK_S)
+                continue
+            with suppress(OSError):  # nobody has knocked, or who did has left again
+                connection, _ = listener.accept()
+                talks.append(threading.Thread(target=self._talk, args=(connection,), daemon=True))
+                talks[-1].start()
+        listener.close()
+        until_s = time.monotonic() + self.cfg.graceful_timeout
+        self.wsgi.begin_to_stop(self.cfg.graceful_timeout)
+        for each in talks:
+            each.join(max(0.0, until_s - time.monotonic()))
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection:
+            app = self.wsgi.application()
+            if app is None:
+                say_error(connection, still_loading(), uuid4().hex)
+                return
+            with app.app_context():
+                WyomingConversation(connection, app.extensions[EXTENSION]).run()
