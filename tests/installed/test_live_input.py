@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 
 from tests.installed.command import READY_S, Installed, clean_environment
 
@@ -36,19 +35,21 @@ def test_markdown_is_spoken_as_it_comes(installed: Installed) -> None:
 
 
 def test_an_interruption_ends_it_though_the_writer_goes_on(installed: Installed) -> None:
-    command = [str(installed.script), "speak", "-i", "-", "-o", "live.wav"]
+    command = [str(installed.script), "speak", "-i", "-", "-o", "live.wav", "--tee"]
     speaking = subprocess.Popen(
         command,
         cwd=installed.folder,
         env=clean_environment(),
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert speaking.stdin is not None
+    assert speaking.stdout is not None
     speaking.stdin.write("The kettle is on.\n\nThe ")
     speaking.stdin.flush()
-    time.sleep(4)  # it may be loading, or speaking, or waiting for more: all are ended alike
+    assert speaking.stdout.readline() == "The kettle is on.\n"  # what it was written is passed on: it reads
     speaking.send_signal(signal.SIGINT)
     _, said = speaking.communicate(timeout=READY_S)
     assert speaking.returncode not in (0, -signal.SIGABRT)

@@ -56,7 +56,7 @@ def sentences_of(language: str) -> list[str]:
     switching = [row for row in load_rows("code_switching") if row["language"][:2] == language]
     found += ["".join(text for _, text in row["runs"]) for row in switching]
     found += [row["text"] for row in load_rows("live") if row["language"] == language]
-    if language in ("en", "es", "ja"):
+    if language in ("en", "es", "ja", "zh"):
         found += [row["written"] for row in load_rows(f"normalisation_{language}")]
     return found
 
@@ -64,7 +64,7 @@ def sentences_of(language: str) -> list[str]:
 def made_up(seed: int) -> tuple[str, str]:
     """A language, and a text of up to nine sentences, lines and paragraphs in it."""
     chance = random.Random(seed)
-    language = ("en", "en-gb", "en", "es", "fr", "it", "pt", "ja", "hi")[seed % 9]
+    language = ("en", "en-gb", "en", "es", "fr", "it", "pt", "ja", "hi", "zh")[seed % 10]
     text = "".join(
         chance.choice(sentences_of(language[:2]))
         + chance.choice((" ", " ", " ", "\n", "\n\n", "  ", "... ", "! "))

@@ -1,8 +1,8 @@
 """What is written becomes what is said: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
 
-English, Spanish and Japanese have a package each, the others a column of a table; all have `RULES` in the
-order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for whoever knows already
-what a number is (SSML's `say-as`).
+English, Spanish and Japanese have a package each, Mandarin a module, the others a column of a table; all
+have `RULES` in the order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for
+whoever knows already what a number is (SSML's `say-as`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.normalise.rules import Rule, apply
 from kokoro_lab.text.tables import names
 
-READERS = ("en", "es", "fr", "it", "pt", "hi", "ja")
+READERS = ("en", "es", "fr", "it", "pt", "hi", "ja", "zh")
 """Languages, by their two letters, whose numbers and signs are read here."""
-_PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese"}
-"""Those with rules of their own."""
+_PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese", "zh": "mandarin"}
+"""Those with rules of their own, and the module that has them."""
 
 
 class Reader(Protocol):
@@ -68,17 +69,16 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     found = reader(language)
     if not found:
         return named
-    return apply(named, found.RULES, [named.range_of(*text.span(i, j)) for i, j in keep])
+    return apply(named, (*pasted.RULES, *found.RULES), [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def name_of(character: str, language: str) -> str | None:
     """What a letter or a sign is called in `language`; None if nothing is known of it."""
     code = language.split("-")[0]
-    if code in _PACKAGES:
+    known = names(__package__, "other_signs.tsv").get(code, {})
+    if not known:  # those in packages have tables of their own
         tables = names(f"{__package__}.{_PACKAGES[code]}")
-    else:
-        tables = {"sign in an address": names(__package__, "other_signs.tsv").get(code, {})}
-    known = tables["sign in an address"] | (tables.get("letter", {}))
+        known = tables["sign in an address"] | tables.get("letter", {})
     capital = character.upper() if len(character.upper()) == 1 else character
     named = (known.get(each) for each in (character, character.lower(), capital))
     return next(filter(None, named), capital if character.isalpha() else None)
@@ -87,5 +87,5 @@ def name_of(character: str, language: str) -> str | None:
 def warm(language: str) -> None:
     """Compile the rules of `language`, so that no text waits for it."""
     found = reader(language)
-    for each in found.RULES if found else ():
+    for each in (*pasted.RULES, *found.RULES) if found else ():
         next(each.matches(""), None)

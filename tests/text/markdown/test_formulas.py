@@ -61,4 +61,4 @@ def test_no_letter_of_a_formula_is_lost(tokens: list[str]) -> None:
     latex = " ".join(tokens)
     words = said(latex, "en-us")
     assert words is not None
-    assert words.count("twelve") == tokens.count("12")
+    assert words.count("twel") == tokens.count("12")  # a twelfth, too

@@ -155,6 +155,7 @@ def test_what_is_no_time(text: str, form: str | None) -> None:
         ("k.", "ja", "ケー ドット"),
         ("é.", "fr", "É point"),
         ("+", "hi", "प्लस"),
+        ("@1", "zh", "艾特 c1"),
         ("ß", "en-gb", "ß"),
     ],
 )

@@ -93,6 +93,8 @@ _TOKENS = regex.compile(
     |[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"""
 )
 
+_WIDE_MARKS = dict(zip("，、。！？：；", ",,.!?:;", strict=True))
+
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "scientific number",
@@ -156,11 +158,12 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         wakes="&+:<=>|",
     ),
     Rule(
-        "dashes",
-        r"(?<=\s)-{2,3}(?=\s)|(?<=\p{L})--(?=\p{L})",
-        lambda m: " — " if m.string[m.start() - 1].isalpha() else "—",
-        wakes="-",
+        "letter at an end",
+        r"(?<=(?<![\p{L}\p{N}.&°-]|\d\ )\p{Lu})\.(?=[\"'”)]*$)",
+        lambda m: " .",
+        wakes=".",
     ),
+    Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
     Rule(
         "emphasis of plain text",
         r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])
@@ -184,4 +187,10 @@ SIGNS_ALONE: tuple[Rule, ...] = (
     ),
     Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
     Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
+    Rule(
+        "mark beside Chinese or Japanese",
+        r"[，、。！？：；]",
+        lambda m: _WIDE_MARKS[m.group()],
+        wakes="，、。！？：；",
+    ),
 )
