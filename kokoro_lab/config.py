@@ -32,7 +32,7 @@ PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
 """Variants that run in stages, all made from the published fp32 weights."""
 VARIANTS = (*STAGED, "fp16-upstream", "int8-upstream")
-INPUT_FORMATS = ("text", "ssml", "markdown")
+INPUT_FORMATS = ("text", "ssml", "markdown", "marked")
 CODE_MODES = ("skip", "name", "read")
 EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")

@@ -52,8 +52,9 @@ class Utterance:
         0.25 to 4.0; above 1 is faster. Beyond 0.7 to 1.5 the model's speech is stretched at its pitch.
     language : str, optional
         BCP 47 tag such as `en-us`; None takes the language of the voice.
-    input_format : {"text", "ssml", "markdown"}
-        What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, or Markdown.
+    input_format : {"text", "ssml", "markdown", "marked"}
+        What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, Markdown, or plain
+        with inline marks (`kokoro_lab.text.ssml.inline`).
     code : {"skip", "name", "read"}
         What is said of a block of code in Markdown: nothing, what language it is in, or all of it. What is
         left out is among the fallbacks.
@@ -165,7 +166,8 @@ class Segment:
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
     `styles`, if there are any, has one for each word; `break_before_s` and `break_after_s` are the silence
-    that was asked for in front of this segment and behind it, and take the place of any other pause.
+    that was asked for in front of this segment and behind it, and take the place of any other pause. `voice`
+    is whose it is, if a document names one for it.
     `sentence` counts the sentences of the text before the one that this segment, or the sentence that it
     is a part of, begins with: reading may begin again there.
     """
@@ -183,6 +185,7 @@ class Segment:
     break_before_s: float | None = None
     break_after_s: float | None = None
     sentence: int = 0
+    voice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,19 @@ class WordTiming:
     start_s: float
     end_s: float
     phonemes: str
+    segment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkTiming:
+    """When a `mark` of SSML is reached: seconds from the start of the clip, its offset in the original text.
+
+    That is when the next word begins, or before the breaks that are between them.
+    """
+
+    name: str
+    start: int
+    start_s: float
     segment_id: int
 
 
@@ -351,6 +367,7 @@ class Clip:
     report: SynthesisReport
     segments: tuple[Segment, ...] = ()
     timings: tuple[WordTiming, ...] = ()
+    marks: tuple[MarkTiming, ...] = ()
     seed: int = 0
 
     @property

@@ -69,7 +69,7 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @variant_option
 @click.option("--provider", help="Execution provider.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
-@input_format_option("What TEXT is: plain, a subset of SSML, or Markdown.")
+@input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with [pause:1.5s].")
 @code_option
 @emoji_option
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -13,9 +14,10 @@ from kokoro_lab.errors import LanguageError, MemoryLimitError
 from kokoro_lab.g2p import marked
 from kokoro_lab.g2p.guarded import GuardedG2P, SentenceReading
 from kokoro_lab.g2p.lexicon import Lexicon, read_with
+from kokoro_lab.g2p.lexicon_entries import from_ipa
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
-from kokoro_lab.g2p.protocol import OnFallback
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings
 from kokoro_lab.g2p.read_sentences import ReadSentences
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import symbols
@@ -30,7 +32,8 @@ from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import SpokenSentences, pack
 from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
-from kokoro_lab.text.ssml import SsmlDocument, parse
+from kokoro_lab.text.ssml import Outside, SsmlDocument, parse, parse_inline
+from kokoro_lab.weights.voices import language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +102,11 @@ class FrontEnd:
         *,
         code: str = "skip",
         emoji: str = "name",
+        language_of: Callable[[str], str] = language_of,
     ) -> AlignedText | SsmlDocument:
         """What `segments_of` takes: `text` cleaned, or the document that it is.
 
-        `code` and `emoji` are those of `Utterance`.
+        `code` and `emoji` are those of `Utterance`; `language_of` knows the languages of voices.
 
         Raises
         ------
@@ -110,9 +114,12 @@ class FrontEnd:
             Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
         """
         found: AlignedText | SsmlDocument
+        outside = Outside(from_ipa, lambda voice: resolve_language(language_of(voice)))
         match input_format:
             case "ssml":
-                found = parse(text, language, on_fallback)
+                found = parse(text, language, on_fallback, outside)
+            case "marked":
+                found = parse_inline(text, language, on_fallback, outside)
             case "markdown":
                 from kokoro_lab.text import markdown
 
@@ -201,6 +208,7 @@ class FrontEnd:
                     "token_count": len(segment.token_ids),
                     "pause_after_s": segment.pause_after_s,
                     **({} if segment.break_before_s is None else {"break_before_s": segment.break_before_s}),
+                    **({} if segment.voice is None else {"voice": segment.voice}),
                 }
                 for segment in segments
             ],
@@ -239,6 +247,8 @@ class _TextReader:
     languages: Languages
     lexicon: Lexicon
     on_fallback: OnFallback
+    readings: Sequence[tuple[int, int, str]] = ()
+    """What the text says itself: starts and ends in the original, and phonemes."""
     said_once: set[Fallback] = field(default_factory=set)
     """Of the whole text, not of a place in it."""
 
@@ -257,11 +267,26 @@ class _TextReader:
             yield from whole
 
     def _normalised(self, sentence: AlignedText) -> list[AlignedText]:
-        return [read_with(self.lexicon, run, span.language)[0] for span, run in self.runs(sentence)]
+        return [
+            read_with(self.lexicon, run, span.language, self._given(run))[0]
+            for span, run in self.runs(sentence)
+        ]
+
+    def _given(self, run: AlignedText) -> Readings:
+        """What the text says itself of a run of it."""
+        ranges = ((*run.range_of(start, end), phonemes) for start, end, phonemes in self.readings)
+        return tuple(FixedReading(i, j, phonemes) for i, j, phonemes in ranges if i < j)
 
     def _forced(self, document: SsmlDocument, sentence: AlignedText) -> _TextReader:
         """One that knows what the document says of the languages of a sentence."""
-        return replace(self, languages=replace(self.languages, forced=document.forced(sentence)))
+        languages = replace(self.languages, forced=document.forced(sentence))
+        first, last = (
+            bisect_left(document.readings, (offset,)) for offset in (sentence.starts[0], sentence.ends[-1])
+        )
+        turn = document.turns.at(sentence.starts[0], sentence.ends[-1])
+        if turn is not None:
+            languages = replace(languages, base=turn.language, accent=turn.language)
+        return replace(self, languages=languages, readings=document.readings[first:last])
 
     def marked_words(self, document: SsmlDocument, sentence: AlignedText) -> list[Word]:
         """Words of a sentence of a document. Its parts are read one by one if one word would take up what is
@@ -331,18 +356,18 @@ class _TextReader:
             self.on_fallback(Fallback("language", f"read in {base}: {error}", *run.span(0, len(run))))
             language = base
             g2p = self.speakers.of(language)
-        reading = self._remembered(run.text, language, g2p)
+        reading = self._remembered(run.text, language, g2p, self._given(run))
         for fallback in reading.fallbacks:
             self.on_fallback(_moved(fallback, run))
         return [_moved(word, run) for word in reading.words]
 
-    def _remembered(self, text: str, language: str, g2p: GuardedG2P) -> SentenceReading:
+    def _remembered(self, text: str, language: str, g2p: GuardedG2P, fixed: Readings) -> SentenceReading:
         """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
-        key = Key(language, self.lexicon.version, text)
+        key = Key(language, self.lexicon.version, text, fixed)
         found = self.cache.get(key)
         if found is not None:
             return found
-        said, given = read_with(self.lexicon, AlignedText.of(text), language)
+        said, given = read_with(self.lexicon, AlignedText.of(text), language, fixed)
         reading = g2p.read(said, given)
         reading.fallbacks.extend(Fallback("text", LEFT_OUT, *span) for span in pasted.left_out(text, said))
         if reading.lasting:

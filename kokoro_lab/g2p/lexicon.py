@@ -119,7 +119,7 @@ class _Candidate:
 
 
 def read_with(
-    lexicon: Lexicon, sentence: AlignedText, language: str
+    lexicon: Lexicon, sentence: AlignedText, language: str, given: Sequence[FixedReading] = ()
 ) -> tuple[AlignedText, tuple[FixedReading, ...]]:
     """A sentence as it is said, and the spans of that with phonemes from the lexicon, in order.
 
@@ -131,8 +131,11 @@ def read_with(
         Sanitised, not yet normalised, in one language.
     language : str
         A canonical tag.
+    given : sequence of FixedReading
+        What the text says itself, in order. It comes before the lexicon.
     """
-    found = lexicon.find(sentence.text, language)
+    taken = [(fixed.start, fixed.end, "") for fixed in given]
+    found = [p for p in lexicon.find(sentence.text, language) if not overlaps(taken, p.start, p.end)]
     written = [
         fixed
         for fixed in found
@@ -140,16 +143,22 @@ def read_with(
         # SSML has put it there in place of something else: it has no place of its own to be found by
         and sentence.range_of(*sentence.span(fixed.start, fixed.end)) == (fixed.start, fixed.end)
     ]
+    complete = len(written) == len(found)
+    written = sorted((*given, *written), key=_start)
     said = normalise(sentence, language, [(fixed.start, fixed.end) for fixed in written])
-    if said.text == sentence.text and len(written) == len(found):
-        return said, tuple(found)
+    if said.text == sentence.text and complete:
+        return said, tuple(written)
     kept = [
         FixedReading(*said.range_of(*sentence.span(fixed.start, fixed.end)), fixed.phonemes)
         for fixed in written
     ]
     taken = [(fixed.start, fixed.end, "") for fixed in kept]
     new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]
-    return said, tuple(sorted((*kept, *new), key=lambda fixed: fixed.start))
+    return said, tuple(sorted((*kept, *new), key=_start))
+
+
+def _start(fixed: FixedReading) -> int:
+    return fixed.start
 
 
 def _in_address(text: str, fixed: FixedReading) -> bool:

@@ -27,6 +27,8 @@ REQUEST_BYTES = 8_000
 
 _WRITTEN = names(__package__)["symbol written otherwise"]
 """What is often written for a symbol of the vocabulary, and the symbol."""
+_IPA = names(__package__)["IPA"]
+"""Sounds for which IPA has several letters and the model one symbol."""
 _NO_SOUND = frozenset("ˈˌːʰʲ")
 _SHAPES_PROSODY = regex.compile(r"[\s.,;:!?…—\"'“”()\-]*")
 
@@ -93,6 +95,23 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     if "plural" in flags and not lang.startswith(("en", ANY)):
         raise refuse("a plural -s is known in English alone.", "flags", "plural", "case")
     return LexiconEntry(lang, grapheme, phoneme, flags)
+
+
+def from_ipa(phonemes: str) -> str:
+    """IPA in the symbols of the model.
+
+    Raises
+    ------
+    LexiconError
+        One is not in its vocabulary, with what is nearest to it; there is no sound; too long.
+    """
+    for written, symbol in _IPA.items():
+        phonemes = phonemes.replace(written, symbol)
+
+    def refuse(message: str, name: str, value: Any, allowed: str | None = None) -> LexiconError:
+        return LexiconError(message, field=name, value=value, allowed=allowed)
+
+    return _phonemes(phonemes, refuse)
 
 
 def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:

@@ -60,12 +60,14 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
     before = -1
     for segment, following in _with_next(iter(segments)) if breaks else zip(segments, repeat(None)):
         asked_s = _due(breaks, segment.words[0].start, -1) if before < 0 else asked_s
+        turn = document.turns.at(segment.start, segment.end)
         styles = tuple(document.styles.at(word.start, word.end) for word in segment.words)
         before = segment.words[-1].start
         behind_s = _due(breaks, following.words[0].start if following else sys.maxsize, before)
         yield replace(
             segment,
             styles=styles if any(style != PLAIN for style in styles) else (),
+            **({} if turn is None else turn._asdict()),
             break_before_s=asked_s,
             break_after_s=behind_s,
         )
@@ -94,11 +96,12 @@ def sentences_of(document: SsmlDocument, language: str) -> Iterator[Sentence]:
         if passage.marked:
             found = list(marked_sentence(passage.text))
         else:
-            tongue = document.languages.at(*passage.text.span(0, len(passage.text))) or language
-            found = list(sentences(passage.text, tongue))
+            tongue = document.languages.at(*passage.text.span(0, len(passage.text)))
+            base = passage.turn.language if passage.turn else language
+            found = list(sentences(passage.text, tongue or base))
         yield from (sentence._replace(ends_paragraph=False) for sentence in found[:-1])
         for sentence in found[-1:]:
-            yield sentence._replace(ends_line=True, ends_paragraph=passage.ends == "paragraph")
+            yield sentence._replace(ends_line=True, ends_paragraph=passage.ends != "sentence")
 
 
 def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:

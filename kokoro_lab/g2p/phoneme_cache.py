@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from cachetools import LRUCache
 
 from kokoro_lab.g2p.guarded import SentenceReading
+from kokoro_lab.g2p.protocol import Readings
 
 CACHE_BYTES = 8 * 2**20
 """About 4,000 sentences."""
@@ -22,6 +23,8 @@ class Key(NamedTuple):
     language: str
     lexicon: str
     text: str
+    given: Readings = ()
+    """What it says itself."""
 
 
 class PhonemeCache:

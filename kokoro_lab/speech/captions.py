@@ -18,6 +18,7 @@ import regex
 from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.text.sentences import columns_of
+from kokoro_lab.text.ssml.inline import MARK as INLINE_MARK
 
 CaptionFormat = Literal["srt", "vtt"]
 MEDIA_TYPES: dict[CaptionFormat, str] = {"srt": "application/x-subrip", "vtt": "text/vtt"}
@@ -30,6 +31,8 @@ PAUSE_S = 0.6
 _SENTENCE_ENDS = regex.compile(r"[.!?…。！？।][\p{P}\s]*$|\n\s*$")
 _CLAUSE_ENDS = regex.compile(r"[,;:—–、，；：][\p{P}\s]*$")
 _UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
+_UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
+"""Of each format, what nobody sees, and what is seen of it."""
 _COSTS = ((_SENTENCE_ENDS, 0.0), (_CLAUSE_ENDS, 1.0))
 _MID_CLAUSE = 3.0
 
@@ -76,7 +79,7 @@ def caption_format_of(path: Path) -> CaptionFormat:
     )
 
 
-def captions(text: str, timings: Sequence[WordTiming], *, marked: bool = False) -> list[Caption]:
+def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text") -> list[Caption]:
     """The captions of a speech.
 
     Parameters
@@ -85,12 +88,13 @@ def captions(text: str, timings: Sequence[WordTiming], *, marked: bool = False) 
         As it was given: what is shown is what is written.
     timings : sequence of WordTiming
         Of the whole speech.
-    marked : bool
-        Whether the text has marks that nobody sees, as SSML and Markdown have.
+    input_format : str
+        What the text is: all but plain text have marks that nobody sees.
     """
     written = list(_written(text, timings))
-    if marked:
-        written = [replace(word, text=_UNSEEN.sub("", word.text)) for word in written]
+    if input_format in _UNSEEN_OF:
+        unseen, seen = _UNSEEN_OF[input_format]
+        written = [replace(word, text=unseen.sub(seen, word.text)) for word in written]
     groups = _grouped(written, _group_cost)
     starts = [group[0].start_s for group in groups]
     following = [*starts[1:], math.inf]
@@ -176,7 +180,7 @@ def _columns(group: Sequence[_Written]) -> int:
 
 def captions_file(kind: CaptionFormat, text: str, input_format: str, timings: Sequence[WordTiming]) -> str:
     """The captions of a speech as a file of SubRip (`srt`) or WebVTT (`vtt`)."""
-    return written_as(kind, captions(text, timings, marked=input_format != "text"))
+    return written_as(kind, captions(text, timings, input_format))
 
 
 def written_as(kind: CaptionFormat, shown: Sequence[Caption]) -> str:

@@ -320,7 +320,7 @@ class Engine:
         require_type("max_wait_s", max_wait_s, float, ParameterError)
         given = replace(utterance, text="") if utterance else ""
         asked = checked_utterance(self.parts, given, options, streamed=True)
-        if asked.utterance.input_format == "ssml":
+        if asked.utterance.input_format not in ("text", "markdown"):
             raise ParameterError(
                 "A text that is still being written has to be plain text, or Markdown.",
                 field="input_format",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Gain, Limiter, in_runs, normalising_gain_db, voice_gain_db
 from kokoro_lab.errors import TextError
 from kokoro_lab.scheduling.stopwatch import Stopwatch
+from kokoro_lab.weights.voices import Voice
 
 MEASURABLE_S = 3.0
 """Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
@@ -24,10 +25,12 @@ Of four voices, 0.3 to 0.8 LU at a stretch of 0.75 (speed 2), 0.8 to 1.2 LU at o
 
 
 class SegmentStart(NamedTuple):
-    """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it."""
+    """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it, by the
+    utterance's voice or another one."""
 
     token_count: int
     stretch: float = 1.0
+    voice: Voice | None = None
 
     @property
     def softened_lu(self) -> float:
@@ -66,7 +69,7 @@ class Levelling:
         """Blocks of samples at their level; where a segment begins, gain and limiter begin anew."""
         if self._loudness == "measured":
             kept = deque(spoken)
-            blocks = deque(each for each in kept if not isinstance(each, SegmentStart))
+            blocks = deque(self._alike(kept))
             long = sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ
             if long and any(block.any() for block in blocks):  # of silence alone there is no loudness
                 kept.clear()
@@ -86,6 +89,19 @@ class Levelling:
                 self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
 
+    def _alike(self, spoken: Iterable[Samples | SegmentStart]) -> Iterator[Samples]:
+        """The samples of all voices, as loud as the utterance's own is by itself."""
+        gain_db = 0.0
+        for each in spoken:
+            if isinstance(each, SegmentStart):
+                gain_db = self._level_lufs(each.token_count) - self._own_lufs(each)
+            else:
+                yield each * np.float32(10 ** (gain_db / 20)) if gain_db else each
+
+    def _own_lufs(self, segment: SegmentStart) -> float:
+        level_lufs = segment.voice.level_at if segment.voice else self._level_lufs
+        return level_lufs(segment.token_count)
+
     def _measured(self, blocks: deque[Samples]) -> Iterator[Samples]:
         """All at one level. Each block is let go once it is levelled, so only one copy is held in all."""
         with self._watch("dsp"):
@@ -101,7 +117,7 @@ class Levelling:
     def _gain_db(self, segment: SegmentStart) -> float:
         if self._loudness == "none":
             return 0.0
-        return voice_gain_db(self._level_lufs(segment.token_count) - segment.softened_lu)
+        return voice_gain_db(self._own_lufs(segment) - segment.softened_lu)
 
 
 def bounded(spoken: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:

@@ -8,10 +8,11 @@ be made on the way is noted here.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, dropwhile, islice
+from itertools import chain, islice
 from threading import Event
 from typing import NamedTuple
 
@@ -39,7 +40,8 @@ from kokoro_lab.speech.pauses import Pause, added, stretched
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingText
-from kokoro_lab.text.ssml import SsmlDocument
+from kokoro_lab.text.ssml import Mark, SsmlDocument
+from kokoro_lab.weights.voices import Voice
 
 WORDLESS_S = 0.1
 """Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
@@ -64,6 +66,7 @@ class PreparedSegment(NamedTuple):
     delivery: ProsodyChanges | None
     stretch: float
     text_came_s: float | None
+    voice: Voice
 
     @property
     def in_order(self) -> bool:
@@ -120,6 +123,10 @@ class Preparation:
         The id of each sentence's first segment.
     wordless : bool
         Whether the text, which has been read to its end, has no word.
+    marks : deque of Mark
+        Of a document: those that have not been reached.
+    breaks : tuple of Break
+        Of a document.
     at_end : Pause or None
         The silence behind the last segment; None until that has been made.
 
@@ -154,6 +161,9 @@ class Preparation:
             growing.noted = self.fallbacks.append
             growing.waiting = self._waiting
         self._text = self._read()
+        marked = self._text if isinstance(self._text, SsmlDocument) else None
+        self.marks: deque[Mark] = deque(() if marked is None else marked.marks)
+        self.breaks = () if marked is None else marked.breaks
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -176,12 +186,15 @@ class Preparation:
         if self._growing is not None:
             return front_end.read_as_written(self._growing, language, note, **how)
         with self._watch("text"):
-            text = front_end.read(asked.text, kind, language, note, **how)
+            text = front_end.read(asked.text, kind, language, note, language_of=self._language_of, **how)
         # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
         unseen = kind == "markdown" and asked.text.strip()
         if not len(text) and not _breaks_s(text) and not unseen:
             raise nothing_to_speak(asked.text)
         return text
+
+    def _language_of(self, voice: str) -> str:
+        return self._parts.voices(voice).language
 
     def interrupt(self) -> None:
         """Break off the segment that another thread is preparing; there will be no further one."""
@@ -210,7 +223,8 @@ class Preparation:
             stretch = speed / self._utterance.speed
             if delivery is not None:
                 delivery = replace(delivery, stretch=stretch)
-            decoded = self._decoded(segment, delivery, speed)
+            voice = self._asked.voice if segment.voice is None else self._parts.voices(segment.voice)
+            decoded = self._decoded(segment, delivery, speed, voice)
             if stretch != 1 and decoded.plain_frames is not None:
                 # Of a few words, what the model rounds to whole frames may be a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
@@ -223,16 +237,24 @@ class Preparation:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
             came_s = None if self._growing is None else self._growing.came_s
-            yield PreparedSegment(segment, pause, decoded, delivery, stretch, came_s)
+            yield PreparedSegment(segment, pause, decoded, delivery, stretch, came_s, voice)
 
-    def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
+    def _decoded(
+        self, segment: Segment, delivery: ProsodyChanges | None, speed: float, voice: Voice
+    ) -> DecodedSegment:
+        predicted = self._asked.statistics == "predicted"
+        if predicted and voice is not self._asked.voice:
+            reason = self._asked.decoder.predicts(voice)
+            if reason is not None:
+                predicted, reason = False, f"exact instead of predicted: {reason}"
+                self.fallbacks.append(Fallback("statistics", reason, segment.start, segment.end))
         try:
             with self._watch("model"), self._interruption.within():
                 asked = SegmentRequest(
                     segment.token_ids,
-                    self._asked.voice.style(len(segment.token_ids)),
+                    voice.style(len(segment.token_ids)),
                     speed,
-                    predicted=self._asked.statistics == "predicted",
+                    predicted=predicted,
                     # A listener waits for the first segment, but not for a later one with which a broken
                     # stream is resumed: smaller windows would round differently
                     urgent=len(self.style_rows) == 1 and (self._place is None or self._place.opens),
@@ -252,8 +274,7 @@ class Preparation:
         spoken = False
         segments = self._timed_segments()
         if self._place is not None:
-            wanted_id = self._place.segment_id
-            segments = dropwhile(lambda segment: segment.segment_id != wanted_id, segments)
+            segments = self._from(segments, self._place.segment_id)
         for segment in segments:
             asked_s = added(asked_s, segment.break_before_s)
             if has_sound(segment.phonemes):
@@ -275,6 +296,17 @@ class Preparation:
                 Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
             )
         self.at_end = Pause(0.0, at_end_s)
+
+    def _from(self, segments: Iterator[Segment], segment_id: int) -> Iterator[Segment]:
+        """The segments from one of them on. Marks before that were reached by the stream that broke."""
+        for segment in segments:
+            if segment.segment_id == segment_id:
+                yield segment
+                yield from segments
+                return
+            spoken = [word.start for word in segment.words if not word.is_mark]
+            while spoken and self.marks and self.marks[0].offset <= spoken[-1]:
+                self.marks.popleft()
 
     def _timed_segments(self) -> Iterator[Segment]:
         languages = Languages(

@@ -84,6 +84,8 @@ class SpeechStream(Iterator[AudioChunk]):
         Those that are under way or done.
     timings : list of WordTiming
         When the words of segments that are done are heard.
+    marks : list of MarkTiming
+        When the marks of a document that have been passed are reached.
     places : dict of int to Place
         Where the segments that are under way or done can be begun again, by their ids.
     statistics : str
@@ -130,6 +132,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._timeline = Timeline()
         self.segments = self._timeline.segments
         self.timings = self._timeline.timings
+        self.marks = self._timeline.marks
         self.places = self._timeline.places
         self.statistics = asked.statistics
         self._first_s: float | None = None
@@ -165,6 +168,7 @@ class SpeechStream(Iterator[AudioChunk]):
             report=self.report,
             segments=tuple(self.segments),
             timings=tuple(self.timings),
+            marks=tuple(self.marks),
             seed=self._asked.utterance.seed,
         )
 
@@ -278,13 +282,15 @@ class SpeechStream(Iterator[AudioChunk]):
             for block in self._decoded(prepared, blocks, trimmer):
                 if len(block) and not line.speaks:
                     yield from self._silent(pause.rest(line.behind, trimmer.kept_lead_samples))
-                    yield SegmentStart(len(segment.token_ids), prepared.stretch)
+                    yield SegmentStart(len(segment.token_ids), prepared.stretch, prepared.voice)
                     first_id = self._preparation.first_ids[segment.sentence]
                     line.begin_speech(first_id, trimmer.lead_samples, left_out, opens=opens)
                     self._chunker.mark(segment.segment_id, line.position)
                 line.position += len(block)
                 yield block
             line.end_speech(decoded.durations, trimmer.kept_tail_samples, prepared.stretch)
+            line.reach(self._preparation.marks, self._preparation.breaks)
+        line.reach(self._preparation.marks, self._preparation.breaks, ended=True)
         at_end = self._preparation.at_end
         if at_end is not None:
             yield from self._silent(at_end.sure(line.behind, first=False) + at_end.rest(line.behind, 0))

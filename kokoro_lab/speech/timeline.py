@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Place, Segment, WordTiming
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, MarkTiming, Place, Segment, WordTiming
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
+from kokoro_lab.text.ssml import Break, Mark
 
 
 class Timeline:
@@ -21,6 +23,8 @@ class Timeline:
         Those that are under way or done.
     timings : list of WordTiming
         When the words of those that are done are heard.
+    marks : list of MarkTiming
+        Those that have been reached.
     places : dict
         Where segments can be begun again, by their ids.
     position : int
@@ -34,9 +38,12 @@ class Timeline:
     def __init__(self) -> None:
         self.segments: list[Segment] = []
         self.timings: list[WordTiming] = []
+        self.marks: list[MarkTiming] = []
         self.places: dict[int, Place] = {}
         self.position = self.behind = 0
         self.speech_from: int | None = None
+        self._reached = 0
+        """Of `timings`, words before which no mark is left."""
         self._began: int | None = None
         self._lead_samples = 0
 
@@ -88,6 +95,31 @@ class Timeline:
         self.behind = kept_tail_samples
         origin, spoken = self._began - self._lead_samples, range(self._began, self.position)
         self.timings += word_timings(segment, durations, origin, spoken, stretch)
+
+    def reach(self, marks: deque[Mark], breaks: Sequence[Break], *, ended: bool = False) -> None:
+        """Take the marks before the last word so far, or all of them where the stream has ended.
+
+        Parameters
+        ----------
+        marks : deque of Mark
+            Those that have not been reached, in order.
+        breaks : sequence of Break
+            All of them.
+        """
+        words = self.timings
+        while marks and (ended or (words and marks[0].offset <= words[-1].start)):
+            offset, name = marks.popleft()
+            while self._reached < len(words) and words[self._reached].start < offset:
+                self._reached += 1
+            if self._reached < len(words):
+                following = words[self._reached]
+                silence_s = sum(each.duration_s for each in breaks if offset < each.offset <= following.start)
+                start_s, segment_id = following.start_s - silence_s, following.segment_id
+            else:
+                last = words[-1] if words else WordTiming("", -1, -1, 0.0, 0.0, "", 0)
+                silence_s = sum(each.duration_s for each in breaks if last.start < each.offset < offset)
+                start_s, segment_id = last.end_s + silence_s, last.segment_id
+            self.marks.append(MarkTiming(name, offset, max(0.0, start_s), segment_id))
 
 
 def word_timings(

@@ -54,6 +54,18 @@ def english_of(voice: str) -> str:
     return "en-gb" if voice.startswith("b") else "en-us"
 
 
+def language_of(spec: str) -> str:
+    """The language of a voice, or of the first one of a blend.
+
+    Raises
+    ------
+    VoiceError
+        As `parts_of`.
+    """
+    (first, _), *_ = parts_of(spec)
+    return LANGUAGE_OF_PREFIX[first[0]]
+
+
 MOST_KEPT = 64
 _PART = re.compile(r"\s*([a-z]\w*)\s*(?:\(\s*(\d+(?:\.\d+)?)\s*\))?\s*", re.IGNORECASE)
 MAX_BLEND = 8
@@ -153,7 +165,7 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
     return Voice(
         name="+".join(name if plain else f"{name}({weight:g})" for name, weight in parts),
         parts=tuple(name for name, _ in parts),
-        language=LANGUAGE_OF_PREFIX[parts[0][0][0]],
+        language=language_of(spec),
         pack=pack,
         level_lufs=sum(level_lufs(name) * weight for name, weight in parts) / total,
         level_slope_lu=sum(level_slope_lu(name) * weight for name, weight in parts) / total,

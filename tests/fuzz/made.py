@@ -89,6 +89,13 @@ TAGS = (
     *("<prosody rate='50%'>", "<prosody pitch='+12st'>", "<prosody rate='nan'>", "</prosody>"),
     *("<say-as interpret-as='date' format='dmy'>", "<say-as interpret-as='cardinal'>", "</say-as>"),
     *(
+        "<say-as interpret-as='characters'>",
+        "<say-as interpret-as='telephone'>",
+        "<phoneme ph='ˈɑ'>",
+        "<mark name='&#9;x'/>",
+    ),
+    *("</phoneme>", "<sub alias='&lt;b>. \u202e'>", "</sub>", "<say-as interpret-as='unit'>"),
+    *(
         "<lang xml:lang='ja'>",
         "</lang>",
         "<!DOCTYPE x [<!ENTITY a 'b'>]>",

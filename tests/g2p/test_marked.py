@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kokoro_lab.datatypes import PLAIN, Segment
+from kokoro_lab.datatypes import PLAIN, LexiconEntry, Segment
 from kokoro_lab.errors import SsmlError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.text.aligned import AlignedText
@@ -99,12 +100,88 @@ def test_a_marked_sentence_ends_like_one_without_a_stop(front_end: FrontEnd) -> 
         ("<say-as interpret-as='cardinal'>1984</say-as> books", "eighty"),
         ("<say-as interpret-as='date' format='mdy'>3/5/2024</say-as>", "march"),
         ("<say-as interpret-as='time'>3:05pm</say-as>", "three"),
+        ("<say-as interpret-as='characters'>b2b</say-as>", "b two b"),
+        ("<say-as interpret-as='telephone'>2125550123</say-as>", "two one two five"),
+        ("<say-as interpret-as='unit'>12 km/h</say-as>", "twelve kilometers per hour"),
+        ("<sub alias='5 km'>W3C</sub>", "five kilometers"),
     ],
 )
 def test_say_as_is_read_by_the_language(front_end: FrontEnd, inside: str, read: str) -> None:
     said = front_end.describe(f"<speak>{inside}</speak>", "en-us", input_format="ssml")
     assert read in said["normalized"].lower()
     assert not any(c.isdigit() for c in said["normalized"])
+
+
+def test_phonemes_are_said_as_they_are_given(front_end: FrontEnd) -> None:
+    japanese = "<lang xml:lang='ja'>日本<phoneme ph='kotʃo'>x</phoneme></lang>"
+    inside = f"<phoneme ph='təˈmɑtoʊ'>7 tomato</phoneme>es, {japanese}."
+    source, (found,) = segments(front_end, inside)
+    given = [(source[w.start : w.end], w.phonemes, w.language) for w in found.words if w.source == "lexicon"]
+    assert given == [("7 tomato", "təˈmɑtO", "en-us"), ("x", "koʧo", "ja")]
+
+
+def test_the_letter_a_is_no_article_among_characters(front_end: FrontEnd) -> None:
+    inside = "<speak>code <say-as interpret-as='characters'>A1</say-as></speak>"
+    assert "ˈA wˈʌn" in front_end.describe(inside, "en-gb", input_format="ssml")["phonemes"]
+
+
+def test_each_voice_reads_its_own_language(front_end: FrontEnd) -> None:
+    inside = (
+        "A bath. <voice name='bf_emma'>A bath. <lang xml:lang='en-US'>A bath.</lang></voice> A bath. "
+        "<voice name='ef_dora'>Tengo 3 gatos y un perro.</voice>"
+    )
+    _, found = segments(front_end, inside)
+    assert [(each.voice, each.language) for each in found] == [
+        *((None, "en-us"), ("bf_emma", "en-gb"), (None, "en-us"), ("ef_dora", "es"))
+    ]
+    baths = [(w.phonemes, w.language) for each in found for w in each.words if w.text == "bath"]
+    american, british = ("bˈæθ", "en-us"), ("bˈɑːθ", "en-gb")
+    assert baths == [american, british, american, american]
+    assert "tɾˈes" in found[-1].phonemes
+    said = front_end.describe(f"<speak>{inside}</speak>", "en-us", input_format="ssml")
+    assert [each.get("voice") for each in said["segments"]] == [None, "bf_emma", None, "ef_dora"]
+
+
+@pytest.mark.parametrize(
+    ("voice", "problem"),
+    [
+        ("af_hart", "There is no voice 'af_hart'. Did you mean one of af_heart"),
+        ("af_heart(", "cannot be read. Allowed: a name, or names with weights"),
+        ("af_heart+nobody", "no voice 'nobody'"),
+    ],
+)
+def test_a_voice_that_is_not_there_is_refused(front_end: FrontEnd, voice: str, problem: str) -> None:
+    with pytest.raises(SsmlError, match=problem) as caught:
+        segments(front_end, f"a\n <voice name='{voice}'>b</voice>")
+    assert (caught.value.line, caught.value.column, caught.value.attribute) == (2, 2, "name")
+
+
+def test_phonemes_come_before_the_lexicon_and_hold_in_their_place_alone(front_end: FrontEnd) -> None:
+    entries = [LexiconEntry("*", "exit", "zˈu")]
+    inside = "<speak><phoneme ph='ˈɑ'>exit</phoneme> exit <phoneme ph='ˈi'>exit</phoneme> tomato</speak>"
+    for _ in range(2):  # the second time from the cache
+        said = front_end.describe(inside, "en-us", entries, "ssml")
+        assert said["phonemes"].startswith("ˈɑ zˈu ˈi təm")
+    plain = front_end.describe(inside.replace("ˈi", "ˈɛ"), "en-us", entries, "ssml")
+    assert plain["phonemes"].startswith("ˈɑ zˈu ˈɛ təm")
+
+
+@pytest.mark.parametrize(
+    ("phonemes", "problem"),
+    [
+        ("gɑt", "'g' .* is not in the vocabulary; write ɡ"),
+        ("ʉt", "write u or ɨ"),
+        ("a大", "'大' .* is not in the vocabulary. Allowed: .*ʃ"),
+        ("ˈˈ", "hold no sound"),
+        ("a" * 201, "201 symbols"),
+    ],
+)
+def test_phonemes_that_the_model_does_not_know_are_refused(
+    front_end: FrontEnd, phonemes: str, problem: str
+) -> None:
+    with pytest.raises(SsmlError, match=problem) as caught:
+        segments(front_end, f"a\n <phoneme ph='{phonemes}'>b</phoneme>")
+    assert (caught.value.line, caught.value.column, caught.value.attribute) == (2, 2, "ph")
 
 
 def test_what_is_described_says_breaks_and_styles(front_end: FrontEnd) -> None:
@@ -115,9 +192,19 @@ def test_what_is_described_says_breaks_and_styles(front_end: FrontEnd) -> None:
     assert [each.get("break_before_s") for each in said["segments"]] == [None, 1.0]
 
 
+def document_voice(source: str, offset: int) -> str | None:
+    """The innermost voice that is open at an offset."""
+    opened: list[str] = []
+    for tag in re.finditer("<voice name='(\\w+)'>|</voice>", source[:offset]):
+        opened = [*opened, tag[1]] if tag[1] else opened[:-1]
+    return opened[-1] if opened else None
+
+
 PARTS = st.sampled_from(
     ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break time='1s'/>", "<prosody rate='fast'>",
-     "</prosody>", "<lang xml:lang='en-GB'>", "</lang>", "word ", "word", "12 ", "&amp;", " ", ". ", "?", "…"]
+     "</prosody>", "<lang xml:lang='en-GB'>", "</lang>", "word ", "word", "12 ", "&amp;", " ", ". ", "?", "…",
+     "<voice name='bf_emma'>", "<voice name='af_heart'>", "</voice>", "<mark name='m'/>",
+     "<phoneme ph='ˈɑzɑ'>A. b</phoneme>", "<phoneme ph='ˈɑzɑ'/>", "<sub alias='Is it. Yes'>x</sub>"]
 )  # fmt: skip
 
 
@@ -136,5 +223,10 @@ def test_no_break_is_lost_and_words_stay_in_order(front_end: FrontEnd, parts: li
     words = [word for each in found for word in each.words]
     assert [w.start for w in words] == sorted(w.start for w in words)
     assert all(not each.styles or len(each.styles) == len(each.words) for each in found)
+    assert sum(w.phonemes.startswith("ˈɑzɑ") for w in words) == source.count("<phoneme")
+    for each in found:
+        assert all(
+            document_voice(source, word.start) == each.voice for word in each.words if word.text.isalnum()
+        )
     if "<emphasis>word</emphasis>" in source:
         assert any(style != PLAIN for each in found for style in each.styles)

@@ -167,6 +167,18 @@ def test_a_file_with_timestamps_is_json_that_holds_both(client: FlaskClient, eng
         assert set(answer.json["usage"]) == USAGE
 
 
+def test_marks_of_ssml_come_with_the_words(client: FlaskClient) -> None:
+    document = "<speak>One <mark name='here'/>two.<break/><mark name='end'/></speak>"
+    fields = {"input": document, "input_format": "ssml", "timestamps": True}
+    words = [e.data for e in events(client, **fields) if e.kind == "speech.audio.words"]
+    marks = [mark for event in words for mark in event.get("marks", ())]
+    whole = client.post(URL, json={**fields, "stream": False, "response_format": "wav"}).json
+    assert [(mark["name"], mark["start"]) for mark in marks] == [("here", 11), ("end", 42)]
+    assert marks == whole["marks"]
+    assert marks[0]["start_s"] == whole["words"][1]["start_s"]
+    assert "marks" not in client.post(URL, json={"input": TEXT, "timestamps": True}).json
+
+
 # ------------------------------------------------------------------------------- a running server
 
 

@@ -191,6 +191,7 @@ def test_an_error_says_whether_the_stream_ended(server: RunningServer) -> None:
         ({"type": "speak", "input": "a", "max_wait_ms": 50}, "max_wait_ms"),
         ({"type": "speak", "live": True, "max_wait_ms": 0}, "max_wait_ms"),
         ({"type": "speak", "live": True, "input_format": "ssml"}, "input_format"),
+        ({"type": "speak", "live": True, "input_format": "marked"}, "input_format"),
     ],
 )
 def test_what_makes_no_sense_is_refused(server: RunningServer, said: dict[str, Any], param: str) -> None:

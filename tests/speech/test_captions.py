@@ -63,10 +63,17 @@ def test_files_are_what_players_read(hum: Engine) -> None:
     assert "\nSalt &amp; &lt;pepper&gt; are here.\n" in vtt
 
 
+def test_inline_marks_are_not_shown(hum: Engine) -> None:
+    text = "[voice:hum] The [kettle](/kˈɛtᵊl/) [pause:1s]is [pause:soon] on (/usr/)."
+    clip = hum.synthesize(text, voice="hum", input_format="marked")
+    (shown,) = captions(text, clip.timings, "marked")
+    assert " ".join(shown.lines) == "The kettle is [pause:soon] on (/usr/)."
+
+
 def test_marks_that_nobody_sees_are_not_shown(hum: Engine) -> None:
     text = "# A list\n\n- The **kettle** is on.\n- The `window` is open."
     clip = hum.synthesize(text, voice="hum", input_format="markdown")
-    shown = captions(text, clip.timings, marked=True)
+    shown = captions(text, clip.timings, "markdown")
     said = " ".join(line for one in shown for line in one.lines)
     assert not set("#*`") & set(said)
     assert "The kettle is on." in said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
 from kokoro_lab.metrics.perceptual import pesq_wb
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import Voice
+from kokoro_lab.weights.voices import Voice, VoiceCache
 from tests import tiny_voice
 
 SPEECH = 10 ** (-54 / 20)
@@ -172,6 +174,124 @@ def test_words_are_heard_where_their_timings_say(following: Engine) -> None:
     assert (zoo.start_s, ah.start_s - zoo.end_s) == pytest.approx((1.0, 1.0), abs=1e-3)
 
 
+def test_marks_are_reached_between_words_and_breaks(following: Engine) -> None:
+    marked = (
+        "<mark name='a'/><break time='1s'/><mark name='b'/>zoo <mark name='c'/>ah<mark name='d'/>,"
+        "<mark name='e'/><break time='0.5s'/><mark name='f'/><break time='0.25s'/> one.<mark name='g'/>"
+        "<break time='2s'/><mark name='h'/>"
+    )
+    clip = speak(following, marked)
+    zoo, ah, one = clip.timings
+    reached = {mark.name: mark.start_s for mark in clip.marks}
+    assert list(reached) == list("abcdefgh")
+    assert reached == pytest.approx(
+        {
+            **{"a": 0.0, "b": zoo.start_s, "c": ah.start_s, "d": one.start_s - 0.75},
+            **{"e": one.start_s - 0.75, "f": one.start_s - 0.25, "g": one.end_s, "h": one.end_s + 2},
+        },
+        abs=1e-3,
+    )
+    source = f"<speak>{marked}</speak>"
+    assert [source[mark.start :][12:13] for mark in clip.marks] == list("abcdefgh")
+    without = speak(following, re.sub("<mark [^>]*>", "", marked))
+    np.testing.assert_array_equal(clip.samples, without.samples)
+    assert [m.start_s for m in speak(following, "<break time='1s'/><mark name='a'/>").marks] == [1.0]
+
+
+def test_a_stream_that_goes_on_tells_of_no_mark_twice(following: Engine) -> None:
+    document = (
+        "<speak>zoo <mark name='a'/>ah.<mark name='b'/><break/><mark name='c'/>one<mark name='d'/></speak>"
+    )
+    options = {"voice": "hum", "input_format": "ssml", "loudness": "none"}
+    whole = following.stream(document, **options)
+    list(whole)
+    later = following.stream(document, place=whole.places[1], heard_samples=0, **options)
+    list(later)
+    assert [mark.segment_id for mark in whole.marks] == [0, 1, 1, 1]
+    assert later.marks == whole.marks[1:]
+
+
+DIALOGUE = "Zoo. <voice name='hum_high'>Ah, zoo.</voice> Zoo zoo."
+
+
+def test_each_voice_speaks_its_own_turn(hum: Engine) -> None:
+    clip = speak(hum, DIALOGUE)
+    assert [segment.voice for segment in clip.segments] == [None, "hum_high", None]
+    for segment in clip.segments:
+        text = f"<speak>{DIALOGUE}</speak>"[segment.start : segment.end]
+        alone = hum.synthesize(text, voice=segment.voice or "hum", loudness="none")
+        first = next(timing for timing in clip.timings if timing.segment_id == segment.segment_id)
+        start = round(first.start_s * SAMPLE_RATE_HZ)
+        heard = clip.samples[start : start + 20_000]
+        begins = round(alone.timings[0].start_s * SAMPLE_RATE_HZ)
+        np.testing.assert_array_equal(heard[:10_000], alone.samples[begins:][:10_000])
+
+
+@pytest.mark.parametrize("loudness", ["voice", "measured"])
+def test_all_voices_are_equally_loud(hum: Engine, loudness: str) -> None:
+    """`hum_high` is said to be 6 LU softer than it is, so it is given 6 dB more."""
+    softer = VoiceCache(
+        lambda spec: replace(tiny_voice.voice(spec), level_lufs=-17.0 - 6.0 * (spec != "hum"))
+    )
+    engine = Engine(replace(hum.parts, voices=softer))
+    document = "Zoo zoo zoo. <voice name='hum_high'>Zoo zoo zoo.</voice> Zoo zoo zoo." * 3
+    relative = []
+    for each in (hum, engine):
+        clip = speak(each, document, loudness=loudness)
+        low, high = (
+            [t for t in clip.timings if (clip.segments[t.segment_id].voice is None) == plain]
+            for plain in (True, False)
+        )
+        loud = [
+            np.concatenate([clip.samples[int(t.start_s * 24e3) : int(t.end_s * 24e3)] for t in timings])
+            for timings in (low, high)
+        ]
+        relative.append(level_db(loud[1]) - level_db(loud[0]))
+    assert relative[1] - relative[0] == pytest.approx(6.0, abs=0.3)
+
+
+def test_a_dialogue_is_the_same_streamed_resumed_and_whole(hum: Engine) -> None:
+    document = f"<speak>{DIALOGUE}</speak>"
+    options = {"voice": "hum", "input_format": "ssml", "loudness": "voice", "statistics": "exact"}
+    whole = hum.synthesize(document, **options)
+    stream = hum.stream(document, **options)
+    np.testing.assert_array_equal(np.concatenate([c.samples for c in stream]), whole.samples)
+    for place in list(stream.places.values())[1:]:
+        later = hum.stream(document, place=place, heard_samples=place.start_samples, **options)
+        chunks = [chunk for chunk in later if chunk.start_s * 24_000 >= place.start_samples]
+        start = round(chunks[0].start_s * 24_000)
+        np.testing.assert_array_equal(np.concatenate([c.samples for c in chunks]), whole.samples[start:])
+    other = hum.stream(document.replace("hum_high", "hum"), **options)
+    assert not np.array_equal(np.concatenate([c.samples for c in other]), whole.samples)
+
+
+def test_what_is_not_predicted_of_another_voice_is_exact_and_said(following: Engine) -> None:
+    class Doubtful(Following):
+        asked: ClassVar[list[bool]] = []
+
+        def predicts(self, voice: Voice) -> str | None:
+            return None if voice.name == "hum" else "it was never measured"
+
+        def decode(self, asked: SegmentRequest) -> DecodedSegment:
+            self.asked.append(asked.predicted)
+            return super().decode(asked)
+
+    engine = Engine(replace(following.parts, decoder=Doubtful()))  # type: ignore[arg-type]
+    clip = speak(engine, "Zoo. <voice name='hum_high'>Ah.</voice> Zoo.", statistics="predicted")
+    assert Doubtful.asked == [True, False, True]
+    (said,) = (each for each in clip.report.fallbacks if each.stage == "statistics")
+    assert said.reason == "exact instead of predicted: it was never measured"
+
+
+def test_inline_marks_are_heard_as_ssml_is(hum: Engine) -> None:
+    marked = "Zoo [pause:0.5s] ah. [voice:hum_high] Ah, [zoo](/kˈO/)."
+    ssml = "Zoo <break time='0.5s'/> ah. <voice name='hum_high'> Ah, <phoneme ph='kˈO'>zoo</phoneme>.</voice>"
+    clip = hum.synthesize(marked, voice="hum", input_format="marked", loudness="none")
+    np.testing.assert_array_equal(clip.samples, speak(hum, ssml).samples)
+    plain = hum.synthesize(marked, voice="hum", loudness="none")
+    assert "pause" in " ".join(timing.text for timing in plain.timings)
+
+
 def test_a_rate_shortens_its_words_and_leaves_the_others(following: Engine) -> None:
     plain = speak(following, "one two three")
     fast = speak(following, "one <prosody rate='200%'>two</prosody> three")
@@ -269,7 +389,14 @@ PARTS = ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break/>", 
 PARTS += ["zoo", ",", ".", "…", "7", "&amp;", "&x;", "<"]
 PARTS += ["<break time='20ms'/>", "<break strength='none'/>", "<emphasis level='strong'>", " ", " zoo "]
 PARTS += ["<prosody rate='60%'>", "<prosody pitch='-40Hz'>", "<lang xml:lang='en'>", "</lang>"]
-PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>"]
+PARTS += ["<say-as interpret-as='cardinal'>", "</say-as>", "</phoneme>", "</sub>"]
+PARTS += ["<voice name='hum_high'>", "</voice>", "<voice name='nobody'>"]
+PARTS += [
+    "<mark name='m'/>",
+    "<phoneme ph='zu'>",
+    "<sub alias='zoo, zoo'>",
+    "<say-as interpret-as='characters'>",
+]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14))

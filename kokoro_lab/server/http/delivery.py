@@ -18,7 +18,7 @@ from kokoro_lab.server.requests.speech_events import (
     Event,
     KeepAlive,
     SpeechEvents,
-    words_of,
+    timed,
 )
 from kokoro_lab.speech.chunker import PRIMER_S
 
@@ -115,7 +115,7 @@ class EventWriter:
             {
                 "type": "speech.audio.words",
                 "segment_id": event.segment_id,
-                "words": words_of(event.timings),
+                **timed(event.timings, event.marks),
             }
         )
 

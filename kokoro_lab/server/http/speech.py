@@ -32,7 +32,7 @@ from kokoro_lab.server.openapi.document import Parameter, documented, operation_
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
-from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, usage_of, words_of
+from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, timed, usage_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state
@@ -239,7 +239,7 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
         "format": asked.kind,
         "sample_rate": asked.heard_hz,
         "duration_s": report.audio_s,
-        "words": words_of(stream.timings),
+        **timed(stream.timings, stream.marks),
         "usage": usage_of(report),
         "audio": "",
     }

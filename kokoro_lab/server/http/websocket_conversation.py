@@ -33,7 +33,7 @@ from kokoro_lab.server.requests.speech_events import (
     SpeechEvents,
     Words,
     by_stage,
-    words_of,
+    timed,
 )
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
 
@@ -164,7 +164,7 @@ class WebSocketConversation(Conversation):
             self._credit -= 1
 
     def _tell_words(self, words: Words) -> None:
-        self._say(type="words", segment_id=words.segment_id, words=words_of(words.timings))
+        self._say(type="words", segment_id=words.segment_id, **timed(words.timings, words.marks))
 
     def _tell_waiting(self) -> None:
         self._say(type="keepalive")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json
 
 from kokoro_lab.config import VARIANTS
 from kokoro_lab.containers import Format
-from kokoro_lab.datatypes import WordTiming
+from kokoro_lab.datatypes import MarkTiming, WordTiming
 from kokoro_lab.playback.buffering import PROFILES
 
 
@@ -407,6 +407,10 @@ class TimedWord(WordTiming):
     """
 
 
+class TimedMark(MarkTiming):
+    """When a `mark` of SSML is reached: its offset in the text, seconds from the start of the speech."""
+
+
 class Usage(BaseModel):
     """Phoneme ids that the model read, and frames of 25 ms that it spoke."""
 
@@ -423,6 +427,7 @@ class TimedSpeech(BaseModel):
     sample_rate: int
     duration_s: float
     words: list[TimedWord]
+    marks: list[TimedMark] = Field([], description="Of SSML, if it has any")
     usage: Usage
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
 
@@ -441,6 +446,7 @@ class SpeechWords(BaseModel):
     type: Literal["speech.audio.words"]
     segment_id: int
     words: list[TimedWord]
+    marks: list[TimedMark] = Field([], description="Of SSML, if it has any")
 
 
 class SpeechDone(BaseModel):

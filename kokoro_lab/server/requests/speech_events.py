@@ -25,6 +25,7 @@ from kokoro_lab.datatypes import (
     SAMPLE_RATE_HZ,
     AudioChunk,
     Fallback,
+    MarkTiming,
     Place,
     SynthesisReport,
     WordTiming,
@@ -78,10 +79,11 @@ class AudioBytes:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """When the words of a segment are heard. Comes when the segment has been spoken."""
+    """When the words of a segment are heard, and its marks reached. Comes when it has been spoken."""
 
     segment_id: int
     timings: tuple[WordTiming, ...]
+    marks: tuple[MarkTiming, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,11 @@ def by_stage(fallbacks: Iterable[Fallback]) -> dict[str, int]:
     return dict(sorted(Counter(fallback.stage for fallback in fallbacks).items()))
 
 
-def words_of(timings: Iterable[WordTiming]) -> list[dict[str, Any]]:
-    """When words are heard, as plain data: `start` and `end` are offsets into the original text."""
-    return [asdict(timing) for timing in timings]
+def timed(timings: Iterable[WordTiming], marks: Iterable[MarkTiming]) -> dict[str, Any]:
+    """When words are heard, and marks reached if there are any, as plain data: `start` and `end` are offsets
+    into the original text."""
+    found = {"words": [asdict(timing) for timing in timings]}
+    return found | ({"marks": reached} if (reached := [asdict(mark) for mark in marks]) else {})
 
 
 @dataclass(eq=False)
@@ -288,16 +292,21 @@ class SpeechEvents(Iterator[Event]):
             self._queue.put(error)
 
     def _computed(self) -> Iterator[_Computed | Words | Done]:
-        told = 0
+        told = reached = 0
         for chunk in chain(self.stream, (None,)):
             if chunk is not None:
                 yield _Computed(chunk, self.stream.text_came_s)
                 self.make_way()
-            timings = self.stream.timings
-            if self.words and len(timings) > told:
-                fresh, told = timings[told:], len(timings)
-                for segment_id in dict.fromkeys(timing.segment_id for timing in fresh):
-                    yield Words(segment_id, tuple(t for t in fresh if t.segment_id == segment_id))
+            timings, marks = self.stream.timings[told:], self.stream.marks[reached:]
+            if self.words and (timings or marks):
+                told, reached = told + len(timings), reached + len(marks)
+                ids = [each.segment_id for each in timings] + [each.segment_id for each in marks]
+                for segment_id in dict.fromkeys(ids):
+                    yield Words(
+                        segment_id,
+                        tuple(each for each in timings if each.segment_id == segment_id),
+                        tuple(each for each in marks if each.segment_id == segment_id),
+                    )
         report = self.stream.report
         yield Done(report, usage_of(report))
 

@@ -49,8 +49,8 @@ class SpeechRequest(BaseModel):
 
     input: StrictStr
     """The text to speak. Also called `text`"""
-    input_format: Literal["text", "ssml", "markdown"] = "text"
-    """What `input` is: plain text, a subset of SSML, or Markdown"""
+    input_format: Literal["text", "ssml", "markdown", "marked"] = "text"
+    """What `input` is: plain text, a subset of SSML, Markdown, or plain text with marks as `[pause:1s]`"""
     code: Literal["skip", "name", "read"] = "skip"
     """Of blocks of code in Markdown: say nothing, the language that each is in, or all of it"""
     emoji: Literal["name", "skip"] = "name"

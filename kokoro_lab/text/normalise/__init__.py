@@ -16,6 +16,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.normalise.rules import Rule, apply
+from kokoro_lab.text.tables import names
 
 READERS = ("en", "es", "fr", "it", "pt", "hi", "ja", "zh")
 """Languages, by their two letters, whose numbers and signs are read here."""
@@ -69,6 +70,18 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     if not found:
         return named
     return apply(named, (*pasted.RULES, *found.RULES), [named.range_of(*text.span(i, j)) for i, j in keep])
+
+
+def name_of(character: str, language: str) -> str | None:
+    """What a letter or a sign is called in `language`; None if nothing is known of it."""
+    code = language.split("-")[0]
+    known = names(__package__, "other_signs.tsv").get(code, {})
+    if not known:  # those in packages have tables of their own
+        tables = names(f"{__package__}.{_PACKAGES[code]}")
+        known = tables["sign in an address"] | tables.get("letter", {})
+    capital = character.upper() if len(character.upper()) == 1 else character
+    named = (known.get(each) for each in (character, character.lower(), capital))
+    return next(filter(None, named), capital if character.isalpha() else None)
 
 
 def warm(language: str) -> None:

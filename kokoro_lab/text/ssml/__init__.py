@@ -4,5 +4,7 @@
 numbers, dates and times are read, and `document` puts together what is to be spoken.
 """
 
-from kokoro_lab.text.ssml.document import Break, Passage, SsmlDocument, parse
+from kokoro_lab.text.ssml.document import Break, Mark, Passage, SsmlDocument, parse
+from kokoro_lab.text.ssml.grammar import Outside
+from kokoro_lab.text.ssml.inline import parse_inline
 from kokoro_lab.text.ssml.markup import documents_of

@@ -20,6 +20,9 @@ from kokoro_lab.text.ssml.markup import Closing, Opening, read, shown
 T = TypeVar("T")
 
 _WHITE = re.compile(r"[ \t\r\n]+")
+_NO_WORD = re.compile(r"[^\w\s'-]|_")
+_REPLACED = ("say-as", "phoneme", "sub")
+"""Elements in whose place something else is spoken."""
 
 
 class Break(NamedTuple):
@@ -29,12 +32,21 @@ class Break(NamedTuple):
     duration_s: float
 
 
+class Mark(NamedTuple):
+    """A name for an offset of the source."""
+
+    offset: int
+    name: str
+
+
 class Passage(NamedTuple):
-    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`."""
+    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`, or a part;
+    `turn` whose it is, if it is not the request's voice."""
 
     text: AlignedText
-    ends: Literal["sentence", "paragraph"]
+    ends: Literal["sentence", "paragraph", "turn"]
     marked: bool
+    turn: grammar.Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,12 @@ class SsmlDocument:
         In order.
     fallbacks : tuple of Fallback
         What it asks for and is followed in another way.
+    readings : tuple of (int, int, str)
+        Starts, ends and phonemes of spans of the source, in order.
+    marks : tuple of Mark
+        In order.
+    turns : Spans
+        Of voices where the document names one, else None.
     """
 
     passages: Iterable[Passage]
@@ -87,6 +105,9 @@ class SsmlDocument:
     languages: Spans[str | None]
     breaks: tuple[Break, ...]
     fallbacks: tuple[Fallback, ...] = ()
+    readings: tuple[tuple[int, int, str], ...] = ()
+    marks: tuple[Mark, ...] = ()
+    turns: Spans[grammar.Turn | None] = Spans(None)
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
         """The languages that are named for the span of the source that a text comes from."""
@@ -105,7 +126,9 @@ class SsmlDocument:
         return AlignedText.joined(parts[:-1])
 
 
-def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocument:
+def parse(
+    source: str, language: str, noted: Noted = lambda _: None, outside: grammar.Outside | None = None
+) -> SsmlDocument:
     """Read an SSML document.
 
     Parameters
@@ -116,13 +139,15 @@ def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocu
         Canonical tag of what has no `xml:lang`.
     noted : callable
         Hears of what is left out; see `sanitise`.
+    outside : grammar.Outside, optional
+        Looks up what the document names; without it, anything is taken.
 
     Raises
     ------
     SsmlError
         It is not well-formed, too large, or holds what is not in the subset.
     """
-    builder = _Builder(language, noted)
+    builder = DocumentBuilder(language, noted, outside or grammar.Outside())
     for event in read(source):
         if isinstance(event, Opening):
             builder.open(event)
@@ -134,30 +159,44 @@ def parse(source: str, language: str, noted: Noted = lambda _: None) -> SsmlDocu
 
 
 @dataclass(slots=True)
-class _Builder:
-    """Walks through the events of a document. `scopes` and `elements` are those that are open."""
+class DocumentBuilder:
+    """Walks through the events of a document. `scopes` and `elements` are those that are open; `keeps_lines`
+    if its line breaks are those of a plain text."""
 
     language: str
     noted: Noted
-    scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.OUTSIDE])
+    outside: grammar.Outside
+    keeps_lines: bool = False
+    scopes: list[grammar.Scope] = field(default_factory=lambda: [grammar.ROOT])
     elements: list[Opening] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     breaks: list[Break] = field(default_factory=list)
+    readings: list[tuple[int, int, str]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     _parts: list[AlignedText] = field(default_factory=list)
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[AlignedText] = field(default_factory=list)
-    """What is in the `say-as` that is open."""
+    """What is in the element that is open, if another thing is spoken in its place."""
+    _voices: set[str] = field(default_factory=set)
     _row_s: float = 0.0
     """What the breaks since the last text that is spoken ask for."""
     _breaks_s: float = 0.0
     """What all breaks ask for."""
     _said: bool = False
-    """Whether the last part are words of a `say-as`, which must not run into what follows."""
+    """Whether the last part was put in place of an element, and must not run into what follows."""
 
     def open(self, element: Opening) -> None:
-        inner = grammar.entered(self.scopes[-1], element)
+        inner = grammar.entered(self.scopes[-1], element, self.outside)
+        if element.name == "voice":
+            self._turn_ends()
+            self._voices.add(element.attributes["name"])
+            if len(self._voices) > grammar.MAX_VOICES:
+                most = f"up to {grammar.MAX_VOICES} voices"
+                raise grammar.complaint(
+                    element, "This is one voice too many.", attribute="name", allowed=most
+                )
         if "xml:lang" in element.attributes:
             _, instead = understood(element.attributes["xml:lang"])
             if instead is not None:
@@ -167,35 +206,39 @@ class _Builder:
         elif element.name == "break":
             self.breaks.append(Break(element.position.offset, self._bounded_s(element)))
             self._append(_standing_for(" ", element.position.offset, element.position.offset))
+        elif element.name == "mark":
+            self.marks.append(Mark(element.position.offset, grammar.required(element, "name", "a name")))
         self.scopes.append(inner)
         self.elements.append(element)
 
     def close(self) -> None:
+        if self.elements[-1].name == "voice":
+            self._turn_ends()
         self.scopes.pop()
         element = self.elements.pop()
-        if element.name == "say-as":
-            self._say_as(element)
+        if element.name in _REPLACED:
+            self._replace(element)
         elif element.name in ("p", "s"):
             self._border("paragraph" if element.name == "p" else "sentence", marked=element.name == "s")
 
     def say(self, written: AlignedText) -> None:
         element = self.elements[-1]
-        if element.name == "say-as":
+        if element.name in _REPLACED:
             self._written.append(written)
-        elif element.name == "break":
-            raise grammar.complaint(element, "<break> must be empty.", allowed="<break/>")
+        elif element.name in ("break", "mark"):
+            name = element.name
+            raise grammar.complaint(element, f"<{name}> must be empty.", allowed=f"<{name}/>")
         else:
             self._append(written)
-            self._note(written.starts[0], written.ends[-1])
+            self._note(written.starts[0], written.ends[-1], self.scopes[-1].language)
 
     def _bounded_s(self, element: Opening) -> float:
         """The seconds of a `break`, which is refused if it makes the silence too long."""
         duration_s = grammar.pause_s(element)
-        self._row_s += duration_s
-        self._breaks_s += duration_s
+        row_s, breaks_s = self._row_s + duration_s, self._breaks_s + duration_s
         for where, silence_s, most_s in (
-            ("With the breaks right before it", self._row_s, grammar.MAX_ROW_S),
-            ("With all breaks before it", self._breaks_s, grammar.MAX_BREAKS_S),
+            ("With the breaks right before it", row_s, grammar.MAX_ROW_S),
+            ("With all breaks before it", breaks_s, grammar.MAX_BREAKS_S),
         ):
             if silence_s > most_s + 1e-6:
                 raise grammar.complaint(
@@ -205,6 +248,7 @@ class _Builder:
                     value=f"{silence_s:g}s",
                     allowed=grammar.ALLOWED_BREAKS,
                 )
+        self._row_s, self._breaks_s = row_s, breaks_s
         return duration_s
 
     def document(self) -> SsmlDocument:
@@ -215,7 +259,19 @@ class _Builder:
             Spans(None, [each for each in self._languages if each[2] is not None]),
             tuple(self.breaks),
             tuple(self.fallbacks),
+            tuple(self.readings),
+            tuple(self.marks),
+            Spans(None, [(p.text.starts[0], p.text.ends[-1], p.turn) for p in self.passages if p.turn]),
         )
+
+    @property
+    def _base(self) -> str:
+        """The language of what names none."""
+        turn = self.scopes[-1].turn
+        return turn.language if turn else self.language
+
+    def _turn_ends(self) -> None:
+        self._border("turn", marked=any(element.name == "s" for element in self.elements))
 
     def _append(self, part: AlignedText) -> None:
         if self._said and part.text[:1].isalnum():
@@ -226,22 +282,45 @@ class _Builder:
             self._row_s = 0.0
         self._parts.append(part)
 
-    def _note(self, start: int, end: int) -> None:
+    def _note(self, start: int, end: int, language: str | None) -> None:
         """Keep what holds for a span of the source."""
         scope = self.scopes[-1]
         if scope.style != PLAIN:
             self._styles.append((start, end, scope.style))
-        if self._languages and self._languages[-1][2] == scope.language:  # a tag between them says nothing
+        if self._languages and self._languages[-1][2] == language:  # a tag between them says nothing
             start = self._languages.pop()[0]
-        self._languages.append((start, end, scope.language))
+        self._languages.append((start, end, language))
 
-    def _say_as(self, element: Opening) -> None:
+    def _replace(self, element: Opening) -> None:
+        """Put what is spoken in the place of what is in an element."""
         found = AlignedText.joined(self._written)
         self._written.clear()
         text = _WHITE.sub(" ", found.text).strip()
+        at = element.position.offset + 1  # behind the `<`: before it, a word may end
+        start, stop = (found.starts[0], found.ends[-1]) if found.text else (at, at + 1)
+        language = self.scopes[-1].language
+        if element.name != "sub":  # what is known needs no detection, which may divide it
+            language = language or self._base
+        if element.name == "say-as":
+            words = self._said_as(element, text)
+        elif element.name == "sub":
+            words = grammar.required(element, "alias", "words")
+        else:
+            phonemes = grammar.phonemes(element, self.outside)
+            self.readings.append((start, stop, phonemes))
+            # Without what would end a sentence within it
+            words = " ".join(_NO_WORD.sub(" ", text).split()) or phonemes
+        if self._parts and self._parts[-1].text[-1:].isalnum():
+            before = self._parts[-1].ends[-1]
+            self._append(_standing_for(" ", before, before))
+        self._append(_standing_for(words, start, stop))
+        self._said = True
+        self._note(start, stop, language)
+
+    def _said_as(self, element: Opening, text: str) -> str:
         kind, form = grammar.reading(element)
         try:
-            words = say_as.said(text, kind, form, self.scopes[-1].language or self.language)
+            return say_as.said(text, kind, form, self.scopes[-1].language or self._base)
         except say_as.Unreadable as error:
             raise grammar.complaint(
                 element,
@@ -249,22 +328,20 @@ class _Builder:
                 value=shown(text),
                 allowed=error.allowed,
             ) from None
-        start, stop = found.starts[0], found.ends[-1]
-        last = self._parts[-1].text[-1:] if self._parts else ""
-        self._append(_standing_for(f" {words}" if last.isalnum() else words, start, stop))
-        self._said = True
-        self._note(start, stop)
 
-    def _border(self, ends: Literal["sentence", "paragraph"], *, marked: bool = False) -> None:
+    def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
         """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False
-        text = text.rewrite((m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " ")
+        if not self.keeps_lines:
+            text = text.rewrite(
+                (m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " "
+            )
         text = clean(text, self.noted).strip()
         if len(text):
-            self.passages.append(Passage(text, ends, marked))
-        elif self.passages and ends == "paragraph":
+            self.passages.append(Passage(text, ends, marked, self.scopes[-1].turn))
+        elif self.passages and ends != "sentence" and self.passages[-1].ends != "paragraph":
             self.passages[-1] = self.passages[-1]._replace(ends=ends)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kokoro_lab.config import PITCH_MAX, PITCH_MIN, RATE_MAX, RATE_MIN
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
-from kokoro_lab.errors import LanguageError, SsmlError
+from kokoro_lab.errors import InputError, LanguageError, SsmlError
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.ssml import say_as
 from kokoro_lab.text.ssml.markup import Opening, error_at, shown
@@ -24,8 +24,12 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "p": ("xml:lang",),
     "s": ("xml:lang",),
     "lang": ("xml:lang",),
+    "voice": ("name", "xml:lang"),
     "break": ("strength", "time"),
+    "mark": ("name",),
     "say-as": ("interpret-as", "format"),
+    "phoneme": ("alphabet", "ph"),
+    "sub": ("alias",),
     "emphasis": ("level",),
     "prosody": ("rate", "pitch"),
 }
@@ -35,11 +39,17 @@ BARS: Mapping[str, frozenset[str]] = {
     "s": frozenset({"p", "s"}),
     "emphasis": frozenset({"p", "s"}),
     "break": frozenset(ATTRIBUTES),
+    "mark": frozenset(ATTRIBUTES),
     "say-as": frozenset(ATTRIBUTES),
+    "phoneme": frozenset(ATTRIBUTES),
+    "sub": frozenset(ATTRIBUTES),
 }
 """Element → what must not be in it, at any depth. Nothing else forbids anything but `speak`."""
 VERSIONS = ("1.0", "1.1")
+ALPHABETS = ("ipa",)
 
+MAX_VOICES = 64
+"""As many as an engine keeps."""
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
 """Of breaks between which nothing is spoken: longer, a listener takes the speech for ended."""
@@ -79,6 +89,28 @@ _CHANGE = re.compile(rf"([+-]{_NUMBER})(%|st|Hz)")
 _FREQUENCY = re.compile(rf"({_NUMBER})Hz")
 
 
+class Outside(NamedTuple):
+    """What a document names and this package has no list of. Each raises an `InputError` for what it has not.
+
+    Parameters
+    ----------
+    phonemes : callable
+        From IPA to the symbols of the model.
+    language_of : callable
+        From a voice to the canonical tag of its language.
+    """
+
+    phonemes: Callable[[str], str] = str
+    language_of: Callable[[str], str] = lambda _: "en-us"
+
+
+class Turn(NamedTuple):
+    """A voice that the document names, and its language."""
+
+    voice: str
+    language: str
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What holds inside an element that is open."""
@@ -88,6 +120,7 @@ class Scope:
     prosody: SpeakingStyle = PLAIN
     emphasis: SpeakingStyle = PLAIN
     language: str | None = None
+    turn: Turn | None = None
 
     @property
     def style(self) -> SpeakingStyle:
@@ -95,10 +128,10 @@ class Scope:
         return self.prosody.around(self.emphasis)
 
 
-OUTSIDE = Scope("", frozenset({"speak"}))
+ROOT = Scope("", frozenset({"speak"}))
 
 
-def entered(scope: Scope, element: Opening) -> Scope:
+def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
     """What holds inside `element`, which stands in `scope`.
 
     Raises
@@ -113,6 +146,10 @@ def entered(scope: Scope, element: Opening) -> Scope:
         frozenset(ATTRIBUTES) - {"speak"} if name == "speak" else scope.children - BARS.get(name, frozenset())
     )
     inner = replace(scope, name=name, children=children)
+    if name == "voice":
+        voice = required(element, "name", "a voice or a blend")
+        turn = Turn(voice, _looked_up(element, "name", outside.language_of, voice))
+        inner = replace(inner, turn=turn, language=None)
     if "xml:lang" in element.attributes:
         inner = replace(inner, language=_language(element))
     if name == "prosody":
@@ -141,6 +178,12 @@ def reading(element: Opening) -> tuple[str, str | None]:
     formats = say_as.FORMATS.get(kind, ())
     allowed = ", ".join(formats) or f"no format with interpret-as={kind!r}"
     return kind, _read(element, "format", _one_of(formats), allowed)
+
+
+def phonemes(element: Opening, outside: Outside) -> str:
+    """What a `phoneme` has spoken, in symbols of the model."""
+    _read(element, "alphabet", _one_of(ALPHABETS), ", ".join(ALPHABETS))
+    return _looked_up(element, "ph", outside.phonemes, required(element, "ph", "phonemes in IPA"))
 
 
 def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
@@ -231,6 +274,29 @@ def _read(element: Opening, attribute: str, read: Callable[[str], T | None], all
             allowed=allowed,
         )
     return found
+
+
+def required(element: Opening, attribute: str, allowed: str) -> str:
+    """An attribute that must be there and say something."""
+    value = element.attributes.get(attribute, "").strip()
+    if not value:
+        raise _missing(element, attribute, allowed)
+    return value
+
+
+def _looked_up(element: Opening, attribute: str, look_up: Callable[[str], str], value: str) -> str:
+    """What is known outside of a value, or its error with the place in the document."""
+    try:
+        return look_up(value)
+    except InputError as error:
+        raise complaint(
+            element,
+            f"<{element.name} {attribute}={shown(value)!r}>: {error.message}",
+            attribute=attribute,
+            value=shown(value),
+            allowed=error.allowed,
+            mend=error.mend,
+        ) from None
 
 
 def _missing(element: Opening, attribute: str, allowed: str) -> SsmlError:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
+from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import LANGUAGES
-from kokoro_lab.text.normalise import Reader, reader
+from kokoro_lab.text.normalise import Reader, name_of, normalise, reader
 from kokoro_lab.text.normalise.rules import in_calendar
 from kokoro_lab.text.tables import any_of, entries
 
@@ -17,10 +18,12 @@ MAX_DIGITS = 18
 """A number of more is read digit by digit, by whoever reads it at all."""
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "ym", "my", "y", "m", "d")
 TIME_FORMATS = ("hms12", "hms24")
-KINDS = ("cardinal", "ordinal", "date", "time")
+KINDS = ("cardinal", "ordinal", "date", "time", "characters", "telephone", "unit")
 FORMATS = {"date": DATE_FORMATS, "time": TIME_FORMATS}
 
 _DATE = re.compile(r"(\d{1,4})(?:([-/.])(\d{1,4})(?:\2(\d{1,4}))?)?", re.ASCII)
+_TELEPHONE = re.compile(r"\+?[\d\s().\-/]*\d[\d\s().\-/]*", re.ASCII)
+_WORD_OR_SIGN = re.compile(r"[^\W\d_]+|[^\w\s.,/+-]")
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
 
 
@@ -60,7 +63,53 @@ def said(text: str, kind: str, form: str | None, language: str) -> str:
         return speaker.ordinal(_rank(text, language))
     if kind == "date":
         return speaker.date(*_date(text, form))
+    if kind == "characters":
+        return _characters(text, speaker, language)
+    if kind == "telephone":
+        return _said_telephone(text, speaker, language)
+    if kind == "unit":
+        return _measure(text, language)
     return _said_time(text, form, speaker)
+
+
+def _characters(text: str, speaker: Reader, language: str) -> str:
+    """Letters, digits and signs by their names; white space between them says nothing."""
+    found = []
+    for character in "".join(text.split()):
+        if character.isdecimal():
+            name: str | None = speaker.cardinal(int(character))
+        else:
+            name = name_of(character, language)
+        if name is None:
+            raise Unreadable(
+                f"there is no name for {character!r} in {language}", "letters, digits and signs with a name"
+            )
+        found.append(name)
+    if not found:
+        raise Unreadable("there is none", "letters, digits and signs with a name")
+    return " ".join(found)
+
+
+def _said_telephone(text: str, speaker: Reader, language: str) -> str:
+    """As the language's own rules read what is clearly such a number; else digit by digit, group by group."""
+    for rule in speaker.RULES:
+        match = next(rule.matches(text), None) if "telephone" in rule.name else None
+        if match and match.span() == (0, len(text)) and (words := rule.say(match)):
+            return words
+    if not _TELEPHONE.fullmatch(text):
+        raise Unreadable("this is no telephone number", "digits, with + ( ) - . / and spaces")
+    groups = (" ".join(speaker.cardinal(int(digit)) for digit in run) for run in re.findall(r"\d+", text))
+    plus = f"{name_of('+', language)} " if text[0] == "+" else ""
+    return plus + ", ".join(groups)
+
+
+def _measure(text: str, language: str) -> str:
+    """A number and its unit, if the language's rules know that."""
+    words = normalise(AlignedText.of(text), language).text
+    units = set(_WORD_OR_SIGN.findall(text))
+    if not units or not any(map(str.isdecimal, text)) or units & set(_WORD_OR_SIGN.findall(words)):
+        raise Unreadable(f"this is no number with a unit that is known in {language}", "such as 12 km/h")
+    return words
 
 
 def _integer(text: str, language: str) -> int:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
-from kokoro_lab.errors import SsmlError
-from kokoro_lab.text.ssml import SsmlDocument, parse
+from kokoro_lab.errors import LexiconError, SsmlError
+from kokoro_lab.text.ssml import Outside, SsmlDocument, parse
 from kokoro_lab.text.ssml.grammar import EMPHASIS
 
 
@@ -160,6 +160,37 @@ def test_languages_hold_for_what_is_inside() -> None:
         ("<speak><p xml:lang='tlh'>a</p></speak>", (1, 8), "p", "xml:lang", "'tlh'"),
         ("<speak><p lang='en'>a</p></speak>", (1, 8), "p", "lang", "no attribute 'lang'"),
         ("<speak><say-as>1</say-as></speak>", (1, 8), "say-as", "interpret-as", "needs the attribute"),
+        ("<speak>\n <phoneme>a</phoneme></speak>", (2, 2), "phoneme", "ph", "needs the attribute 'ph'"),
+        ("<speak><phoneme ph=' '>a</phoneme></speak>", (1, 8), "phoneme", "ph", "needs the attribute 'ph'"),
+        ("<speak><phoneme alphabet='x' ph='a'>a</phoneme></speak>", (1, 8), "phoneme", "alphabet", "ipa"),
+        ("<speak><phoneme ph='a'>a<break/></phoneme></speak>", (1, 25), "break", None, "only text in"),
+        ("<speak>a\n<mark/></speak>", (2, 1), "mark", "name", "needs the attribute 'name'"),
+        ("<speak><mark name='a'>b</mark></speak>", (1, 8), "mark", None, "<mark> must be empty"),
+        ("<speak>a\n<voice>b</voice></speak>", (2, 1), "voice", "name", "needs the attribute 'name'"),
+        ("<speak><voice name='a' age='7'/></speak>", (1, 8), "voice", "age", "no attribute 'age'"),
+        (
+            "<speak><sub alias='a'>\n<voice name='b'/></sub></speak>",
+            (2, 1),
+            "voice",
+            None,
+            "must not stand inside of <sub>",
+        ),
+        (
+            f"<speak>{''.join(f'<voice name={chr(39)}v{i}{chr(39)}/>' for i in range(65))}</speak>",
+            (1, 8 + 10 * 18 + 54 * 19),
+            "voice",
+            "name",
+            "one voice too many",
+        ),
+        ("<speak>a\n<sub>W3C</sub></speak>", (2, 1), "sub", "alias", "needs the attribute 'alias'"),
+        ("<speak><sub alias='a'><p/></sub></speak>", (1, 23), "p", None, "must not stand inside of <sub>"),
+        (
+            "<speak>\n<say-as interpret-as='telephone'>55x</say-as></speak>",
+            (2, 1),
+            "say-as",
+            None,
+            "no telephone number",
+        ),
         (
             "<speak><say-as interpret-as='money'>1</say-as></speak>",
             (1, 8),
@@ -222,7 +253,9 @@ def test_an_error_says_where_what_and_what_is_allowed(
 TAGS = st.sampled_from(
     ["<p>", "</p>", "<s>", "</s>", "<emphasis>", "</emphasis>", "<break/>", "<prosody rate='fast'>",
      "</prosody>", "<lang xml:lang='en'>", "</lang>", "<say-as interpret-as='cardinal'>", "</say-as>", "12",
-     "word ", "&amp;", " ", "\n", "<!-- x -->", "<![CDATA[y]]>", "&", "<", "<audio/>", "é", ". "]
+     "<sub alias='as it. Is'>", "</sub>", "<phoneme ph='a b'>", "</phoneme>", "word ",
+     "<voice name='v'>", "</voice>", "<mark name='m'/>",
+     "&amp;", " ", "\n", "<!-- x -->", "<![CDATA[y]]>", "&", "<", "<audio/>", "é", ". "]
 )  # fmt: skip
 
 
@@ -254,6 +287,62 @@ def test_a_damaged_document_is_read_or_refused(data: st.DataObject) -> None:
     put = data.draw(st.text(alphabet="<>&;'\"=/ a1\x00\ud800é", max_size=3))
     with suppress(SsmlError):
         parse(source[:at] + put + source[at + gone :], "en-us")
+
+
+def test_an_alias_is_spoken_and_points_to_what_it_stands_for() -> None:
+    source, found = document("5<sub alias='World  Wide\tWeb'> W3C </sub>s, <sub alias='it'/>")
+    assert found.text.text == "5 World Wide Web s, it"
+    spans = {found.text.span(at, at + 1) for at in range(2, 16)}
+    assert [source[i:j] for i, j in spans] == [" W3C "]
+
+
+def test_phonemes_hold_for_what_they_stand_for_as_one_word() -> None:
+    source, found = document("a<phoneme alphabet='ipa' ph='x y'>Dr. No_1!</phoneme>b <phoneme ph='z'/>.")
+    assert found.text.text == "a Dr No 1 b z."
+    assert [(source[i:j], phonemes) for i, j, phonemes in found.readings] == [
+        ("Dr. No_1!", "x y"),
+        ("p", "z"),
+    ]
+
+
+def test_a_voice_has_its_turn_in_its_own_language() -> None:
+    inside = (
+        "<s>He said <voice name='v'>Yes. <voice name='w' xml:lang='fr'>Oui</voice>No</voice> now.</s>"
+        "<lang xml:lang='ja'>a <voice name='v'><say-as interpret-as='cardinal'>1</say-as></voice></lang>"
+    )
+    source = f"<speak>{inside}</speak>"
+    languages = {"v": "es", "w": "it"}
+    found = parse(source, "en-us", outside=Outside(language_of=languages.__getitem__))
+    assert [(p.text.text, p.turn and p.turn.voice, p.marked) for p in found.passages] == [
+        *(("He said", None, True), ("Yes.", "v", True), ("Oui", "w", True), ("No", "v", True)),
+        *(("now.", None, True), ("a", None, False), ("uno", "v", False)),
+    ]
+    at = {word: source.index(word) for word in ("Yes", "Oui", "No", "now")}
+    assert {word: found.languages.at(i, i + 2) for word, i in at.items()} == {
+        **{"Yes": None, "Oui": "fr", "No": None, "now": None}
+    }
+    assert found.turns.at(at["No"], at["No"] + 2) == ("v", "es")
+    assert found.turns.at(at["now"], at["now"] + 2) is None
+
+
+def test_marks_name_places_and_part_no_word() -> None:
+    source, found = document("a<mark name='one'/>b <mark name=' two '/><p/>")
+    assert found.text.text == "ab"
+    assert [(source[mark.offset :][:5], mark.name) for mark in found.marks] == [
+        ("<mark", "one"),
+        ("<mark", "two"),
+    ]
+
+
+def test_what_is_looked_up_outside_is_refused_with_its_place() -> None:
+    def look_up(_: str) -> str:
+        raise LexiconError("there is no such sound.", allowed="others", mend="Write x.")
+
+    with pytest.raises(SsmlError) as caught:
+        parse("<speak>\n a <phoneme ph='q'>b</phoneme></speak>", "en-us", outside=Outside(look_up))
+    error = caught.value
+    assert (error.line, error.column, error.attribute, error.value) == (2, 4, "ph", "q")
+    assert str(error).endswith("<phoneme ph='q'>: there is no such sound. Allowed: others. Write x.")
 
 
 def refused(inside: str) -> SsmlError:

@@ -147,6 +147,73 @@ def test_what_is_no_time(text: str, form: str | None) -> None:
         said(text, "time", form, "en-us")
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("aB-3 _", "en-us", "eh B dash c3 underscore"),
+        ("y@", "es", "ye arroba"),
+        ("k.", "ja", "ケー ドット"),
+        ("é.", "fr", "É point"),
+        ("+", "hi", "प्लस"),
+        ("@1", "zh", "艾特 c1"),
+        ("ß", "en-gb", "ß"),
+    ],
+)
+def test_characters(text: str, language: str, words: str) -> None:
+    assert said(text, "characters", None, language) == words
+
+
+@pytest.mark.parametrize(("text", "problem"), [("a€", "no name for '€'"), (" ", "there is none")])
+def test_what_has_no_name_is_no_character(text: str, problem: str) -> None:
+    with pytest.raises(Unreadable, match=problem):
+        said(text, "characters", None, "en-us")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("555-01", "en-us", "c5 c5 c5, c0 c1"),
+        ("+33 (1)", "fr", "plus c3 c3, c1"),
+        ("2125550123", "en-us", "c2 c1 c2 c5 c5 c5 c0 c1 c2 c3"),
+    ],
+)
+def test_telephone_numbers_are_read_group_by_group(text: str, language: str, words: str) -> None:
+    assert said(text, "telephone", None, language) == words
+
+
+def test_a_language_reads_a_telephone_number_by_its_own_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert said("800-555-0123 ext. 4", "telephone", None, "en-us") == (
+        "eight hundred, five five five, zero one two three, extension four"
+    )
+    assert said("91 123 45 67", "telephone", None, "es").startswith("noventa y uno")
+
+
+@pytest.mark.parametrize("text", ["", "call me", "12a", "+", "-", "1,5", "٣٣٣"])
+def test_what_is_no_telephone_number(text: str) -> None:
+    with pytest.raises(Unreadable, match="no telephone number"):
+        said(text, "telephone", None, "en-us")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("12km/h", "en-us", "twelve kilometers per hour"),
+        ("5 in", "en-us", "five inches"),
+        ("-3 °C", "es", "menos tres grados Celsius"),
+        ("12 kg", "ja", "十二キログラム"),
+    ],
+)
+def test_units(text: str, language: str, words: str) -> None:
+    assert said(text, "unit", None, language) == words
+
+
+@pytest.mark.parametrize("text", ["", "3", "km", "4 blarg", "km 3 blarg", "two km"])
+def test_what_is_no_number_with_its_unit(text: str) -> None:
+    with pytest.raises(Unreadable, match="no number with a unit"):
+        said(text, "unit", None, "en-us")
+
+
 def test_a_language_whose_numbers_nothing_reads_is_said() -> None:
     with pytest.raises(Unreadable, match="nothing here that reads a cardinal in tlh"):
         said("3", "cardinal", None, "tlh")
