@@ -33,6 +33,9 @@ from kokoro_lab.weights.fetching import english_tagger
 
 log = logging.getLogger(__name__)
 
+_A_LETTER = regex.compile(r"[A-HJ-Z]\.?")
+_NEVER_BEHIND_AN_ARTICLE = frozenset(("to ", "and ", "or ", "is ", "was ", "-"))
+_AN_ORDINARY_WORD = regex.compile(r"\p{L}?\p{Ll}+|[IV]+")
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 
 
@@ -137,6 +140,8 @@ class EnglishG2P:
                 phonemes, source = self._phonemes(token.text, token.phonemes, start, end, on_fallback)
             if phonemes:
                 space = bool(token.whitespace)
+                if phonemes == "." and words and len(words[-1].text) == 1:  # `plan B .`
+                    words[-1] = replace(words[-1], space_after=False)
                 words.append(Word(sentence.text[i:j], start, end, phonemes, self.language, source, space))
             elif words and token.whitespace and not words[-1].space_after:
                 words[-1] = replace(words[-1], space_after=True)
@@ -204,11 +209,16 @@ class EnglishG2P:
 
 
 def _name_letters(tokens: Sequence[EnglishToken]) -> None:
-    """In a row of single capitals, `A T and T` or `H T M L A`, an `A` is the letter and no article."""
+    """An `A` is the letter and no article in a row of single capitals, `A T and T` or `H T M L A`; behind a
+    word, `grade A beef`, where no word with a capital follows, as in a title; and of a size of paper."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        if token.text == "A" and any(
-            t and len(t.text) == 1 and t.text.isupper() and t.text != "I" for t in (before, after)
-        ):
+        if token.text != "A":
+            continue
+        in_a_row = any(t and _A_LETTER.fullmatch(t.text) for t in (before, after))
+        joined = after is not None and after.text + after.whitespace in _NEVER_BEHIND_AN_ARTICLE
+        behind = before is not None and before.whitespace and _AN_ORDINARY_WORD.fullmatch(before.text)
+        title = after is not None and after.text[:1].isupper()
+        if in_a_row or joined or (behind and not title):
             token.tag = "NNP"
 
 

@@ -18,11 +18,12 @@ from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import encode, symbols
-from kokoro_lab.text import normalise
+from kokoro_lab.text import hyphens, normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
+from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
@@ -214,6 +215,7 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
     return replace(found, passages=tuple(each for each in passages if len(each.text)))
 
 
+LEFT_OUT = "left out: the sign of a note, or the time of a subtitle"
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
 
 
@@ -275,6 +277,8 @@ class _TextReader:
     def runs(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
         """The runs of a sentence: what is of one language, with its span."""
         base = self.languages.base
+        known = self.speakers.known(base)
+        sentence = hyphens.joined(sentence, base, known)
         # What the lexicon has in the request's language, names above all, is no sign of another one
         named = [
             (*sentence.span(*_whole_words(sentence.text, fixed.start, fixed.end)), base)
@@ -286,7 +290,7 @@ class _TextReader:
             accent=self.languages.accent,
             mode=self.languages.detect,
             forced=[*named, *self.languages.forced],
-            known=self.speakers.known(base),
+            known=known,
             missing=self._say_detector_is_missing,
         )
         for span in spans:
@@ -325,6 +329,7 @@ class _TextReader:
             return found
         said, given = read_with(self.lexicon, AlignedText.of(text), language)
         reading = g2p.read(said, given)
+        reading.fallbacks.extend(Fallback("text", LEFT_OUT, *span) for span in pasted.left_out(text, said))
         if reading.lasting:
             self.cache.put(key, reading)
         return reading

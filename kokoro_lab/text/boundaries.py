@@ -47,6 +47,8 @@ _GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
 """A dot with something right behind it is inside a name, an address or a number."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _NUMBER = regex.compile(r"\d{1,3}\.")
+_COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b)")
+_NOTE = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*")
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
@@ -57,6 +59,11 @@ _ANY_NUMBER = regex.compile(r"[ ]*(?:\d|[IVXLC]+\b)")
 _CONTINUES = regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[ad]\.[ ]*C\.)")
 """A small letter, an ordinal's sign, the end of a range, what is after Christ: no sentence starts so."""
 _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
+
+_LETTER_AND_SENTENCE = regex.compile(
+    rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}|U\.S|U\.K|U\.N|D\.C|[ap]\.m)\.\s+"
+    rf"(?={any_of(_WORDS['en begins a sentence'])}[ '])"
+)
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
 """How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `of`,
@@ -84,8 +91,29 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
         A canonical tag.
     """
     code = language.split("-")[0]
-    ranges = _ranges(text, code)
+    ranges = _with_notes(_ranges(text, code), text)
+    if code == "en":
+        return _parted(ranges, text)
     return _rejoined(ranges, text) if code == _SPANISH else ranges
+
+
+def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """`ranges`, the sign of a note behind a sentence in that sentence."""
+    at = 0
+    for start, end in ranges:
+        note = _NOTE.match(text, end)
+        start, at = max(start, at), note.end() if note else end
+        if start < at:
+            yield start, at
+
+
+def _parted(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """`ranges` with those cut that are two sentences, for the splitter takes a letter for an initial."""
+    for start, end in ranges:
+        for match in _LETTER_AND_SENTENCE.finditer(text, start, end):
+            yield start, match.end()
+            start = match.end()
+        yield start, end
 
 
 def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
@@ -116,7 +144,7 @@ def _abbreviated(said: str, code: str) -> bool:
 
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
-    if _NUMBER.fullmatch(said) or (rest[:1].isdigit() and _abbreviated(said, code)):
+    if _NUMBER.fullmatch(said) or (_COUNTS.match(rest) and _abbreviated(said, code)):
         return True
     if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
         return True

@@ -41,6 +41,7 @@ _KEPT = "\\0"
 """What is matched only to be left alone: a joiner that carries meaning."""
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),
+    (r"[\u00ad\ufffe]\n", ""),
     (r"[\t\p{Zs}--[ ]]", " "),
     (r"[‘’‛ʼ＇`´]", "'"),
     (r"[„‟«]", "“"),

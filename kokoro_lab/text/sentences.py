@@ -29,6 +29,8 @@ HARD_LINE_CHARS = 50
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 _MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']*\s*|\s*\n\s*")
+_SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
+"""The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
@@ -161,7 +163,8 @@ class Sentences(Iterator[Sentence]):
             (m.start(), m.end()) for m in regex.finditer(r"[^\n]+", paragraph[:end])
         ]
         for (start, stop), (following, _) in pairwise(lines):
-            goes_on = paragraph[following:end].lstrip()[:1].islower()
+            rest = paragraph[following:end].lstrip()
+            goes_on = rest[:1].islower() or _SUBTITLE_TIME.match(rest) is not None
             if columns_of(paragraph[start:stop]) < HARD_LINE_CHARS and not goes_on:
                 return stop
         return end

@@ -17,7 +17,9 @@ from kokoro_lab.errors import LanguageError
 from kokoro_lab.g2p.japanese import JapaneseG2P
 from kokoro_lab.g2p.japanese_counters import COUNTERS, reading
 from kokoro_lab.g2p.vocab import known
+from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
+from kokoro_lab.text.normalise.pasted import left_out
 from kokoro_lab.text.sanitise import sanitise
 
 pytest.importorskip("fugashi", reason="Japanese needs the extra: pip install 'kokoro-lab[ja]'")
@@ -273,8 +275,11 @@ def test_without_espeak_letters_are_spelt_and_the_rest_is_reported(monkeypatch: 
 def test_any_letter_is_spoken_or_reported(text: str) -> None:
     cleaned = sanitise(text).strip()
     fallbacks: list[Fallback] = []
-    words = SHARED(normalise(cleaned, "ja"), fallbacks.append)
+    said = normalise(cleaned, "ja")
+    words = SHARED(said, fallbacks.append)
     heard = [(w.start, w.end) for w in words] + [(f.start, f.end) for f in fallbacks]
+    plain = AlignedText.of(cleaned.text)
+    heard += [cleaned.span(*span) for span in left_out(plain.text, normalise(plain, "ja"))]
     assert not known("".join(w.phonemes for w in words))[1]
     assert [w.start for w in words] == sorted(w.start for w in words)
     for character, start in zip(cleaned.text, cleaned.starts, strict=True):

@@ -91,3 +91,18 @@ def test_spanish_sentences_still_end(text: str, parts: list[str]) -> None:
 def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
     assert cut("Lo ve Pza. Ana.", "es") == ["Lo ve Pza. Ana."]
     assert cut("Lo ve Pza. Ana.", "en-us") == ["Lo ve Pza.", "Ana."]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Take vitamin C. She does.", ["Take vitamin C.", "She does."]),
+        ("It was in the U.S. Nobody knew.", ["It was in the U.S.", "Nobody knew."]),
+        ("He met Plan B. Smith there.", ["He met Plan B. Smith there."]),
+        ("See Vol. IV and Eq. (5).", ["See Vol. IV and Eq. (5)."]),
+        ("He left.⁴ Nobody cared.⁵", ["He left.⁴", "Nobody cared.⁵"]),
+        ("The U.S. Army came.", ["The U.S. Army came."]),
+    ],
+)
+def test_a_letter_may_end_an_english_sentence(text: str, parts: list[str]) -> None:
+    assert cut(text, "en-us") == parts

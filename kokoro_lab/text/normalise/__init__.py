@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.normalise.rules import Rule, apply
 
@@ -67,11 +68,11 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     found = reader(language)
     if not found:
         return named
-    return apply(named, found.RULES, [named.range_of(*text.span(i, j)) for i, j in keep])
+    return apply(named, (*pasted.RULES, *found.RULES), [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def warm(language: str) -> None:
     """Compile the rules of `language`, so that no text waits for it."""
     found = reader(language)
-    for each in found.RULES if found else ():
+    for each in (*pasted.RULES, *found.RULES) if found else ():
         next(each.matches(""), None)

@@ -37,6 +37,9 @@ def name_emoji(
             continue
         data = match.data or {}
         name = data.get(language) or data.get("en") or ""
+        if match.emoji[0].isdecimal():  # 1️⃣ is the number of an item
+            runs.append((match.start, match.end, match.emoji[0]))
+            continue
         spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
         start = match.start
         if runs and runs[-1][2] == spoken and not aligned.text[runs[-1][1] : start].strip():

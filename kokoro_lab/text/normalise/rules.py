@@ -111,7 +111,8 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
     if not words.strip():  # taken away, or only a space is put in its place
         return words
     parted = follows_another and text[i].isalnum()  # by the space behind the part before
-    before = " " if i and text[i - 1].isalnum() and not parted and not _UNSPACED.match(words[0]) else ""
+    in_words = i and text[i - 1].isalnum() and words[0].isalnum() and not _UNSPACED.match(words[0])
+    before = " " if in_words and not parted else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"
 

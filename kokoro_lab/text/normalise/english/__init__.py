@@ -25,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     *dates.RULES,
     *dates.TIMES,
     *quantities.MONEY,
+    *quantities.RATES,
     *identifiers.BEFORE_WORDS,
     *abbreviations.RULES,
     *counts.BEFORE_UNITS,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -11,6 +13,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     NAMES,
     START,
     WORDS,
+    any_word,
     ends_text,
     optional,
     stop,
@@ -21,6 +24,7 @@ from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
 """Before a name; behind a name; with a code; before a number, with a point."""
+_AMOUNT_BEFORE = regex.compile(r"\d\ ?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
 """Words of their own when a sentence ends with them: they need something behind."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
@@ -29,6 +33,11 @@ PLAIN = NAMES["word"] | SENTENCE_WORDS
 def _direction(match: Any) -> str:
     direction = optional(match, "direction").replace(".", "")
     return f" {NAMES['direction'][direction]}" if direction else ""
+
+
+def _compass(match: Any) -> str | None:
+    found = NAMES["direction"].get(match["direction"])
+    return found.lower() if found else None
 
 
 def _title(match: Any) -> str:
@@ -44,8 +53,8 @@ def _plain(match: Any) -> str | None:
     words = PLAIN.get(text) or PLAIN.get(text.lower()) or PLAIN.get(text.capitalize())
     if text in SENTENCE_WORDS and ends_text(match):
         return None
-    if text in UNITS and match.string[: match.start()].rstrip()[-1:].isdigit():
-        return None  # `5 min.` is a quantity
+    if text in UNITS and _AMOUNT_BEFORE.search(match.string, 0, match.start()):
+        return None  # `5 min.` and `5 km/yr` are quantities
     return None if words is None else words + stop(match)
 
 
@@ -134,9 +143,19 @@ RULES: tuple[Rule, ...] = (
         lambda match: None if _before_name(match) else _street(match),
     ),
     Rule(
+        "direction",
+        rf"""(?<![\p{{L}}_])(?P<direction>[NSEW]{{1,3}})(?:
+        (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}(?:[A-Z]?\ )?[NSEW])
+        |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
+        |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
+        _compass,
+        wakes="NSEW",
+    ),
+    Rule("th'", r"(?<![\p{L}\p{N}'])[Tt]h'(?=\ \p{L})", lambda match: "the", wakes="'"),
+    Rule(
         "saint",
         rf"{START}(?:St|Saint|Ste)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
-        lambda match: "Saint",
+        lambda match: "Sainte" if "e" in match.group() else "Saint",
     ),
     Rule(
         "title",
@@ -148,10 +167,11 @@ RULES: tuple[Rule, ...] = (
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     Rule(
         "short word before a number",
-        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\d|[IVXLC]+\b|[ivxlc]+\b)",
+        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?[IVXLC]+\b|\(?[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
         wakes=".",
     ),
+    Rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
     Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
     Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
     Rule(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-from fractions import Fraction
 from typing import Any
 
 import regex
@@ -17,6 +15,7 @@ from kokoro_lab.text.normalise.english.numerals import (
     mixed,
     number,
     ordinal,
+    vulgar,
 )
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
@@ -25,6 +24,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     LOOSE_START,
     MAGNITUDES,
     NAMES,
+    SPAN,
     START,
     WHOLE,
     any_word,
@@ -37,14 +37,6 @@ from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
-
-
-def _vulgar(match: Any) -> str:
-    value = Fraction(unicodedata.numeric(match["part"])).limit_denominator(10)
-    whole = match["whole"]
-    if whole:
-        return mixed(int(whole), value.numerator, value.denominator)
-    return fraction(value.numerator, value.denominator)
 
 
 def _fraction(match: Any) -> str | None:
@@ -116,19 +108,30 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "number sign",
-        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d[\d,]*){LOOSE_END}",
+        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d+(?:,\d{{3}})*){LOOSE_END}",
         lambda match: f"number {number(match['number'])}",
         wakes="#№",
     ),
     Rule(
         "vulgar fraction",
         rf"(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>{VULGAR})",
-        _vulgar,
+        lambda match: vulgar(match["whole"], match["part"]),
     ),
     Rule(
         "part of a whole",
-        rf"(?<=\b{any_word('before a mark')}\ )(?P<numerator>{DECIMAL})/(?P<denominator>5|10|100|20){END}",
+        rf"""{START}(?:(?<=\b(?i:{any_word("before a mark")})\ )(?P<numerator>{DECIMAL})/
+        (?P<denominator>5|10|100|20)
+        |(?<![.,/])(?P<numerator>\d+\.\d+)/(?P<denominator>5|10|100|20)
+        |(?<![.,/])(?P<numerator>(?!1/)\d+)
+        /(?P<denominator>10|100)(?!\ (?:of|an?|miles?|inch|seconds?|cups?|hours?)\b)){END}(?!/)""",
         lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
+        wakes="/",
+    ),
+    Rule(
+        "beat or versions",
+        rf"""{START}(?<![.,/])(?P<first>\d+)/(?P<last>\d+)(?:(?=\ (?:time|beat|meter|signature|rhythm)\b)
+        |(?<=\b{any_word("program with versions")}\ \d+/\d+)){END}(?![/.]\d)""",
+        lambda match: f"{number(match['first'])} {number(match['last'])}",
         wakes="/",
     ),
     Rule(
@@ -168,8 +171,14 @@ RULES: tuple[Rule, ...] = (
         lambda match: in_pairs(match["number"]),
     ),
     digit_rule(
+        "times",
+        rf"{LOOSE_START}(?<![.,])(?:(?P<first>\d+(?:\.\d+)?)x?[-–])?(?P<last>\d+(?:\.\d+)?)(?=x(?![\p{{L}}\p{{N}}]))",
+        lambda m: f"{number(m['first'])} to {number(m['last'])}" if m["first"] else number(m["last"]),
+    ),
+    digit_rule(
         "range",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})\ ?(?:[-–—~]|\.\.)\ ?(?P<last>{DECIMAL})
+        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})(?:{SPAN}|\ ?(?:[—~]|\.\.)\ ?)
+        (?P<last>{DECIMAL})
         (?:(?P<big>{any_of(MAGNITUDES)}))?(?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
         _range,
     ),
@@ -197,6 +206,11 @@ PLAIN: tuple[Rule, ...] = (
         (?<=\d\.\d)[mb])(?P<more>\+)?{END}""",
         _number,
     ),
+    digit_rule(
+        "decimal before letters",
+        r"(?<![\p{L}\p{N}_]|\d[.,])\d+\.\d+(?=\p{L})",
+        lambda match: number(match.group()),
+    ),
     Rule(
         "about a number",
         rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
@@ -205,7 +219,7 @@ PLAIN: tuple[Rule, ...] = (
     ),
     digit_rule(
         "number",
-        rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]]|\p{{N}}\ )[-−+±](?=[\d.]))?
+        rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]])[-−+±](?=[\d.]))?
         (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",
         _number,
     ),

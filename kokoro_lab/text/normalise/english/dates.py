@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, ordinal, two_digits, year
 from kokoro_lab.text.normalise.english.patterns import (
     DASH,
@@ -31,6 +33,9 @@ ERA = r"(?:\ ?(?P<era>AD|BC|BCE|CE|A\.D\.|B\.C\.(?:E\.)?|C\.E\.))"
 DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 APOSTROPHE = "'"
 THE_DAY = rf"(?:{DAY})(?:st|nd|rd|th)?"
+
+
+_BOOK = rf"(?:{any_word('book of the Bible')}\.?)"
 
 
 def date(year_number: int | None, month: int | None, day: int | None) -> str:
@@ -232,7 +237,64 @@ def _lap(match: Any) -> str:
     return " ".join((*words, number(f"{int(whole)}.{part}"), "seconds"))
 
 
+def _verses(match: Any) -> str:
+    """`Matthew 5:3-12`: the chapter, and the verses."""
+    return " ".join(
+        "to" if part in "-–" else cardinal(int(part)) for part in regex.findall(r"\d+|[-–]", match["verses"])
+    )
+
+
+def _season(match: Any) -> str | None:
+    """2023/24, unless it may be a month: 2008/09 is a season only where it is said to be one."""
+    first, last = int(match["first"]), int(match["last"])
+    if last == first + 1:
+        return f"{year(first)} {year(last)}"
+    if (first + 1) % 100 != last or (1 <= last <= 12 and not match["named"]):
+        return None
+    return f"{year(first)} {two_digits(last)}"
+
+
+def _short_date(match: Any) -> str | None:
+    month, day = int(match["month"]), int(match["day"])
+    return date(None, month, day) if in_calendar(None, month, day) else None
+
+
+def _duration(match: Any) -> str:
+    units = ("day", "hour", "minute", "second")
+    return " ".join(counted(match[unit], unit, f"{unit}s") for unit in units if match[unit])
+
+
 RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "verses of the Bible",
+        rf"(?<=\b{_BOOK}\ )(?P<verses>\d{{1,3}}:\d{{1,3}}(?:[-–]\d{{1,3}})?){END}(?!:)",
+        _verses,
+    ),
+    digit_rule(
+        "book of the Bible",
+        rf"{START}(?P<number>[123])(?=\ {_BOOK}\ \d)",
+        lambda match: ordinal(int(match["number"])).capitalize(),
+    ),
+    digit_rule(
+        "duration",
+        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?\d+s))
+        (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
+        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+)s)?(?<!\ )(?![\p{L}\p{N}_])""",
+        _duration,
+    ),
+    digit_rule(
+        "season",
+        rf"""{START}(?P<first>(?:19|20)\d\d)/(?P<last>\d\d(?:\d\d)?){END}
+        (?P<named>(?=\ (?i:seasons?|campaign|school|academic|
+        winter|tax|financial|fiscal)\b))?(?![/-]\d)""",
+        _season,
+    ),
+    digit_rule(
+        "month and day",
+        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}}){END}
+        (?![/.-]\d|\ (?:of|cup|inch|full)\b)""",
+        _short_date,
+    ),
     digit_rule(
         "span of dates",
         rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?
@@ -299,6 +361,12 @@ RULES: tuple[Rule, ...] = (
         "year without its century",
         rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
         lambda m: century_year(m["year"]),
+    ),
+    digit_rule(
+        "years of an era",
+        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )
+        (?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
+        lambda m: f"{year(int(m['first']))} {m['word'] or 'to'} {year(int(m['last']))}{_era(m)}",
     ),
     digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
     digit_rule(

@@ -6,9 +6,17 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, digits, in_pairs
+from kokoro_lab.text.normalise.english.dates import date, time
+from kokoro_lab.text.normalise.english.numerals import (
+    DIGITS,
+    cardinal,
+    counted,
+    digits,
+    in_pairs,
+    two_digits,
+)
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
@@ -70,12 +78,29 @@ def _parted(text: str) -> tuple[str, str]:
     return address, text[len(address) :]
 
 
+def _hexadecimal(match: Any) -> str:
+    """`0xFF` is "zero x F F", a hyphen between groups a pause."""
+    groups = regex.findall(r"[\da-wyzA-Z]+|[xX]", match.group())
+    spoken = [" ".join(DIGITS[int(c)] if c.isdecimal() else c.upper() for c in group) for group in groups]
+    return (", " if "-" in match.group() else " ").join(spoken)
+
+
+def _date_and_time(match: Any) -> str | None:
+    day = int(match["year"]), int(match["month"]), int(match["day"])
+    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
+    if not in_calendar(*day) or hour > 24 or minute > 59:
+        return None
+    said = time(hour, minute, None, None)
+    if second:
+        past = two_digits(minute) if minute else "oh oh"
+        said = f"{cardinal(hour)} {past} and {counted(str(second), 'second', 'seconds')}"
+    return f"{date(*day)} {said}"
+
+
 def _url(match: Any) -> str:
-    scheme, host, port = (optional(match, name) for name in ("scheme", "host", "port"))
+    host, port = match["host"], optional(match, "port")
     path, trailing = _parted(optional(match, "path"))
     words = []
-    if scheme:
-        words.append(f"{letters(scheme.rstrip(':/'))} colon slash slash")
     words.append(_host(host))
     if port:
         words.append(f"colon {digits(port)}")
@@ -114,6 +139,19 @@ _LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
 _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 
 RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "date and time of a machine",
+        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)
+        [T_\ ](?P<hour>\d\d):(?P<minute>\d\d)
+        (?::(?P<second>\d\d)(?:[.,]\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
+        _date_and_time,
+    ),
+    digit_rule(
+        "code in hexadecimal digits",
+        r"""(?<![\p{L}\p{N}_.-])(?:0[xX][\da-fA-F]+|[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}
+        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d+\p{L}+\d|\p{L}+\d+\p{L}+\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
+        _hexadecimal,
+    ),
     Rule(
         "e-mail",
         r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
@@ -123,7 +161,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "web address",
-        r"""(?<![\p{L}\p{N}_@./])(?:(?P<scheme>(?:https?|ftp|ssh|wss?|file)://)(?P<host>
+        r"""(?<![\p{L}\p{N}_@./])(?:(?:https?|ftp|ssh|wss?|file)://(?P<host>
         (?:[\p{L}\d-]+\.)*[\p{L}\d-]+)|(?P<host>www\.(?:[\p{L}\d-]+\.)+\p{L}{2,}))
         (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
         _url,
@@ -184,7 +222,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "camel case",
-        r"(?<![\p{L}\p{N}_.-])(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
+        r"(?<![\p{L}\p{N}_.-])(?!mmHg)(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
         lambda match: _camel(match.group()),
     ),
 )

@@ -156,11 +156,12 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         wakes="&+:<=>|",
     ),
     Rule(
-        "dashes",
-        r"(?<=\s)-{2,3}(?=\s)|(?<=\p{L})--(?=\p{L})",
-        lambda m: " — " if m.string[m.start() - 1].isalpha() else "—",
-        wakes="-",
+        "letter at an end",
+        r"(?<=(?<![\p{L}\p{N}.&°-]|\d\ )\p{Lu})\.(?=[\"'”)]*$)",
+        lambda m: " .",
+        wakes=".",
     ),
+    Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
     Rule(
         "emphasis of plain text",
         r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])

@@ -7,14 +7,39 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import DIGITS, cardinal, digits, in_pairs, number
-from kokoro_lab.text.normalise.english.patterns import END, LOOSE_END, LOOSE_START, START, any_word, optional
+from kokoro_lab.text.normalise.english.patterns import (
+    END,
+    LOOSE_END,
+    LOOSE_START,
+    START,
+    WORDS,
+    any_word,
+    optional,
+)
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 
 def serial(text: str) -> str:
-    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D"."""
+    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D"; letters like a word are spelt."""
     runs = regex.findall(r"\p{L}+|\d+(?:\.\d+)?", text)
-    return " ".join(_number(run) if run[0].isdecimal() else run for run in runs)
+    return " ".join(_number(run) if run[0].isdecimal() else _letters(run) for run in runs)
+
+
+def _letters(run: str) -> str:
+    return " ".join(run) if run.isupper() and run.lower() in WORDS["read as a word"] else run
+
+
+def _model(match: Any) -> str:
+    """`Llama-3.1-70B`: its name, its version, its size."""
+    words = []
+    for part in regex.findall(r"[vV]?\d+(?:\.\d+)*|\p{L}+", match.group()):
+        if part[-1].isdecimal():
+            number_of = part.lstrip("vV")
+            words += ["version"] if number_of != part else []
+            words.append(" point ".join(_number(each) for each in number_of.split(".")))
+        else:
+            words.append(part)
+    return " ".join(words)
 
 
 def _number(run: str) -> str:
@@ -27,7 +52,8 @@ def _number(run: str) -> str:
 
 def _spelt(match: Any) -> str:
     """Letters and digits of a code, as one would dictate it."""
-    return serial(match.group())
+    spoken = serial(match.group())
+    return spoken.replace("A ", "A-", 1) if match.start() == 0 else spoken  # no article: `A4 paper`
 
 
 def _version(match: Any) -> str:
@@ -72,10 +98,53 @@ _TAIL = r"(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?"
 
 BEFORE_WORDS: tuple[Rule, ...] = (
     digit_rule(
+        "model with its version and size",
+        r"""(?<![\p{L}\p{N}_.-])\p{Lu}\p{L}+-?\d+(?=[\d.-]*\d[BM]?\b)(?:(?:\.\d+)+(?:[BM]\b)?|-\d+[BM]\b)
+        (?:-(?:[vV]?\d+(?:\.\d+)*[BM]?|\p{L}+)){0,4}(?![\p{L}\p{N}_])
+        |(?<![\p{L}\p{N}_.-])\p{Lu}\p{L}+(?:-\p{L}+)?-\d+(?:\.\d+)?[BM](?:-(?:[vV]?\d+(?:\.\d+)*[BM]?|\p{L}+)){0,4}
+        (?![\p{L}\p{N}_])""",
+        _model,
+    ),
+    digit_rule(
+        "version and size behind a name",  # which the lexicon may have
+        r"(?<=\p{L})-\d+(?:\.\d+)*-\d+(?:\.\d+)?[BM](?![\p{L}\p{N}_])",
+        _model,
+    ),
+    digit_rule(
+        "letter, point and number",
+        r"(?<![\p{L}\p{N}_.])(?P<letter>[A-Z])\.(?P<number>\d{2,4})(?![\p{L}\p{N}_]|[.,]\d)",
+        lambda match: f"{match['letter']} dot {digits(match['number'])}",
+    ),
+    digit_rule(
+        "standard of a network",
+        r"(?<![\p{L}\p{N}_.])802\.(?P<number>\d{1,2})(?P<letters>\p{Ll}{0,2})(?![\p{L}\p{N}_])",
+        lambda m: f"eight oh two dot {cardinal(int(m['number']))} {' '.join(m['letters'].upper())}".rstrip(),
+    ),
+    digit_rule(
+        "airliner, processor or status of a web server",
+        rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
+        |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4,5}}\p{{Lu}}{{0,2}}
+        |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
+        |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
+        |404(?=\ (?:error\b|page|[Nn]ot\ [Ff]ound|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        _spelt,
+    ),
+    digit_rule(
+        "last digits",
+        rf"""(?:\*{{2,}}\ ?|(?<=\b(?i:{any_word("before last digits")}):?\ ))(?P<number>\d{{3,4}})
+        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        _digits,
+    ),
+    digit_rule(
+        "padded number",
+        rf"(?<=\b(?i:{any_word('before a padded number')})\ )0+(?P<number>[1-9]\d?){END}(?![.:,/-]?\d)",
+        lambda match: cardinal(int(match["number"])),
+    ),
+    digit_rule(
         "telephone number",
         rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
         (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
-        (?P<rest>\(\d{{2,5}}\)\ ?\d{{3,4}}(?:{_SEPARATORS}\d{{3,4}})*
+        (?P<rest>\(\d{{1,5}}\)\ ?\d{{2,4}}(?:{_SEPARATORS}\d{{3,4}})*
         |\d{{3}}[-.\ ]\d{{3}}[-.\ ]\d{{4}}
         |\d{{3}}-\d{{4}}(?!-)
         |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from fractions import Fraction
 from functools import lru_cache
 
 from num2words import num2words
@@ -62,7 +64,7 @@ def number(text: str) -> str:
 
     A whole number with a leading zero is no quantity, and is read digit by digit.
     """
-    text = text.replace(",", "").replace(" ", "").replace("_", "")
+    text = with_point(text).replace(",", "").replace(" ", "").replace("_", "")
     if text[:1] in "+-−±":
         sign = {"+": "plus", "±": "plus or minus"}.get(text[0], "minus")
         return f"{sign} {number(text[1:])}"
@@ -73,6 +75,13 @@ def number(text: str) -> str:
     if len(whole) > 1 and whole[0] == "0":
         return digits(whole)
     return cardinal(int(whole))
+
+
+def with_point(text: str) -> str:
+    """`1.299,00` and `21,5` with a decimal point; what has one already as it is."""
+    whole, comma, decimals = text.rpartition(",")
+    is_decimal = comma and len(decimals) in (1, 2) and decimals.isdecimal()
+    return f"{whole.replace('.', '')}.{decimals}" if is_decimal else text
 
 
 def is_one(text: str) -> bool:
@@ -106,6 +115,14 @@ def mixed(whole: int, numerator: int, denominator: int) -> str:
 
 def _plain(words: str) -> str:
     return words.replace(" and ", " ").replace(",", "").replace("-", " ")
+
+
+def vulgar(whole: str | None, part: str) -> str:
+    """`1`, `½` is "one and a half", `¾` alone "three quarters"."""
+    value = Fraction(unicodedata.numeric(part)).limit_denominator(10)
+    if whole:
+        return mixed(int(whole), value.numerator, value.denominator)
+    return fraction(value.numerator, value.denominator)
 
 
 def in_pairs(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english import numerals
 from kokoro_lab.text.tables import any_of, names, words
 
@@ -16,9 +18,16 @@ LOOSE_START, LOOSE_END = r"(?<![\p{L}\p{N}])", r"(?![\p{L}\p{N}])"
 """The same where an underscore may stand: it is emphasis."""
 WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d+)"
 DECIMAL = rf"(?:{WHOLE}(?:\.\d+)?|\.\d+)"
+WITH_COMMA = r"(?:\d{1,3}(?:\.\d{3})+,\d{2}|\d+,\d{1,2})(?!\d)"
+"""A number as most of Europe writes it: 1.299,00 or 21,5."""
+SPAN = r"(?:\ [-–]\ |[-–]\ ?)"
+"""Between two numbers; with a space before it alone, a dash is a minus: 500 -0.3%."""
 DASH = r"(?:\ ?[-–—]\ ?)"
 MAGNITUDES = NAMES["magnitude"]
 MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion|quadrillion|dozen)"
+
+
+_ABOUT = regex.compile(rf"\b(?i:{any_of(WORDS['about'])})\ ?$", regex.VERBOSE)
 
 
 def any_word(name: str) -> str:
@@ -48,7 +57,10 @@ def stop(match: Any) -> str:
 
 def sign(match: Any) -> str:
     """What is said for the sign before a number, with a space behind."""
-    spoken = NAMES["sign of a quantity"].get(optional(match, "sign").strip())
+    written = optional(match, "sign").strip()
+    spoken = NAMES["sign of a quantity"].get(written)
+    if written and written in "~≈" and _ABOUT.search(match.string, 0, match.start()):
+        return ""  # "about" stands there already
     return f"{spoken} " if spoken else ""
 
 

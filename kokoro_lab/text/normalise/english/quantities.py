@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.english.numerals import cardinal, counted, fraction, is_one, mixed, number
+import regex
+
+from kokoro_lab.text.normalise.english.numerals import (
+    cardinal,
+    counted,
+    fraction,
+    in_pairs,
+    is_one,
+    mixed,
+    number,
+    vulgar,
+    with_point,
+)
 from kokoro_lab.text.normalise.english.patterns import (
     DECIMAL,
     END,
@@ -13,7 +25,9 @@ from kokoro_lab.text.normalise.english.patterns import (
     MAGNITUDE,
     MAGNITUDES,
     NAMES,
+    SPAN,
     START,
+    WITH_COMMA,
     WORDS,
     any_word,
     ends_text,
@@ -32,20 +46,32 @@ SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (uni
 
 _UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
 _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
-_PER = rf"(?:/(?P<per>{_PER_UNIT}|head){LOOSE_END})?"
-_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])[-−–+±~≈<>≤≥]\ ?)?"
-_COMPOUND = rf"(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word('noun behind a measure')}\b))?"
+_PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END})?"
+_SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])(?:[-−–](?=[\d.])|(?<=^)[-−–]\ |[+±~≈<>≤≥]\ ?))?"
+_NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
+_AMOUNT = r"[\d.,]+(?:[-–][\d.,]+)?"
+_DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
+(?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
+_COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
+|(?<={_DETERMINED}[-\ ]?(?:sq\.?\ )?[\p{{L}}°]{{1,4}}\.?
+|\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
+|\d\ \({_AMOUNT}[-\ ]?\p{{L}}{{1,3}}\.?)
+(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}))?"""
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
 def per(match: Any) -> str:
     """` per hour`, where a slash and a unit stand behind an amount."""
-    unit = optional(match, "per")
-    return f" per {NAMES['per'].get(unit, unit)}" if unit else ""
+    unit, count = optional(match, "per"), optional(match, "count")
+    return (
+        f" per {scaled(count[:-1], count[-1]) if count else NAMES['per'].get(unit, unit)}"
+        if unit or count
+        else ""
+    )
 
 
 def _quantity(match: Any) -> str | None:
-    text, unit, big = match["number"], match["unit"], match["big"]
+    text, unit, big = with_point(match["number"]), match["unit"], match["big"]
     loose = unit in WORDS["unit behind a space alone"]  # 4B is a flat, 2A a seat, 1st an ordinal
     if loose and (not match["gap"] or match.string[match.end() :][:1] == "."):
         return None
@@ -91,6 +117,19 @@ def _fractional(match: Any) -> str:
     return f"{words} of {article} {one}"
 
 
+def _measured_part(match: Any) -> str:
+    one, many = UNITS[match["unit"]][:2]
+    part = vulgar(match["whole"], match["part"])
+    if match["whole"]:
+        return f"{part} {many}"
+    article = "an" if one[0] in "aeiou" or one == "hour" else "a"
+    return f"half {article} {one}" if part == "one half" else f"{part.replace('one', 'a', 1)} {one}"
+
+
+def _counted(amount: str, unit: str) -> str:
+    return counted(with_point(amount), *UNITS[unit][:2])
+
+
 def _height(match: Any) -> str:
     feet, inches = match["feet"], match["inches"]
     words = f"{cardinal(int(feet))} {'foot' if int(feet) == 1 or inches else 'feet'}"
@@ -117,7 +156,7 @@ SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMB
 SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 _SIGN = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
-_PER_PRICE = rf"(?:/(?P<per>{any_word('per of a price')}){LOOSE_END})?"
+_PER_PRICE = rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w))?"
 _CODE = rf"(?P<code>{any_word('currency code')})"
 _NO_DECIMALS = r"(?<![.,]\d*)"
 
@@ -125,7 +164,7 @@ _NO_DECIMALS = r"(?<![.,]\d*)"
 def amount(symbol: str, text: str, big: str | None = None) -> str:
     """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
     one, many, _, minor_one, minor_many = CURRENCIES[symbol]
-    text = text.replace(",", "")
+    text = with_point(text).replace(",", "")
     if big:
         return f"{scaled(text, big)} {many}"
     whole, point, part = text.partition(".")
@@ -172,9 +211,11 @@ def _pence(match: Any) -> str | None:
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "inches by inches",
-        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
-        (?:\ ?["″]|\ in{LOOSE_END}\.?)""",
-        lambda match: f"{number(match['first'])} by {number(match['last'])} inches",
+        rf"""{_LEFT}(?P<first>{DECIMAL})-?\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
+        (?:\ ?["″]|\ in{LOOSE_END}\.?|(?P<compound>-)in(?:ch)?{LOOSE_END}\.?)""",
+        lambda match: (
+            f"{number(match['first'])} by {number(match['last'])} {'inch' if match['compound'] else 'inches'}"
+        ),
     ),
     Rule(
         "degrees, minutes and seconds",
@@ -192,7 +233,8 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "inches",
         rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?:″|"(?=\ {any_word("noun behind inches")}|\ ?[x×])
-        |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))){_COMPOUND}""",
+        |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))
+        |(?<=\d)in(?:\.(?=\ \p{{Ll}}))?{LOOSE_END}){_COMPOUND}""",
         _inches,
     ),
     Rule(
@@ -202,10 +244,45 @@ RULES: tuple[Rule, ...] = (
         _sides,
     ),
     digit_rule(
+        "product",
+        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]+=)){DECIMAL}
+        (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:=|[?.!]?$|[?,;]))""",
+        lambda match: " times ".join(number(each) for each in regex.split("[x×]", match.group())),
+    ),
+    digit_rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
         (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
         _box,
+    ),
+    Rule(
+        "measured part",
+        rf"""(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>[¼-¾⅐-⅞])\ ?
+        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}""",
+        _measured_part,
+        wakes="¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+    ),
+    digit_rule(
+        "one unit or another",
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?/\ ?(?P<other>{DECIMAL})
+        \ ?(?P<other_unit>{_UNIT}){LOOSE_END}""",
+        lambda match: (
+            f"{_counted(match['number'], match['unit'])} or {_counted(match['other'], match['other_unit'])}"
+        ),
+    ),
+    digit_rule(
+        "basis points",
+        rf"{_SIGNED}{_LEFT}(?P<number>\d{{1,2}}(?:\.\d)?|1[0257][05]|200)\ ?bps{LOOSE_END}",
+        lambda match: sign(match) + counted(match["number"], "basis point", "basis points"),
+    ),
+    digit_rule(
+        "pressure of the blood",
+        r"""(?<![\p{L}\p{N}_.,/])(?P<high>\d{2,3})/(?P<low>\d{2,3})(?:\ ?(?P<unit>mm\ ?Hg)(?!\p{L})
+        |(?<=\b(?i:blood\ pressure|BP)(?:\ (?:is|was|of|at|reads?))?\ [\d/]+)(?![\d/]))""",
+        lambda match: (
+            f"{in_pairs(match['high'])} over {in_pairs(match['low'])}"
+            + (" millimeters of mercury" if match["unit"] else "")
+        ),
     ),
     Rule(
         "fraction of a unit",
@@ -216,13 +293,14 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "span of quantities",
-        rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?\ ?[-–]\ ?
+        rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?{SPAN}
         (?P<last>{DECIMAL})\ ?-?(?P<unit>{_UNIT}){LOOSE_END}{_PER}{_COMPOUND}""",
         _span,
     ),
     digit_rule(
         "quantity",
-        rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL})(?:\ (?P<big>{MAGNITUDE}))?(?:(?P<gap>\ )|(?P<hyphen>-))?
+        rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL}|{WITH_COMMA})(?:\ (?P<big>{MAGNITUDE}))?
+        (?:(?P<gap>\ )|(?P<hyphen>-))?
         (?P<unit>{_UNIT}){LOOSE_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
         _quantity,
     ),
@@ -244,11 +322,20 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
+RATES: tuple[Rule, ...] = (
+    Rule(
+        "unit alone",
+        rf"""(?:(?<=\bper\ )(?P<per>{any_of(NAMES["per"].keys() - {"in"})})
+        |(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(u for u in UNITS if "/" in u)})){LOOSE_END}""",
+        lambda m: NAMES["per"][m["per"]] if m["per"] else UNITS[m["unit"]].many,
+    ),
+)
+
 MONEY: tuple[Rule, ...] = (
     Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
-        \ ?[-–]\ ?{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
+        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
         _span_of_amounts,
         wakes=SYMBOL_SIGNS,
     ),
@@ -261,7 +348,8 @@ MONEY: tuple[Rule, ...] = (
     ),
     Rule(
         "large amount before a noun",
-        rf"""(?<=\b[Aa]n?\ )(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
+        rf"""(?<=\b(?i:{any_word("before an attribute")}|{any_word("determiner")})\ )
+        (?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
         (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
         (?=[\ -](?!{any_word("no noun behind an amount")}\b)\p{{Ll}})""",
         _compound,
@@ -276,7 +364,7 @@ MONEY: tuple[Rule, ...] = (
     ),
     Rule(
         "amount",
-        rf"""{_SIGN}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{DECIMAL}){_BIG}
+        rf"""{_SIGN}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{WITH_COMMA}|{DECIMAL}){_BIG}
         (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER_PRICE}""",
         _amount,
         wakes=SYMBOL_SIGNS,
@@ -294,7 +382,8 @@ MONEY: tuple[Rule, ...] = (
     ),
     digit_rule(
         "amount before its symbol",
-        rf"""{_SIGN}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}\ ?(?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
+        rf"""{_SIGN}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{WITH_COMMA}|{DECIMAL}){_BIG}\ ?
+        (?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
         (?!\p{{N}}){_PER_PRICE}""",
         _amount,
     ),
@@ -303,6 +392,13 @@ MONEY: tuple[Rule, ...] = (
         rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
         _amount,
         wakes="$",
+    ),
+    Rule(
+        "pair of currencies",
+        rf"""{START}(?P<first>{any_word("currency code")})/(?P<last>{any_word("currency code")})
+        (?:\ (?P<number>{DECIMAL}))?{END}""",
+        lambda m: f"{m['first']} {m['last']}" + (f" {number(m['number'])}" if m["number"] else ""),
+        wakes="/",
     ),
     digit_rule(
         "amount and currency code",
@@ -322,7 +418,8 @@ MONEY: tuple[Rule, ...] = (
     ),
     digit_rule(
         "pence",
-        rf"""{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)""",
+        rf"""{START}{_NO_DECIMALS}(?:(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)
+        |(?P<amount>\d+\.\d+)p{END})""",
         _pence,
     ),
 )

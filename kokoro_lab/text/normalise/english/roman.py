@@ -33,7 +33,9 @@ def _regnal(match: Any, value: int) -> str | None:
 
 def _alone(match: Any) -> str | None:
     """Two letters or more that are no English word and no common abbreviation."""
-    return None if match["roman"] in WORDS["Roman letters that may be no number"] else _cardinal(match)
+    text = match["roman"]
+    spelt = len(text) < 4 and not set(text) <= set("IVX")  # a CLI, a DIV
+    return None if spelt or text in WORDS["Roman letters that may be no number"] else _cardinal(match)
 
 
 _END = rf"{END}(?!\.\p{{L}})"
@@ -77,6 +79,12 @@ RULES: tuple[Rule, ...] = (
         "lower-case Roman part",
         rf"(?<=\b(?i:{any_word('Roman part')}|pages?|pp?\.)s?\ )(?P<roman>[ivxlc]+){_END}",
         _cardinal,
+    ),
+    Rule(
+        "Roman number in brackets",
+        r"(?<=\()(?P<roman>ii|iii|iv|vi|vii|viii|ix|xi|xii)(?=\))",
+        _cardinal,
+        wakes="(",
     ),
     Rule(
         "lower-case Roman number",

@@ -53,9 +53,9 @@ def host(written: str) -> str:
 
 
 def _address(match: Any) -> str:
-    scheme, path = match["scheme"] or "", match["path"] or ""
+    path = match["path"] or ""
     port = path.removesuffix("/") if path == "/" else path
-    return spoken(scheme) + host(match["host"]) + spoken(port)
+    return host(match["host"]) + spoken(port)
 
 
 def _mail(match: Any) -> str:
@@ -71,13 +71,13 @@ RULES: tuple[Rule, ...] = (
     either_width("mail", rf"(?<![A-Za-z0-9._%+-])(?<user>[A-Za-z0-9._%+-]+)@(?<host>{_HOST})", _mail),
     either_width(
         "page",
-        rf"(?<![A-Za-z0-9@._-])(?<scheme>(?:https?|ftp)://)(?<host>[A-Za-z0-9.-]*[A-Za-z0-9])(?<path>{_PATH})",
+        rf"(?<![A-Za-z0-9@._-])(?:https?|ftp)://(?<host>[A-Za-z0-9.-]*[A-Za-z0-9])(?<path>{_PATH})",
         _address,
         ignore_case=True,
     ),
     either_width(
         "page without its scheme",
-        rf"(?<![A-Za-z0-9@._/-])(?<scheme>)(?<host>{_HOST})(?<path>{_PATH})",
+        rf"(?<![A-Za-z0-9@._/-])(?<host>{_HOST})(?<path>{_PATH})",
         _address,
     ),
     either_width(

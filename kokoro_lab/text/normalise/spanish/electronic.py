@@ -28,8 +28,9 @@ _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 
 
 def _address(match: Any) -> str:
-    """`ana_lopez@correo.mx` as `ana guion bajo lopez arroba correo punto eme equis`."""
-    return " ".join(word for token in _TOKEN.findall(match.group()) if (word := _part(token)))
+    """`ana_lopez@correo.mx` as `ana guion bajo lopez arroba correo punto eme equis`; no `https://`."""
+    address = regex.sub(r"^\w+://", "", match.group())
+    return " ".join(word for token in _TOKEN.findall(address) if (word := _part(token)))
 
 
 def _part(token: str) -> str:

@@ -1,0 +1,98 @@
+"""How what people paste is read: the share that is right, by language and kind of trouble, in the open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pandas as pd
+import regex
+from scipy.stats import binomtest
+
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.lab.fixtures import load_rows
+
+SETS = ("reported", "own", "same")
+"""Of `fixtures/texts/readings_<set>.jsonl`: met in public reports; our own, written before a rule was
+mended; and what looks like trouble but must stay as it is."""
+PAUSE = "|"
+_SILENT = regex.compile(r"[\s,.;:!?…—–\-\"“”'’()\[\]¿¡「」『』、。・]+")
+_MARK = regex.compile(r"[;:,.!?…—]")
+_SOUND = regex.compile(r"[^\s;:,.!?…—“”()\"]")
+
+
+@cache
+def _front_end() -> FrontEnd:
+    return FrontEnd()
+
+
+def heard(text: str, language: str) -> tuple[str, str]:
+    """What is said of `text`: its words, `PAUSE` at marks and borders between them; and its phonemes."""
+    words: list[str] = []
+    segments = list(_front_end().segments(text, language, lambda _: None))
+    for segment in segments:
+        for word in segment.words:
+            if _SOUND.search(word.phonemes):
+                words.append(word.text)
+            if _MARK.search(word.phonemes):
+                words.append(PAUSE)
+        if segment.pause_after_s:
+            words.append(PAUSE)
+    return " ".join(words), " ".join(segment.phonemes for segment in segments)
+
+
+def _bare(text: str) -> tuple[str, frozenset[int]]:
+    """Letters alone, without "and", and behind how many of them there is a pause."""
+    bare, pauses = "", set()
+    for part in regex.sub(r"\band\b", " ", text.casefold()).split(PAUSE):
+        bare += _SILENT.sub("", part)
+        pauses.add(len(bare))
+    return bare, frozenset(pauses)
+
+
+def is_right(words: str, phonemes: str, row: dict[str, list[str]]) -> bool:
+    """Whether words are one of the forms that are right, with a pause at least where that has one.
+
+    Letter case, spaces, hyphens, punctuation and "and" do not count.
+    """
+    read, pauses = _bare(words)
+    forms = map(_bare, row["spoken"])
+    return (
+        any(read == form and needed <= pauses | {0, len(read)} for form, needed in forms)
+        and all(sound in phonemes for sound in row.get("sounds", ()))
+        and not any(sound in phonemes for sound in row.get("never", ()))
+    )
+
+
+def _rows(sets: tuple[str, ...]) -> Iterator[dict[str, object]]:
+    for name in sets:
+        for row in load_rows(f"readings_{name}"):
+            words, phonemes = heard(row["written"], row["language"])
+            kept = {field: row[field] for field in ("language", "category", "written")}
+            right = is_right(words, phonemes, row)
+            expected = " or ".join(row["spoken"])
+            yield {
+                "set": name,
+                **kept,
+                "expected": expected,
+                "read": words,
+                "phonemes": phonemes,
+                "right": right,
+            }
+
+
+def measure(sets: tuple[str, ...] = SETS) -> pd.DataFrame:
+    """Every line of the sets, read: `set`, `language`, `category`, `written`, `expected`, `read`, `phonemes`
+    and whether it is `right`."""
+    return pd.DataFrame(_rows(sets))
+
+
+def accuracy(table: pd.DataFrame, by: tuple[str, ...] = ("language", "category")) -> pd.DataFrame:
+    """By `by`: `lines`, `right`, the share, and the 95 % interval (Wilson) in which it may be."""
+    counted = table.groupby(list(by)).right.agg(lines="count", right="sum").reset_index()
+    counted["right_share"] = counted.right / counted.lines
+    intervals = [
+        binomtest(int(right), int(lines)).proportion_ci(method="wilson")
+        for right, lines in zip(counted.right, counted.lines, strict=True)
+    ]
+    return counted.assign(low=[each.low for each in intervals], high=[each.high for each in intervals])

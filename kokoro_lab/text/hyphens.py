@@ -1,0 +1,29 @@
+"""Words that were cut at the end of a line, in print or by a program: `emo- tional`."""
+
+from __future__ import annotations
+
+import regex
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.detect import LATIN, Known
+from kokoro_lab.text.tables import words
+
+_CUT = regex.compile(r"(?<![\p{L}\p{N}-])(\p{L}+)(-\s+)(\p{Ll}+)(?![\p{L}'])")
+_WORDS = words(__package__)
+
+
+def joined(text: AlignedText, language: str, known: Known | None) -> AlignedText:
+    """`text` with the parts of each such word together.
+
+    Of English, which has many words with hyphens, a hyphen stays that was not put there by the end of the
+    line: `known` says whether the whole is a word. Before `and` a word is left out: `pre- and post-war`.
+    """
+    code = language.split("-")[0]
+    if ("- " not in text.text and "-\n" not in text.text) or code not in LATIN:
+        return text
+    edits = []
+    for match in _CUT.finditer(text.text):
+        if match[3] not in _WORDS[f"{code} behind a half word"]:
+            whole = known is None or known((match[1] + match[3]).lower())
+            edits.append((*match.span(2), "" if whole else "-"))
+    return text.rewrite(edits)

@@ -1,0 +1,56 @@
+"""What is pasted in any language: signs of lists and songs, notes, times of subtitles, paths of menus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.rules import Rule
+
+_TIME = r"(?:\d+:)?[0-5]\d:[0-5]\d[.,]\d{3}"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "times of a subtitle",
+        rf"^(?:\d+\s+)?{_TIME}\ *-->\ *{_TIME}(?:\ .*)?$",
+        lambda match: "",
+        wakes=">",
+    ),
+    Rule(
+        "sign of a list or a song",
+        r"^→\ |[◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬]\ ?|\ [♩♪♫♬]",
+        lambda match: "",
+        wakes="→◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬",
+    ),
+    Rule(
+        "sign of a note",
+        r"""(?<=\p{L}{4}|(?<!\p{L})(?!sin|cos|tan|log|exp|min|sec|mol|rad|bar)\p{L}{3}|[.,;:!?…"”')\]»])
+        [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,\ ][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?![\p{L}\p{N}⁺⁻])""",
+        lambda match: "",
+        wakes="⁰¹²³⁴⁵⁶⁷⁸⁹",
+    ),
+    Rule(
+        "step of a menu",
+        r"(?<=\p{Lu}\p{L}+(?:\ \p{Ll}+)?)\ [>›→»](?=\ \p{Lu}\p{L})",
+        lambda match: ",",
+        wakes=">›→»",
+    ),
+    Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
+    Rule(
+        "dashes",
+        r"(?<=\s)(?:-{2,3}|[─━])(?=\s)|(?<=[\p{L}\p{N}.,;:!?…\"”')_*])(?<!<!)(?:-{2,3}|[─━])(?=[\p{L}\s\"“”'(_*]|$)",
+        lambda match: "—" if match.string[match.start() - 1].isspace() else " —",
+        wakes="-─━",
+    ),
+)
+_MAY_BE_LEFT_OUT = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]|-->")
+_READ = regex.compile(r"\p{L}+|\p{Nd}[\p{Nd}:.,]*|\p{No}+")
+
+
+def left_out(text: str, said: AlignedText) -> Iterator[tuple[int, int]]:
+    """Ranges of `text` that these rules took away: what is `said` of it has no place there."""
+    if _MAY_BE_LEFT_OUT.search(text):
+        heard = {i for start, end in zip(said.starts, said.ends, strict=True) for i in range(start, end)}
+        yield from (found.span() for found in _READ.finditer(text) if heard.isdisjoint(range(*found.span())))

@@ -1,0 +1,57 @@
+"""What is pasted in a text of any language is no word, and what looks like it stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise import normalise
+from kokoro_lab.text.normalise.pasted import left_out
+
+
+@pytest.mark.parametrize("language", ["en-us", "es", "fr-fr", "hi"])
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("◦ Bread", "Bread"),
+        ("♪ Sing along ♪", "Sing along"),
+        ("→ Bread", "Bread"),
+        ("The treaty³ held.⁴", "The treaty held."),
+        ("File > Save As", "File, Save As"),
+        ("Account settings › Privacy", "Account settings, Privacy"),
+        ("See you~ soon~!", "See you soon!"),
+        ("late--very late", "late — very late"),
+        ("It─and order", "It — and order"),
+        ("well -- no", "well — no"),
+        ("7 00:00:01,000 --> 00:00:02,500", ""),
+        ("00:01.000 --> 00:02.500 align:start", ""),
+    ],
+)
+def test_signs_that_nobody_says_are_left_out(language: str, written: str, said: str) -> None:
+    assert normalise(AlignedText.of(written), language).text == said
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "run it --now",
+        "some-one",
+        "a~b",
+        "x > y",
+        "we > they",
+        "the name",
+        "sin² of it",
+        "m² of it",
+        "<!-- so -->",
+    ],
+)
+def test_what_looks_like_it_stays(written: str) -> None:
+    assert normalise(AlignedText.of(written), "it").text == written
+
+
+@pytest.mark.parametrize(
+    ("written", "ranges"),
+    [("His wife² left.", [(8, 9)]), ("An area of 5 m².", []), ("Two words.", []), ("3 > 2 and x²", [])],
+)
+def test_where_letters_were_left_out_is_known(written: str, ranges: list[tuple[int, int]]) -> None:
+    assert list(left_out(written, normalise(AlignedText.of(written), "en-us"))) == ranges
