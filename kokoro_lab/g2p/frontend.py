@@ -23,11 +23,12 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
+from kokoro_lab.text.marks import unmarked
 from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
-from kokoro_lab.text.sentences import Sentences, sentences
+from kokoro_lab.text.sentences import Sentence, Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import SsmlDocument, parse
 
@@ -235,7 +236,10 @@ class _TextReader:
         """A text as it is said, in words, run by run."""
         if isinstance(text, AlignedText):
             for sentence in sentences(text, self.languages.base):
-                yield from self._normalised(sentence.text)
+                for part in unmarked(
+                    sentence.text, self.languages.base, begins_line=sentence.begins_line
+                ).parts:
+                    yield from self._normalised(part)
             return
         for sentence in marked.sentences_of(text, self.languages.base):
             reader = self._forced(text, sentence.text)
@@ -262,6 +266,19 @@ class _TextReader:
             fallbacks[:] = self.said_once.intersection(fallbacks)
             words = [word for part in marked.parts(document, sentence) for word in reader.words(part)]
         for fallback in fallbacks:
+            self.on_fallback(fallback)
+        return words
+
+    def unmarked_words(self, sentence: AlignedText, *, begins_line: bool = False) -> list[Word]:
+        """Words of a sentence of a plain text, without marks of Markdown and HTML; what is between two
+        borders that these make is read by itself."""
+        words: list[Word] = []
+        found = unmarked(sentence, self.languages.base, begins_line=begins_line)
+        for part in found.parts:
+            if words:
+                words[-1] = ended(replace(words[-1], space_after=True))
+            words += self.words(part)
+        for fallback in found.fallbacks:
             self.on_fallback(fallback)
         return words
 
@@ -357,7 +374,7 @@ class _ReadSentences(SpokenSentences):
     def __next__(self) -> SpokenSentence:
         while True:
             sentence = next(self._found)
-            words = self._words(sentence.text)
+            words = self._words(sentence)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = ended(words[-1])
             self._number += 1
@@ -371,24 +388,27 @@ class _ReadSentences(SpokenSentences):
         if not self._found.longer_than(OPENING_COLUMNS):
             return None
         begun = self._found.beginning(OPENING_COLUMNS)
-        words = replace(self._reader, on_fallback=self._noted.append).words(begun)
+        reader = replace(self._reader, on_fallback=self._noted.append)
+        words = reader.unmarked_words(begun, begins_line=self._found.begins_line)
         return _spoken(words, False, self._number, OPENING_COLUMNS) if words else None
 
     def enter(self, offset: int) -> None:
         self._entered = offset
 
-    def _words(self, sentence: AlignedText) -> list[Word]:
+    def _words(self, whole: Sentence) -> list[Word]:
+        sentence = whole.text
         offset, self._entered = self._entered, 0
         if not offset:
-            return self._reader.words(sentence)
+            return self._reader.unmarked_words(sentence, begins_line=whole.begins_line)
         noted: list[Fallback] = []
         reader = replace(self._reader, on_fallback=noted.append)
-        words = reader.words(sentence)
+        words = reader.unmarked_words(sentence, begins_line=whole.begins_line)
         if any(
             word.start < offset < word.end for word in words
         ):  # more words in front make another one of it
             noted.clear()
-            words = reader.words(sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip())
+            rest = sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip()
+            words = reader.unmarked_words(rest)
         told = [each for each in self._noted if each.start is None or each.start < offset]
         for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
             self._reader.on_fallback(fallback)

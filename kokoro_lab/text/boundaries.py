@@ -48,7 +48,11 @@ _GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b)")
-_NOTE = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*")
+_NOTE = regex.compile(
+    r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
+    regex.VERBOSE,
+)
+"""The sign of a note, or the end of what is emphasised."""
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
@@ -98,7 +102,7 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, the sign of a note behind a sentence in that sentence."""
+    """`ranges`, the sign of a note behind a sentence, and the end of its emphasis, in that sentence."""
     at = 0
     for start, end in ranges:
         note = _NOTE.match(text, end)

@@ -55,5 +55,5 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 8, "own": 134, "same": 120}
+LEAST = {"reported": 112, "own": 278, "same": 122}
 """How many lines of each set are right, of 140, 309 and 126."""
