@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.text.growing import ReadAhead
 from kokoro_lab.text.marks import LEFT_OUT, unmarked
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.sentences import sentences
+from kokoro_lab.text.sentences import Sentences, sentences
 
 
 def parts(written: str, language: str = "es") -> list[str]:
@@ -85,6 +86,8 @@ def test_an_opening_ends_in_front_of_a_link_that_it_would_cut(front_end: FrontEn
         said = [word["text"] for word in words_read if word["text"].isalpha()]
         each = words.replace(",", "").split()
         assert said == [*each, "and", "documents", *each]
+    cut = Sentences(ReadAhead(sanitise(f"Read [documents](https://example.org/{'x' * 90}).")), "en-us")
+    assert cut.beginning(40).text == "Read"
 
 
 def test_a_tag_that_ends_a_line_is_a_pause(front_end: FrontEnd) -> None:
