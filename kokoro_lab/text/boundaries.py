@@ -36,7 +36,8 @@ def _before_number(language: str) -> Any:
 
 _ABBREVIATION = {language: _before_number(language) for language in LATIN}
 _TITLE = {
-    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$") for language in LATIN
+    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
+    for language in (*LATIN, "hi")
 }
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
@@ -150,7 +151,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
     if _NUMBER.fullmatch(said) or (_COUNTS.match(rest) and _abbreviated(said, code)):
         return True
-    if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
+    if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True
     if rest[:1].islower() and _SHORT_WORD.search(tail):
         return True  # an abbreviation that is in no list
