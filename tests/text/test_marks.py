@@ -57,6 +57,8 @@ def test_a_mark_is_not_read(written: str, read: list[str]) -> None:
         '"[^abc]+", [1], [1][2], [Applause][Music]',
         "a | b, x || y",
         "# of people",
+        "ls *.txt *.md",
+        "i<10, x<y>z, List<String>",
         "> 5 items",
         "- 5 degrees",
         "It─and our order",
