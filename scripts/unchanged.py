@@ -124,7 +124,9 @@ def command(*arguments: str, text: str = "") -> str:
 def read() -> Iterator[tuple[str, str]]:
     """Hashes of what `kokoro-lab text` prints for each fixture."""
     for file in sorted(FIXTURES.glob("*.jsonl")):
-        language = {"spanish": "es", "es": "es", "ja": "ja"}.get(file.stem.rpartition("_")[2], "en-us")
+        language = {"spanish": "es", "es": "es", "ja": "ja", "zh": "zh"}.get(
+            file.stem.rpartition("_")[2], "en-us"
+        )
         lines = "\n".join(text.replace("\n", " ") for text in texts(file).values())
         progress(f"text {file.name:40}")
         yield f"text {file.name}", digest(command("text", "--language", language, text=lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,15 +11,17 @@ import click
 from click.core import ParameterSource
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show, text_of
-from kokoro_lab.commands.options import PATH, json_option, together, variant_option, voice_option
-
-_preset = click.option(
-    "--preset",
-    type=click.Choice(["short", "medium", "long", "article"]),
-    default="medium",
-    show_default=True,
-    help="Length of the texts.",
+from kokoro_lab.commands.options import (
+    PATH,
+    Option,
+    choice_option,
+    json_option,
+    together,
+    variant_option,
+    voice_option,
 )
+
+_preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
 _trials = click.option(
     "--trials", default=10, show_default=True, type=click.IntRange(1), help="Distinct texts."
 )
@@ -78,29 +80,28 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
             raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")
         return
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.plan import SpeechPlan, carry_out
     from kokoro_lab.speech.engine import load_engine
 
     plan = SpeechPlan(**options)
-    path, lines = carry_out(
-        plan,
-        _sentences(corpus),
-        lambda: load_engine(plan.variant, say=say),
-        progress=not as_json,
-        say=say,
-    )
+    with quiet(as_json):
+        load = partial(load_engine, plan.variant, say=say)
+        path, lines = carry_out(plan, _sentences(corpus), load, say=say)
     show(lines, path, as_json)
 
 
-def _judged(name: str, purpose: str, *own: Callable[[Any], Any]) -> None:
+def _judged(name: str, purpose: str, *own: Option) -> None:
     """Add a benchmark of our server that ends in a verdict, which the exit code says."""
 
     @bench.command(name, help=purpose)
     @together(*own, _trials, _spoken, json_option)
     def judged(corpus: Path | None, as_json: bool, **options: Any) -> NoReturn:
+        from kokoro_lab.lab.bars import quiet
         from kokoro_lab.lab.bench.verdicts import SERVER_PLANS, judge
 
-        verdict = judge(SERVER_PLANS[name](**options), _sentences(corpus), progress=not as_json, say=say)
+        with quiet(as_json):
+            verdict = judge(SERVER_PLANS[name](**options), _sentences(corpus), say=say)
         show(verdict.lines, verdict.path, as_json)
         sys.exit(DONE if verdict.passed else FAILED)
 

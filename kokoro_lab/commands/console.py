@@ -81,4 +81,6 @@ def show(lines: Iterable[str], record: Any, as_json: bool) -> None:
     elif isinstance(record, Path):
         click.echo(record.read_text("utf-8"))
     else:
-        click.echo(json.dumps(record, default=str))
+        from kokoro_lab.containers.plain_json import finite
+
+        click.echo(json.dumps(finite(record), default=str))

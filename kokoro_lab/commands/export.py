@@ -9,28 +9,23 @@ from pathlib import Path
 import click
 
 from kokoro_lab.commands.console import say, show
-from kokoro_lab.commands.options import json_option
+from kokoro_lab.commands.options import choice_option, json_option
 from kokoro_lab.config import STAGED
 
 
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="New folder to write.")
 @click.option("--variant", type=click.Choice(STAGED), help="Precision of the weights.")
-@click.option(
+@choice_option(
     "--format",
-    "form",
-    type=click.Choice(["ort", "onnx", "static", "mlpackage"]),
-    default="ort",
-    show_default=True,
-    help="ONNX Runtime's own, optimised for this kind of machine; ONNX; the vocoder of fp32 in windows of "
+    ["ort", "onnx", "static", "mlpackage"],
+    "ort",
+    "ONNX Runtime's own, optimised for this kind of machine; ONNX; the vocoder of fp32 in windows of "
     "fixed sizes, as ONNX for accelerators or as Core ML's ML Programs.",
+    "form",
 )
-@click.option(
-    "--precision",
-    type=click.Choice(["float32", "float16", "int8"]),
-    default="float16",
-    show_default=True,
-    help="Of ML Programs; int8 is that of the weights.",
+@choice_option(
+    "--precision", ["float32", "float16", "int8"], "float16", "Of ML Programs; int8 is that of the weights."
 )
 @click.option(
     "--texts",

@@ -26,13 +26,17 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     if not (cases or everything):
         _list(clips, as_json)
         return
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.gates.golden import names_of, record_anew
     from kokoro_lab.lab.results import new_run_folder
     from kokoro_lab.speech.engine import load_engine
 
     folder = new_run_folder("golden")
     names = list(clips.planned) if everything else names_of(clips, cases)
-    changes = record_anew(clips, names, folder, lambda variant: load_engine(variant, tuned=False, say=say))
+    with quiet(as_json):
+        changes = record_anew(
+            clips, names, folder, lambda variant: load_engine(variant, tuned=False, say=say)
+        )
     then = f"look and listen in {folder}; then commit golden/, or take it back: git checkout golden"
     show([*map(str, changes), then], folder / "difference.json", as_json)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kokoro_lab.commands.console import say, show
-from kokoro_lab.commands.options import json_option
+from kokoro_lab.commands.options import choice_option, json_option
 from kokoro_lab.config import VARIANTS
 from kokoro_lab.errors import AnswersError, ParameterError
 
@@ -24,12 +24,8 @@ VOICES = "af_heart,am_michael,bf_emma"
 @click.command()
 @click.argument("folder", required=False)
 @click.option("--serve", is_flag=True, help="Serve a page to each listener, each by a secret link.")
-@click.option(
-    "--reference", type=click.Choice(VARIANTS), default="fp32", show_default=True, help="Taken as right."
-)
-@click.option(
-    "--candidate", type=click.Choice(VARIANTS), default="int8", show_default=True, help="Compared with it."
-)
+@choice_option("--reference", VARIANTS, "fp32", "Taken as right.")
+@choice_option("--candidate", VARIANTS, "int8", "Compared with it.")
 @click.option(
     "--trials", type=click.IntRange(1), help=f"Of a new test, for each listener: {TRIALS} unless given."
 )
@@ -75,7 +71,6 @@ def listen(
 
 
 def _show(place: Path, as_json: bool) -> None:
-    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.listening import open_session
     from kokoro_lab.lab.listening.session import TEST_FILE
 
@@ -92,7 +87,7 @@ def _show(place: Path, as_json: bool) -> None:
     if not table.empty:
         lines.insert(1, table.round(3).to_string(index=False))
     record = {"outcome": result.outcome, "figures": result.figures(), "sentences": result.sentences()}
-    show(lines, finite(record | {"listeners": table.to_dict("records")}), as_json)
+    show(lines, record | {"listeners": table.to_dict("records")}, as_json)
 
 
 def _session(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kokoro_lab.datatypes import LexiconEntry
 
 PATH = click.Path(path_type=Path)
-Function = TypeVar("Function", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 voice_option = click.option(
@@ -26,43 +26,35 @@ voice_option = click.option(
     shell_complete=offering(voices, "+"),
 )
 variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")
+
+
+def choice_option(name: str, choices: Sequence[str], default: str, purpose: str, *names: str) -> Option:
+    """An option that takes one of `choices`, and whose help shows which it is unless given."""
+    kind = click.Choice(choices)
+    return click.option(name, *names, type=kind, default=default, show_default=True, help=purpose)
+
+
+lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
+detection_option = choice_option(
+    "--detect-languages", DETECTION_MODES, "auto", "Read words of other languages as such."
+)
+code_option = choice_option(
+    "--code", CODE_MODES, "skip", "Of blocks of code in Markdown: say nothing, the language, or all of it."
+)
+emoji_option = choice_option("--emoji", EMOJI_MODES, "name", "Say the names of emoji, or leave them out.")
 host_option = click.option(
     "--host", default=lambda: settings().host, show_default="127.0.0.1", help="Address to listen on."
 )
-lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
-detection_option = click.option(
-    "--detect-languages",
-    type=click.Choice(DETECTION_MODES),
-    default="auto",
-    show_default=True,
-    help="Read words of other languages as such.",
-)
 
 
-code_option = click.option(
-    "--code",
-    type=click.Choice(CODE_MODES),
-    default="skip",
-    show_default=True,
-    help="Of blocks of code in Markdown: say nothing, the language, or all of it.",
-)
-emoji_option = click.option(
-    "--emoji",
-    type=click.Choice(EMOJI_MODES),
-    default="name",
-    show_default=True,
-    help="Say the names of emoji, or leave them out.",
-)
-
-
-def input_format_option(purpose: str) -> Callable[[Function], Function]:
+def input_format_option(purpose: str) -> Option:
     return click.option("--input-format", type=click.Choice(INPUT_FORMATS), default="text", help=purpose)
 
 
-def together(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+def together(*options: Option) -> Option:
     """Several options as one, which `-h` lists in this order."""
 
-    def decorated(function: Function) -> Function:
+    def decorated(function: Any) -> Any:
         for option in reversed(options):
             function = option(function)
         return function

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show
-from kokoro_lab.commands.options import PATH, json_option
+from kokoro_lab.commands.options import PATH, choice_option, json_option
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
 
@@ -28,12 +28,11 @@ SINKS = ("sound", "file", "null")
     show_default="8081",
     help="Port of 127.0.0.1 to listen on.",
 )
-@click.option(
+@choice_option(
     "--sink",
-    type=click.Choice(SINKS),
-    default="sound",
-    show_default=True,
-    help="Where speech goes: the sound card, a WAV file, or nowhere at the pace of speech.",
+    SINKS,
+    "sound",
+    "Where speech goes: the sound card, a WAV file, or nowhere at the pace of speech.",
 )
 @click.option("--device", help="Of the sound card: a name or number of `python -m sounddevice`.")
 @click.option("-o", "--output", type=PATH, help="With --sink file: the WAV file.")
@@ -116,8 +115,10 @@ def _play_standard_input(sink: Sink, pre_buffer_s: float | None, as_json: bool) 
 
 
 def _soak(minutes: float, seed: int, pre_buffer_ms: float | None, as_json: bool) -> None:
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.playing import judge_player
 
-    judged = judge_player(minutes, seed, pre_buffer_ms, progress=not as_json, say=say)
+    with quiet(as_json):
+        judged = judge_player(minutes, seed, pre_buffer_ms, say=say)
     show(judged.lines, judged.path, as_json)
     sys.exit(DONE if judged.passed else FAILED)

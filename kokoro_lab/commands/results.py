@@ -64,14 +64,13 @@ def results() -> None:
 @json_option
 def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
     """Runs, the newest first: how each ended, and what failed or is nearest to its limit."""
-    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.results.pages import row
 
     rows = [row(run) for run in _selected(folder, given)[:newest]]
     columns = ("short_id", "notebook", "verdict", "when", "variant", "commit", "duration", "point")
     lines = [["run", *columns[1:-1], "worst margin, or what failed"]]
     lines += [[str(one[name]) for name in columns] for one in rows]
-    show(_aligned(lines) if rows else ["No run is so."], finite(rows), as_json)
+    show(_aligned(lines) if rows else ["No run is so."], rows, as_json)
 
 
 @results.command("show")
@@ -80,12 +79,11 @@ def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> 
 @json_option
 def show_run(name: str, folder: Path, as_json: bool) -> None:
     """One run: verdict, checks with their margins, controls, parameters, what it left, clips worst first."""
-    from kokoro_lab.containers.plain_json import finite
 
     run = _found(folder, name)[0]
     if as_json:
         facts = {"notebook": run.notebook, "run_id": run.run_id, "verdict": run.result.verdict}
-        show((), finite(facts | {"message": run.result.message} | dict(run.result.record)), as_json)
+        show((), facts | {"message": run.result.message} | dict(run.result.record), as_json)
         return
     _print_run(run)
 
@@ -129,7 +127,6 @@ def _print_run(run: KeptRun) -> None:
 @json_option
 def compare(first: str, second: str, output: Path | None, folder: Path, as_json: bool) -> None:
     """What changed from run A to run B of one notebook, what got worse first; and a page with both sounds."""
-    from kokoro_lab.containers.plain_json import finite
     from kokoro_lab.lab.results import compared, pages
 
     a, b = _found(folder, first, second)
@@ -137,7 +134,7 @@ def compare(first: str, second: str, output: Path | None, folder: Path, as_json:
     page = pages.write_comparison(a, b, output or pages.comparison_path(folder, a, b))
     record = {"a": a.run_id, "b": b.run_id, "page": str(page), "figures": [asdict(one) for one in changes]}
     if as_json:
-        show((), finite(record), as_json)
+        show((), record, as_json)
         return
     click.echo(f"{a.notebook}: A {a.run_id} {a.result.verdict}, B {b.run_id} {b.result.verdict}")
     click.echo(compared.sentence(changes, a, b))

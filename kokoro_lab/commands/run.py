@@ -173,8 +173,8 @@ def _run_sweep(
     as_json: bool,
 ) -> NoReturn:
     from kokoro_lab.lab import sweeps
-    from kokoro_lab.lab.gates.tables import markdown
     from kokoro_lab.lab.results import Result
+    from kokoro_lab.lab.tables import markdown
 
     total = len(sweeps.grid(notebook, swept))
     ended: list[str] = []

@@ -20,6 +20,7 @@ from kokoro_lab.commands.completion import languages, offering
 from kokoro_lab.commands.console import counted, say, text_as_written, text_of
 from kokoro_lab.commands.options import (
     PATH,
+    choice_option,
     code_option,
     detection_option,
     emoji_option,
@@ -73,12 +74,8 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @emoji_option
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
-@click.option(
-    "--dither",
-    type=click.Choice(("tpdf", "shaped")),
-    default="tpdf",
-    show_default=True,
-    help="Of WAV, FLAC and PCM: white noise, or noise that is heard less.",
+@choice_option(
+    "--dither", ("tpdf", "shaped"), "tpdf", "Of WAV, FLAC and PCM: white noise, or noise that is heard less."
 )
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
 @lexicon_option

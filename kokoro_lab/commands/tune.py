@@ -43,11 +43,13 @@ def tune(
         (_show if shown else _forget)(options["variant"], as_json)
         return
     from kokoro_lab.lab import plots, results
+    from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.tuning import autotune, autotune_verdict
 
     plan = autotune.TunePlan(**options, tried=" ".join(tried))
     run = results.open_run("tune", parameters={**options, "tried": plan.tried, "dry_run": dry_run})
-    tuning = autotune.tune(plan, progress=not as_json, say=say)
+    with quiet(as_json):
+        tuning = autotune.tune(plan, say=say)
     tuning.table.to_csv(run.folder / "trials.csv")
     plots.tuned_front(tuning.table, tuning.chosen).savefig(run.folder / "pareto.png", dpi=120)
     code, path = DONE, None

@@ -196,7 +196,7 @@ class EspeakG2P:
         if language.startswith("en"):
             self._english = EspeakEnglish(british=language == "en-gb")
         else:
-            espeaks = "fr-fr" if language == "fr" else language
+            espeaks = {"fr": "fr-fr", "zh": "cmn"}.get(language, language)
             self._backend = _backend(espeaks, language_switch="remove-flags")
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
@@ -300,7 +300,7 @@ def _tokens(text: str) -> list[_Token]:
 
 def _foreign(text: str, language: str) -> bool:
     """Whether letters of a script that the language is not written in are in it."""
-    script = {"hi": "DEVANAGARI", "ja": "CJK HIRAGANA KATAKANA"}.get(language, "LATIN").split()
+    script = {"hi": "DEVANAGARI", "ja": "CJK HIRAGANA KATAKANA", "zh": "CJK"}.get(language, "LATIN").split()
     return any(
         unicodedata.category(c)[0] == "L" and unicodedata.name(c, "").split(" ")[0] not in script
         for c in text

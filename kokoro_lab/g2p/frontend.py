@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Fallback, LexiconEntry, Place, Segment, Word
@@ -16,8 +16,9 @@ from kokoro_lab.g2p.lexicon import Lexicon, read_with
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.g2p.phoneme_cache import Key, PhonemeCache
 from kokoro_lab.g2p.protocol import OnFallback
+from kokoro_lab.g2p.read_sentences import ReadSentences
 from kokoro_lab.g2p.speakers import Speakers
-from kokoro_lab.g2p.vocab import encode, symbols
+from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.text import hyphens, normalise
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
@@ -27,8 +28,8 @@ from kokoro_lab.text.marks import unmarked
 from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended, pack
-from kokoro_lab.text.sentences import Sentence, Sentences, sentences
+from kokoro_lab.text.segment import SpokenSentences, ended, pack
+from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import SsmlDocument, parse
 
@@ -121,6 +122,15 @@ class FrontEnd:
                 found = self.cleaned(text, on_fallback)
         return _without_emoji(found) if emoji == "skip" else found
 
+    def read_as_written(
+        self, text: GrowingText, language: str, note: OnFallback, *, code: str = "skip", emoji: str = "name"
+    ) -> AlignedText | SsmlDocument:
+        """The document that a text is which is still being written, in Markdown."""
+        from kokoro_lab.text import markdown
+
+        found = markdown.written(text, language, code, note)
+        return _without_emoji(found) if emoji == "skip" else found
+
     def segments_of(
         self,
         text: AlignedText | GrowingText | SsmlDocument,
@@ -140,7 +150,7 @@ class FrontEnd:
         if not isinstance(text, SsmlDocument):
             ahead = ReadAhead(text) if isinstance(text, AlignedText) else text
             found = Sentences(ahead, languages.base)
-            read = _ReadSentences(reader, found, place.sentence)
+            read = ReadSentences(reader.unmarked_words, on_fallback, found, place.sentence)
             return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
@@ -213,7 +223,8 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
     if isinstance(found, AlignedText):
         return without_emoji(found).strip()
     passages = (each._replace(text=without_emoji(each.text).strip()) for each in found.passages)
-    return replace(found, passages=tuple(each for each in passages if len(each.text)))
+    kept = (each for each in passages if len(each.text))
+    return replace(found, passages=tuple(kept) if isinstance(found.passages, tuple) else kept)
 
 
 LEFT_OUT = "left out: the sign of a note, or the time of a subtitle"
@@ -269,17 +280,18 @@ class _TextReader:
             self.on_fallback(fallback)
         return words
 
-    def unmarked_words(self, sentence: AlignedText, *, begins_line: bool = False) -> list[Word]:
-        """Words of a sentence of a plain text, without marks of Markdown and HTML; what is between two
-        borders that these make is read by itself."""
+    def unmarked_words(self, sentence: AlignedText, begins_line: bool, on_fallback: OnFallback) -> list[Word]:
+        """Words of a sentence of a plain text, without marks of Markdown and HTML: what is between two
+        borders that these make is read by itself. What is substituted is told to `on_fallback`."""
         words: list[Word] = []
         found = unmarked(sentence, self.languages.base, begins_line=begins_line)
+        reader = replace(self, on_fallback=on_fallback)
         for part in found.parts:
             if words:
                 words[-1] = ended(replace(words[-1], space_after=True))
-            words += self.words(part)
+            words += reader.words(part)
         for fallback in found.fallbacks:
-            self.on_fallback(fallback)
+            on_fallback(fallback)
         return words
 
     def words(self, sentence: AlignedText) -> list[Word]:
@@ -350,74 +362,6 @@ class _TextReader:
         if reading.lasting:
             self.cache.put(key, reading)
         return reading
-
-
-class _ReadSentences(SpokenSentences):
-    """The sentences of a text with their words, each read when it is asked for, but for the first `skipped`.
-
-    Parameters
-    ----------
-    reader : _TextReader
-    found : Sentences
-    skipped : int
-    """
-
-    def __init__(self, reader: _TextReader, found: Sentences, skipped: int) -> None:
-        self._reader = reader
-        self._found = found
-        self._number = sum(1 for _ in islice(found, skipped))
-        self._entered = 0
-        """Where in the original the words of the next sentence begin that have not been spoken."""
-        self._noted: list[Fallback] = []
-        """What was noted of the opening."""
-
-    def __next__(self) -> SpokenSentence:
-        while True:
-            sentence = next(self._found)
-            words = self._words(sentence)
-            if words and (sentence.ends_line or sentence.ends_paragraph):
-                words[-1] = ended(words[-1])
-            self._number += 1
-            if words:
-                return _spoken(words, sentence.ends_paragraph, self._number - 1, sentence.columns)
-
-    def longer_than(self, columns: int) -> bool:
-        return self._found.longer_than(columns)
-
-    def opening(self) -> SpokenSentence | None:
-        if not self._found.longer_than(OPENING_COLUMNS):
-            return None
-        begun = self._found.beginning(OPENING_COLUMNS)
-        reader = replace(self._reader, on_fallback=self._noted.append)
-        words = reader.unmarked_words(begun, begins_line=self._found.begins_line)
-        return _spoken(words, False, self._number, OPENING_COLUMNS) if words else None
-
-    def enter(self, offset: int) -> None:
-        self._entered = offset
-
-    def _words(self, whole: Sentence) -> list[Word]:
-        sentence = whole.text
-        offset, self._entered = self._entered, 0
-        if not offset:
-            return self._reader.unmarked_words(sentence, begins_line=whole.begins_line)
-        noted: list[Fallback] = []
-        reader = replace(self._reader, on_fallback=noted.append)
-        words = reader.unmarked_words(sentence, begins_line=whole.begins_line)
-        if any(
-            word.start < offset < word.end for word in words
-        ):  # more words in front make another one of it
-            noted.clear()
-            rest = sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip()
-            words = reader.unmarked_words(rest)
-        told = [each for each in self._noted if each.start is None or each.start < offset]
-        for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
-            self._reader.on_fallback(fallback)
-        return [word for word in words if word.start >= offset]
-
-
-def _spoken(words: Sequence[Word], ends_paragraph: bool, number: int, columns: int) -> SpokenSentence:
-    ids = tuple(encode(word.phonemes) for word in words)
-    return SpokenSentence(tuple(words), ids, ends_paragraph, number, columns)
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 from operator import attrgetter
 from typing import TypeVar
 
 from kokoro_lab.datatypes import PLAIN, Segment, Word
-from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.g2p.read_sentences import spoken_sentence
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import SpokenSentence, ended, ends_with_pause
 from kokoro_lab.text.sentences import Sentence, marked_sentence, sentences
@@ -35,7 +35,8 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
         The words of a sentence, none of them on both sides of a break.
     """
     breaks = deque(document.breaks)
-    for sentence, following in _with_next(sentences_of(document, language)):
+    found = sentences_of(document, language)
+    for sentence, following in _with_next(found) if breaks else zip(found, repeat(None)):
         words = read(sentence.text)
         if words and (sentence.ends_line or sentence.ends_paragraph):
             words[-1] = ended(words[-1])
@@ -44,12 +45,12 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
             asked_s = _due(breaks, word.start)
             # `none` takes back a pause; where there would be none, a cut would only spoil the phrase
             if part and (asked_s or (asked_s == 0 and ends_with_pause(part[-1]))):
-                yield _sentence(part, sentence, ends_paragraph=True)
+                yield spoken_sentence(part, True, 0, sentence.columns)
                 part = []
             part.append(word)
         at_break = bool(breaks) and following is not None and breaks[0].offset <= following.text.starts[0]
         if part:
-            yield _sentence(part, sentence, ends_paragraph=sentence.ends_paragraph or at_break)
+            yield spoken_sentence(part, sentence.ends_paragraph or at_break, 0, sentence.columns)
 
 
 def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segment]:
@@ -57,7 +58,7 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
     breaks = deque(document.breaks)
     asked_s = None
     before = -1
-    for segment, following in _with_next(iter(segments)):
+    for segment, following in _with_next(iter(segments)) if breaks else zip(segments, repeat(None)):
         asked_s = _due(breaks, segment.words[0].start, -1) if before < 0 else asked_s
         styles = tuple(document.styles.at(word.start, word.end) for word in segment.words)
         before = segment.words[-1].start
@@ -106,11 +107,6 @@ def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
         following = next(found, None)
         yield held, following
         held = following
-
-
-def _sentence(words: list[Word], whole: Sentence, *, ends_paragraph: bool) -> SpokenSentence:
-    ids = tuple(encode(word.phonemes) for word in words)
-    return SpokenSentence(tuple(words), ids, ends_paragraph, columns=whole.columns)
 
 
 def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:

@@ -62,8 +62,9 @@ class SplicedG2P:
             elif sentence.text[i:j].strip():
                 words += self._g2p(sentence.cut(i, j), on_fallback)
             if words and j < len(sentence):
-                space = sentence.text[j - 1].isspace() or sentence.text[j].isspace()
-                words[-1] = replace(words[-1], space_after=space)
+                last, following = sentence.text[j - 1], sentence.text[j]
+                apart = self._language == "zh" and last.isalnum() and following.isalnum()
+                words[-1] = replace(words[-1], space_after=apart or last.isspace() or following.isspace())
         return words
 
 

@@ -24,10 +24,11 @@ from kokoro_lab.text.detect import Known
 log = logging.getLogger(__name__)
 
 WITHOUT_MISAKI = "misaki is not installed: read by espeak"
-ENGLISH_MB, ACCENT_MB, JAPANESE_MB, OTHER_MB = 100.0, 50.0, 60.0, 20.0
+ENGLISH_MB, ACCENT_MB, JAPANESE_MB, MANDARIN_MB, OTHER_MB = 100.0, 50.0, 60.0, 140.0, 20.0
 """Resident memory in MiB that a language takes: English with its tagger, its other accent with a
-lexicon of its own, Japanese with its analyser, and any other, which eSpeak reads. Rounded up."""
-WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।"}
+lexicon of its own, Japanese with its analyser, Mandarin with its dictionaries, and any other, which eSpeak
+reads. Rounded up."""
+WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।", "zh": "准备好了，A。"}
 WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
 """Its second word is in no lexicon, so that eSpeak too is loaded."""
 
@@ -58,7 +59,7 @@ class Speakers:
     _loading: dict[str, threading.Lock] = field(default_factory=dict)
 
     def of(self, language: str) -> GuardedG2P:
-        """The G2P of a canonical tag, loaded and ready (English and Japanese take up to a second).
+        """The G2P of a canonical tag, loaded and ready (English, Japanese and Mandarin take up to a second).
 
         Raises
         ------
@@ -96,7 +97,7 @@ class Speakers:
     def _needed_mb(self, language: str) -> float:
         if language.startswith("en-"):
             return ACCENT_MB if any(tag.startswith("en-") for tag in self._speakers) else ENGLISH_MB
-        return JAPANESE_MB if language == "ja" else OTHER_MB
+        return {"ja": JAPANESE_MB, "zh": MANDARIN_MB}.get(language, OTHER_MB)
 
     def _made(self, language: str) -> GuardedG2P:
         around = self.around  # and not `self`, which the threads of a G2P would keep alive
@@ -107,6 +108,8 @@ class Speakers:
             load = partial(_ready, english, language)
         elif language == "ja":
             load = partial(_ready, _japanese, "ja")
+        elif language == "zh":
+            load = partial(_ready, _mandarin, "zh")
         else:
             return GuardedG2P(lambda: around(by_espeak()), letters, name="espeak", below_name="characters")
         espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
@@ -153,3 +156,9 @@ def _japanese() -> SentenceG2P:
     from kokoro_lab.g2p.japanese import JapaneseG2P
 
     return SplicedG2P(JapaneseG2P(), "ja")
+
+
+def _mandarin() -> SentenceG2P:
+    from kokoro_lab.g2p.mandarin import MandarinG2P
+
+    return SplicedG2P(MandarinG2P(), "zh")

@@ -21,16 +21,6 @@ from kokoro_lab.lab import results
 from kokoro_lab.lab.estimates import Countdown, estimate, shown
 from kokoro_lab.lab.interrupts import Interrupts
 from kokoro_lab.lab.notebooks import find_notebook, parse_parameters
-from kokoro_lab.lab.results import (
-    BEGUN,
-    CRASH,
-    CRASHED,
-    INTERRUPTED,
-    RESULT,
-    Result,
-    new_run_folder,
-    note_beginning,
-)
 from kokoro_lab.scheduling.processes import apart
 
 if TYPE_CHECKING:
@@ -43,7 +33,7 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 def run_notebook(
     name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
-) -> Result:
+) -> results.Result:
     """Execute a notebook in a process of its own, and show what is left, `place` lines below the cursor.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
@@ -58,41 +48,41 @@ def run_notebook(
     notebook = find_notebook(name)
     values = parse_parameters(notebook, parameters or {})
     countdown = Countdown(estimate(notebook.stem, values))
-    run_dir = new_run_folder(notebook.stem)
+    run_dir = results.new_run_folder(notebook.stem)
     run_dir.mkdir(parents=True)
-    note_beginning(run_dir, notebook.stem, values)
+    results.note_beginning(run_dir, notebook.stem, values)
     started = time.perf_counter()
     kernel = _Kernel()
     with Interrupts(kernel.stop) as interrupts:
         with shown(notebook.stem, countdown, place) if progress else nullcontext():
             message, crashed = _execute(notebook, values, run_dir, kernel, countdown, interrupts)
         written: dict[str, Any] = {}
-        there = (run_dir / RESULT).exists()
+        there = (run_dir / results.RESULT).exists()
         if not crashed:
             try:
-                written = read_object(run_dir / RESULT)
+                written = read_object(run_dir / results.RESULT)
             except ResultError as error:
                 message = str(error) if there else "The notebook ended without writing result.json."
-        verdict = str(written.get("verdict", CRASHED))
+        verdict = str(written.get("verdict", results.CRASHED))
         run_s = round(time.perf_counter() - started, 3)
         if interrupts.asked and not there:
-            verdict, message = INTERRUPTED, f"Interrupted after {run_s:.0f} s."
-        if verdict in (CRASHED, INTERRUPTED):
+            verdict, message = results.INTERRUPTED, f"Interrupted after {run_s:.0f} s."
+        if verdict in (results.CRASHED, results.INTERRUPTED):
             crash = {"verdict": verdict, "message": message, "parameters": values, "run_s": run_s}
-            write_json(run_dir / CRASH, crash)
+            write_json(run_dir / results.CRASH, crash)
         _write_report(run_dir / "executed.ipynb", run_dir / "report.html")
-        (run_dir / BEGUN).unlink()
+        (run_dir / results.BEGUN).unlink()
     run_s = round(time.perf_counter() - started, 3)
     try:
         results.write_index(run_dir.parent.parent)
     except Exception:  # what an old run left may be odd, which is no fault of this one
         log.warning("The index of results could not be written", exc_info=True)
-    return Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
+    return results.Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
 
 
-def not_begun(name: str, parameters: Mapping[str, Any]) -> Result:
+def not_begun(name: str, parameters: Mapping[str, Any]) -> results.Result:
     """Of a run that was to follow one that was interrupted."""
-    return Result(name, dict(parameters), None, INTERRUPTED, "Interrupted before it began.")
+    return results.Result(name, dict(parameters), None, results.INTERRUPTED, "Interrupted before it began.")
 
 
 class _Kernel:
@@ -175,7 +165,7 @@ def run_apart(
     *,
     progress: bool = False,
     begins: Callable[[int], None] = lambda number: None,
-) -> Iterator[tuple[int, Result]]:
+) -> Iterator[tuple[int, results.Result]]:
     """Execute notebooks with their parameters, `jobs` at a time, each in a process of its own.
 
     Yields the number of each and how it ended, in the order in which they end; `begins` is told the number of

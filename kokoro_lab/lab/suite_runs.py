@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
-from kokoro_lab.lab import results, runs
+from kokoro_lab.lab import results, runs, tables
 from kokoro_lab.lab.estimates import span
-from kokoro_lab.lab.gates import checklist, evidence, tables
+from kokoro_lab.lab.gates import checklist, evidence
 from kokoro_lab.lab.gates.suite import Measurement
 from kokoro_lab.lab.results import CRASHED, FAILED, INTERRUPTED, PASSED, Result
 from kokoro_lab.provenance import repository_root

@@ -1,21 +1,20 @@
-"""Tables as a notebook shows them: named as axes are, with their units, and no digit that tells nothing."""
+"""Tables for readers: named as axes are, with their units, and no digit that tells nothing; and as files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
-from kokoro_lab.lab.plots.style import label_of
-from kokoro_lab.lab.results.units import words_of
+from kokoro_lab.lab.markup import filled
+from kokoro_lab.lab.results.units import label_of, words_of
 
 DIGITS = 4
 SHOWN_ROWS = 100
@@ -51,32 +50,13 @@ class ShownTable:
         return self.frame.to_string(index=False) if len(self.frame) else self.note
 
     def _repr_html_(self) -> str:
-        note = f'<p class="shown-note"><small>{escape(self.note)}</small></p>' if self.note else ""
-        if self.frame.empty:
-            return _sheet() + note
-        head = "".join(f"<th{self._class(column)}>{escape(column)}</th>" for column in self.frame.columns)
-        rows = "\n".join(
-            f"<tr>{''.join(map(self._cell, self.frame.columns, row))}</tr>"
-            for row in self.frame.itertuples(index=False)
-        )
-        # Who has no mouse moves a wide table by the keys
-        return (
-            f'{_sheet()}<div class="shown" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table></div>{note}"
-        )
+        rows = list(self.frame.itertuples(index=False))
+        return filled("tables", columns=list(self.frame.columns), rows=rows, note=self.note, kind=self._kind)
 
-    def _class(self, column: str, text: str = "") -> str:
-        kind = (
-            "number"
-            if column in self.numbers
-            else "long"
-            if len(text) > LONG_TEXT or "\n" in text
-            else _KINDS.get(text, "")
-        )
-        return f' class="{kind}"' if kind else ""
-
-    def _cell(self, column: str, text: str) -> str:
-        return f"<td{self._class(column, text)}>{escape(text)}</td>"
+    def _kind(self, column: str, text: str) -> str:
+        if column in self.numbers:
+            return "number"
+        return "long" if len(text) > LONG_TEXT or "\n" in text else _KINDS.get(text, "")
 
 
 def shown(
@@ -144,6 +124,23 @@ def _text(value: Any, how: str) -> str:
     return NO_VALUE if value is None or value is pd.NA or value == "" else str(value)
 
 
-@cache
-def _sheet() -> str:
-    return f"<style>{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
+def markdown(table: pd.DataFrame) -> str:
+    """A table as GitHub's Markdown has it; lines within a cell are kept."""
+
+    def row(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    body = [
+        [str(cell).replace("|", "\\|").replace("\n", "<br>") for cell in each]
+        for each in table.itertuples(index=False)
+    ]
+    return "\n".join([row(list(table.columns)), row(["---"] * len(table.columns)), *map(row, body), ""])
+
+
+def write(folder: Path, name: str, title: str, summary: str, table: pd.DataFrame) -> None:
+    """Write `<name>.md` and `<name>.html` into a folder that may not be there: title, summary, table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(f"# {title}\n{summary}\n\n{markdown(table)}", "utf-8")
+    whole = Markup(shown(table, most=len(table))._repr_html_())
+    page = filled("table_page", title=title, summary=summary, table=whole)
+    (folder / f"{name}.html").write_text(page, "utf-8")

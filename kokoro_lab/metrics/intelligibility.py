@@ -4,8 +4,9 @@ Whisper makes errors of its own, of names and of sounds that are spelled in two 
 itself than the difference of two recordings of the same words (`noninferiority.paired_rise`).
 
 Both are brought to one spelling, so that only words that differ count. English has a normaliser of its own;
-other languages lose their punctuation and capitals, no more. Japanese has no spaces: its characters are
-counted, and one that stands in kana for a kanji counts as an error, though it sounds the same.
+other languages lose their punctuation and capitals, no more. Japanese and Mandarin have no spaces: their
+characters are counted, and one that stands in kana for a kanji, or for another that sounds the same, counts
+as an error.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from kokoro_lab.extras import imported, require
 from kokoro_lab.metrics.recordings import require_recording
 from kokoro_lab.typed import require_choice
 
-ENGLISH, JAPANESE = "en", "ja"
-LANGUAGES = (ENGLISH, "es", "fr", "it", JAPANESE, "pt")
+ENGLISH, MANDARIN = "en", "zh"
+UNSPACED = ("ja", MANDARIN)
+"""Languages without spaces, whose characters are counted."""
+LANGUAGES = (ENGLISH, "es", "fr", "it", "pt", *UNSPACED)
 """What Whisper base writes and this project speaks, without their countries. Hindi it hears, but writes in
 Urdu's letters, all words wrong; where a prompt makes it write Devanagari, it misspells most of them."""
 
@@ -55,10 +58,11 @@ def spelling_language(tag: str) -> str:
 
 
 def units(text: str, language: str = ENGLISH) -> list[str]:
-    """The words of a text in one spelling; of a Japanese one, its characters.
+    """The words of a text in one spelling; of one in Japanese or Mandarin, its characters.
 
     English: lower case, no punctuation, numbers in digits, contractions in full, American endings; "um" and
-    its like are no words. Others: lower case, no punctuation, accents as they are.
+    its like are no words. Others: lower case, no punctuation, accents as they are; Mandarin in simplified
+    characters.
 
     Source: Radford et al., "Robust speech recognition via large-scale weak supervision", 2022, appendix C,
     by `whisper_normalizer`.
@@ -68,7 +72,7 @@ def units(text: str, language: str = ENGLISH) -> list[str]:
     ParameterError
         A language other than `LANGUAGES`, with or without a country.
     MissingExtra
-        The extra `quality` is not installed.
+        The extra `quality` is not installed, or for Mandarin `zh`.
     """
     language = spelling_language(language)
     plain = text.translate(_PLAIN)
@@ -76,12 +80,12 @@ def units(text: str, language: str = ENGLISH) -> list[str]:
         plain = _HALF_OF_DAY.sub(r"\1m", plain)
         plain = _TIME_OF_DAY.sub(r"\1\2\3", plain)
     words = _normaliser(language)(plain).split()
-    return [*"".join(words)] if language == JAPANESE else words
+    return [*"".join(words)] if language in UNSPACED else words
 
 
 def joined(parts: list[str], language: str = ENGLISH) -> str:
     """What `units` took apart: with spaces, if the language has any."""
-    return ("" if spelling_language(language) == JAPANESE else " ").join(parts)
+    return ("" if spelling_language(language) in UNSPACED else " ").join(parts)
 
 
 @cache
@@ -90,6 +94,9 @@ def _normaliser(language: str) -> Callable[[str], str]:
         normaliser = imported("whisper_normalizer.english", extra="quality").EnglishTextNormalizer()
     else:
         normaliser = imported("whisper_normalizer.basic", extra="quality").BasicTextNormalizer()
+    if language == MANDARIN:  # of which Whisper writes some in traditional characters
+        simplified = imported("proces", extra="zh").traditional_to_simplified
+        return lambda text: str(normaliser(simplified(text)))
     return lambda text: str(normaliser(text))
 
 
@@ -227,8 +234,8 @@ def listen(
 def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:
     """The fewest words, and characters, that must be changed to make one text of the other.
 
-    Both are brought to one spelling first (`units`). Japanese has no words to count: they are its
-    characters.
+    Both are brought to one spelling first (`units`). Japanese and Mandarin have no words to count: they are
+    their characters.
 
     Source: Levenshtein 1966, by the `jiwer` package.
 

@@ -32,7 +32,7 @@ from kokoro_lab.speech.live import LiveSpeech
 from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance, checked_utterance
-from kokoro_lab.text.growing import GrowingText, all_of_it
+from kokoro_lab.text.growing import GrowingLines, GrowingText, all_of_it
 from kokoro_lab.text.language import resolve_language
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.typed import require_arguments, require_range, require_type
@@ -308,7 +308,9 @@ class Engine:
         most_ahead : int
             Characters that may wait to be read.
         **options
-            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text`.
+            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text` or
+            `markdown`. Of Markdown, each block is spoken once nothing that follows can change it: a
+            paragraph behind an empty line, an item of a list when the next one begins.
 
         Raises
         ------
@@ -318,15 +320,15 @@ class Engine:
         require_type("max_wait_s", max_wait_s, float, ParameterError)
         given = replace(utterance, text="") if utterance else ""
         asked = checked_utterance(self.parts, given, options, streamed=True)
-        if asked.utterance.input_format != "text":
+        if asked.utterance.input_format == "ssml":
             raise ParameterError(
-                "A text that is still being written has to be plain text.",
+                "A text that is still being written has to be plain text, or Markdown.",
                 field="input_format",
                 value=asked.utterance.input_format,
-                allowed="text",
+                allowed="text, markdown",
             )
         stop = stop or threading.Event()
-        text = GrowingText(
+        text = (GrowingLines if asked.utterance.input_format == "markdown" else GrowingText)(
             max_wait_s=max_wait_s,
             most_ahead=most_ahead,
             stop=stop,

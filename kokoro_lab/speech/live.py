@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ class LiveSpeech(Iterator[AudioChunk]):
     def __init__(self, text: GrowingText, stream: SpeechStream) -> None:
         self._text = text
         self.stream = stream
+        self.appended: Callable[[str], None] = lambda _: None
+        """Told of each string that has been written."""
 
     @property
     def is_full(self) -> bool:
@@ -55,6 +57,7 @@ class LiveSpeech(Iterator[AudioChunk]):
             It is not to wait, and there is no room.
         """
         self._text.append(text, wait=wait)
+        self.appended(text)
 
     def flush(self) -> None:
         """Have what was written be spoken now, as if the text ended here."""
@@ -95,9 +98,9 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     @property
     def starving_s(self) -> float:
-        """How long the speech has been waiting for text; 0 while it does not."""
+        """How long the speech has been waiting, and no text has come; 0 while it does not wait."""
         since = self._text.waiting_since
-        return 0.0 if since is None else time.perf_counter() - since
+        return 0.0 if since is None else time.perf_counter() - max(since, self._text.written_s)
 
     @property
     def timings(self) -> list[WordTiming]:

@@ -54,7 +54,8 @@ def go_on(stop: Event) -> None:
 class PreparedSegment(NamedTuple):
     """A segment whose prosody is known, and the pause before it.
 
-    `stretch` is how many times as long what the model speaks is to be made.
+    `stretch` is how many times as long what the model speaks is to be made, and `text_came_s` when the text
+    came that was waited for last, by `time.perf_counter`; None if none was.
     """
 
     segment: Segment
@@ -62,6 +63,7 @@ class PreparedSegment(NamedTuple):
     decoded: DecodedSegment
     delivery: ProsodyChanges | None
     stretch: float
+    text_came_s: float | None
 
     @property
     def in_order(self) -> bool:
@@ -147,13 +149,11 @@ class Preparation:
         self._stop = stop
         self.fallbacks: list[Fallback] = list(asked.fallbacks)
         self.choices: list[ProviderChoice] = []
-        self._text: AlignedText | GrowingText | SsmlDocument
+        self._growing = growing
         if growing is not None:
             growing.noted = self.fallbacks.append
             growing.waiting = self._waiting
-            self._text = growing
-        else:
-            self._text = self._read()
+        self._text = self._read()
         self.style_rows: list[int] = []
         self.stretches: list[float] = []
         self.first_ids: dict[int, int] = {}
@@ -167,27 +167,27 @@ class Preparation:
         with self._watch.waiting("text"), waiting_for_others():
             yield
 
-    def _read(self) -> AlignedText | SsmlDocument:
+    def _read(self) -> AlignedText | GrowingText | SsmlDocument:
+        front_end, asked = self._parts.front_end, self._utterance
+        how: dict[str, str] = {"code": asked.code, "emoji": asked.emoji}
+        kind, language, note = asked.input_format, self._asked.language, self.fallbacks.append
+        if self._growing is not None and kind != "markdown":
+            return self._growing
+        if self._growing is not None:
+            return front_end.read_as_written(self._growing, language, note, **how)
         with self._watch("text"):
-            text = self._parts.front_end.read(
-                self._utterance.text,
-                self._utterance.input_format,
-                self._asked.language,
-                self.fallbacks.append,
-                code=self._utterance.code,
-                emoji=self._utterance.emoji,
-            )
+            text = front_end.read(asked.text, kind, language, note, **how)
         # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
-        unseen = self._utterance.input_format == "markdown" and self._utterance.text.strip()
+        unseen = kind == "markdown" and asked.text.strip()
         if not len(text) and not _breaks_s(text) and not unseen:
-            raise nothing_to_speak(self._utterance.text)
+            raise nothing_to_speak(asked.text)
         return text
 
     def interrupt(self) -> None:
         """Break off the segment that another thread is preparing; there will be no further one."""
         self._interruption.end()
-        if isinstance(self._text, GrowingText):
-            self._text.close()
+        if self._growing is not None:
+            self._growing.close()
 
     def begin(self) -> None:
         """Read the first segment's text now, a few milliseconds: a text without words is found out.
@@ -222,7 +222,8 @@ class Preparation:
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
             pause = replace(pause, between_s=stretched(pause.between_s, stretch))
-            yield PreparedSegment(segment, pause, decoded, delivery, stretch)
+            came_s = None if self._growing is None else self._growing.came_s
+            yield PreparedSegment(segment, pause, decoded, delivery, stretch, came_s)
 
     def _decoded(self, segment: Segment, delivery: ProsodyChanges | None, speed: float) -> DecodedSegment:
         try:
@@ -262,7 +263,7 @@ class Preparation:
             else:
                 pause_s = max(pause_s, segment.pause_after_s)  # a row of marks is a pause, not a sound
             at_end_s = segment.break_after_s
-        if not spoken and isinstance(self._text, GrowingText) and self._text.blank:
+        if not spoken and self._growing is not None and self._growing.blank:
             raise nothing_to_speak("")
         if not spoken and self._place is not None:
             raise Gone("This stream has no such place.", mend="Ask for the whole speech anew.")

@@ -88,6 +88,8 @@ class SpeechStream(Iterator[AudioChunk]):
         Where the segments that are under way or done can be begun again, by their ids.
     statistics : str
         What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk.
+    text_came_s : float or None
+        When the text came that the last chunk waited for, by `time.perf_counter`; None if there was none.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class SpeechStream(Iterator[AudioChunk]):
             parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop, growing=growing
         )
         self._growing = growing
+        self.text_came_s: float | None = None
         self._ahead = Lookahead(self._preparation.segments())
         self._levelling = Levelling(asked.utterance.loudness, asked.voice.level_at, self._watch)
         # A stream that begins later has no first audio to keep
@@ -174,11 +177,6 @@ class SpeechStream(Iterator[AudioChunk]):
             "held_samples": self._chunker.held_samples,
             "lead_s": round(self._lead_s(), 3),
         }
-
-    @property
-    def text_came_s(self) -> float | None:
-        """When the text came that was waited for last, by `time.perf_counter`; None if none was."""
-        return None if self._growing is None else self._growing.came_s
 
     @property
     def characters(self) -> int:
@@ -265,6 +263,7 @@ class SpeechStream(Iterator[AudioChunk]):
         line = self._timeline
         for prepared in self._ahead:
             segment, decoded = prepared.segment, prepared.decoded
+            self.text_came_s = prepared.text_came_s
             trimmer = trimmer_of(segment, prepared.stretch)
             pause, blocks, left_out = prepared.pause, decoded.blocks, 0
             place = None if line.segments else self._place

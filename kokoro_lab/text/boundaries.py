@@ -47,6 +47,7 @@ _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
 _GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
 """A dot with something right behind it is inside a name, an address or a number."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
+_ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b)")
 _NOTE = regex.compile(
@@ -123,7 +124,7 @@ def _parted(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int,
 
 def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
     start: int | None = None
-    found = [(each["start_index"], each["end_index"]) for each in get_sentence_boundaries(code, text)]
+    found = [part for each in get_sentence_boundaries(code, text) for part in _parts_of(text, each)]
     for (first, end), following in zip(found, [*found[1:], None], strict=True):
         start = first if start is None else start
         said = text[start:end].rstrip()
@@ -140,6 +141,13 @@ def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
                 continue
         yield start, end
         start = None
+
+
+def _parts_of(text: str, found: dict[str, Any]) -> list[tuple[int, int]]:
+    """A sentence's range; two where it begins with an answer that the splitter takes for an abbreviation."""
+    start, end = found["start_index"], found["end_index"]
+    answer = _ANSWER.match(text, start, end)
+    return [(start, answer.end()), (answer.end(), end)] if answer else [(start, end)]
 
 
 def _abbreviated(said: str, code: str) -> bool:

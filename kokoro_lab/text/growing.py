@@ -106,7 +106,8 @@ class GrowingText(ReadAhead):
         """Whether nothing but white space has been written."""
         self._most_ahead = max(most_ahead, LEAST_ROOM_CHARS)
         self._max_wait_s = max_wait_s
-        self._written = time.monotonic()
+        self.written_s = time.perf_counter()
+        """When text came last, by `time.perf_counter`."""
         self._changed = threading.Condition()
         self._raw = ""
         self._offset = 0  # of `_raw` in the text as it was written
@@ -117,9 +118,11 @@ class GrowingText(ReadAhead):
         self._stop = stop or threading.Event()
         self._closed = False
         self.came_s: float | None = None
-        """When the text came that was waited for last, by `time.perf_counter`."""
+        """When the text came that was waited for last, likewise."""
         self.waiting_since: float | None = None
         """Since when the reader has been waiting for text, likewise; None while it does not."""
+        self._awaited = 0
+        """How many characters it has waited for."""
         self._failure: BaseException | None = None
 
     @property
@@ -131,7 +134,7 @@ class GrowingText(ReadAhead):
     def is_full(self) -> bool:
         """Whether `append` would wait for room."""
         with self._changed:
-            return not (self._over() or self._has_room(0))
+            return not (self._over() or self._has_room(0, wait=True))
 
     def append(self, text: str, *, wait: bool = True) -> None:
         """Write `text`.
@@ -152,7 +155,7 @@ class GrowingText(ReadAhead):
         require_type("text", text, str, TextError)
         with self._changed:
             self._require_open()
-            while not (self._over() or self._has_room(0 if wait else len(text))):
+            while not (self._over() or self._has_room(len(text), wait=wait)):
                 if not wait:
                     raise TextError(
                         f"{self._most_ahead} characters are waiting to be spoken.",
@@ -163,12 +166,9 @@ class GrowingText(ReadAhead):
             self._go_on()
             self._raw += text
             self.blank = self.blank and not text.strip()
-            self._written = time.monotonic()
-            found = _SAFE.search(self._raw)
-            if found is None and len(self._raw) > LONG_CHARS:
-                found = _INSIDE.search(self._raw)
-            if found:
-                self._clean(found.end())
+            self.written_s = time.perf_counter()
+            if safe := self._safe_chars():
+                self._clean(safe)
 
     def flush(self) -> None:
         """Have all that is written be read now, as if the text ended here."""
@@ -203,7 +203,8 @@ class GrowingText(ReadAhead):
     def rest(self, least: int, most: int) -> str:
         with self._changed:
             if not self._known(least):
-                self.waiting_since = time.perf_counter()
+                self.waiting_since, self._awaited = time.perf_counter(), least
+                self._changed.notify_all()
                 with self.waiting():
                     while not self._known(least):
                         self._wait()
@@ -233,7 +234,7 @@ class GrowingText(ReadAhead):
 
     def _wait(self) -> None:
         has_text = self._unread() > 0 or bool(self._raw.strip())
-        left_s = self._written + self._max_wait_s - time.monotonic()
+        left_s = self.written_s + self._max_wait_s - time.perf_counter()
         if has_text and left_s <= 0:
             at = self.length
             reason = f"spoken as if it ended here: nothing more came within {1000 * self._max_wait_s:.0f} ms"
@@ -255,8 +256,10 @@ class GrowingText(ReadAhead):
     def _over(self) -> bool:
         return self._closed or self._stop.is_set()
 
-    def _has_room(self, count: int) -> bool:
-        return self._unread() + len(self._raw) + count < self._most_ahead
+    def _has_room(self, count: int, *, wait: bool) -> bool:
+        if wait and self.waiting_since is not None and not self._known(self._awaited):
+            return True  # the reader waits itself, for this
+        return self._unread() + len(self._raw) + (0 if wait else count) < self._most_ahead
 
     def _require_open(self) -> None:
         if self._ended:
@@ -271,8 +274,27 @@ class GrowingText(ReadAhead):
 
     def _clean(self, count: int) -> None:
         offsets = tuple(range(self._offset, self._offset + count + 1))
-        new = clean(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]), self.noted)
-        new = self._leaving_out(new)
+        new = self._cleaned(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]))
         self._text = AlignedText.joined((self._text, new))
         self._raw, self._offset = self._raw[count:], self._offset + count
         self._changed.notify_all()
+
+    def _safe_chars(self) -> int:
+        """How much of what has not been cleaned is cleaned to the same whatever follows."""
+        found = _SAFE.search(self._raw)
+        if found is None and len(self._raw) > LONG_CHARS:
+            found = _INSIDE.search(self._raw)
+        return found.end() if found else 0
+
+    def _cleaned(self, raw: AlignedText) -> AlignedText:
+        return self._leaving_out(clean(raw, self.noted))
+
+
+class GrowingLines(GrowingText):
+    """One that is read in whole lines, as they were written: the reader cleans them."""
+
+    def _safe_chars(self) -> int:
+        return max(self._raw.rfind("\n"), self._raw.rfind("\r", 0, -1)) + 1
+
+    def _cleaned(self, raw: AlignedText) -> AlignedText:
+        return raw

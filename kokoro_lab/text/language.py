@@ -24,7 +24,10 @@ _WRITTEN_IN = {(tag[:2], script) for tag, row in LANGUAGES.items() for script in
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
 """Regions whose English is nearer to British than to American."""
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
-_PARTS = {"ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji")}
+_PARTS = {
+    "ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji"),
+    "zh": ("jieba", "pypinyin", "cn2an", "ordered_set"),
+}
 """What a language's G2P is made of, where that is an extra of its own."""
 
 
@@ -92,8 +95,8 @@ def why_not_read(language: str) -> str | None:
     if language not in SPOKEN:
         return f"there is no G2P for {language}"
     lacking = [module for module in _PARTS.get(language, ()) if find_spec(module) is None]
-    if language == "ja" and not lacking and find_spec("misaki") is None:
-        return f"ja needs misaki: {MISAKI}"
+    if language in _PARTS and not lacking and find_spec("misaki") is None:
+        return f"{language} needs misaki: {MISAKI}"
     return f"{language} needs the extra kokoro-lab[{language}]: {lacking[0]} is missing" if lacking else None
 
 

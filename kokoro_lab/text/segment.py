@@ -5,7 +5,8 @@ from words. Nothing is ever dropped: what is too long is cut again, at the best 
 the end inside a word.
 
 A segment depends on its own words and on at most `JOINED_COLUMNS` behind them, so that a text can be spoken
-while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`.
+while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`. A sentence
+over `LONG_TOKENS` is halved, and a part of it depends on all of it, `SENTENCE_CHARS` at most.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ LONG_TOKENS = 300
 """A sentence longer than this is cut at a clause: Kokoro hurries through longer ones."""
 SHORT_TOKENS = 20
 """A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
+LEAST_TOKENS = {"zh": 30}
+"""What a first sentence is not cut to less than, by language, where that is not `SHORT_TOKENS`: a syllable of
+Mandarin has five ids with its tone, and one of six characters by itself is often misheard."""
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
@@ -234,7 +238,7 @@ def _first_cut(sentence: SpokenSentence) -> int:
     A sentence of up to `FIRST_WHOLE_TOKENS` is cut at a mark only, one of up to `FIRST_LONG_TOKENS` between
     two phrases as well, and a longer one at a weak border, too. If the first segment would be longer than
     `FIRST_WHOLE_TOKENS`, an earlier cut is taken that leaves less in it than `SHORT_TOKENS`, where there is
-    one.
+    one, but not in a language of `LEAST_TOKENS`.
     """
     total = sentence.token_count
     if total <= FIRST_TOKENS:
@@ -242,19 +246,27 @@ def _first_cut(sentence: SpokenSentence) -> int:
     least = MARK if total <= FIRST_WHOLE_TOKENS else PHRASE if total <= FIRST_LONG_TOKENS else WEAK
     cut = _ample_cut(sentence, least)
     in_front = sentence.cut(0, cut).token_count if cut else total
-    return cut if in_front <= FIRST_WHOLE_TOKENS else _early_cut(sentence, least) or cut
+    if in_front <= FIRST_WHOLE_TOKENS or _least_tokens(sentence) > SHORT_TOKENS:
+        return cut
+    return _early_cut(sentence, least) or cut
+
+
+def _least_tokens(sentence: SpokenSentence) -> int:
+    return LEAST_TOKENS.get(sentence.words[0].language, SHORT_TOKENS)
 
 
 def _ample_cut(sentence: SpokenSentence, least: int) -> int:
-    """The number of words before the best border with `SHORT_TOKENS` or more on either side; 0 without one.
+    """The number of words before the best border with `SHORT_TOKENS` (or `LEAST_TOKENS`) or more on either
+    side; 0 without one.
 
     The best is the last of the strongest within `FIRST_TOKENS`, or else the first behind these. A mark, or
     the end of a sentence, that comes a little later, within `FIRST_WHOLE_TOKENS`, is better than a weaker
     border.
     """
-    latest = sentence.token_count - SHORT_TOKENS
+    shortest = _least_tokens(sentence)
+    latest = sentence.token_count - shortest
     found = _cuts(sentence, least, at_stops=True)
-    cuts = [cut for cut in found if SHORT_TOKENS <= cut.tokens <= latest]
+    cuts = [cut for cut in found if shortest <= cut.tokens <= latest]
     soon = [cut for cut in cuts if cut.tokens <= FIRST_TOKENS]
     best = max(soon) if soon else cuts[0] if cuts else None
     if best is None or best.strength == MARK:

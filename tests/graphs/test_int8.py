@@ -55,7 +55,7 @@ def fp32() -> StagedDecoder:
 def test_with_the_same_prosody_it_sounds_like_the_float_model(
     fp32: StagedDecoder, int8: StagedDecoder
 ) -> None:
-    table = compare(fp32, int8, LINES, VOICES, progress=False)
+    table = compare(fp32, int8, LINES, VOICES)
     assert len(table) == 4
     assert all(check.passed for check in checks_of(table)), [str(c) for c in checks_of(table)]
     # Of some 150 durations a few change, by one frame of 25 ms; they do not add up
@@ -134,7 +134,7 @@ def test_layers_that_are_quantised_wrong_are_caught(
     native = native_operators(INT8).library is not None
     make_stages(tmp_path / "stages", INT8, recipes("int8", native), published)
     candidate = StagedDecoder(INT8, folder=tmp_path / "stages")
-    table = compare(fp32, candidate, LINES[:1], ["af_heart"], progress=False)
+    table = compare(fp32, candidate, LINES[:1], ["af_heart"])
     assert not all(check.passed for check in checks_of(table))
 
 

@@ -133,6 +133,18 @@ def test_its_readings_are_those_of_a_whole_installation(
     assert base.run(*asked, stdin=text).stdout == installed.run(*asked, stdin=text).stdout != ""
 
 
+def test_it_says_which_voices_cannot_be_read(base: Installed) -> None:
+    listed = base.run("fetch", "--list").stdout.splitlines()
+    for letter, language, count in (("z", "zh", 8), ("j", "ja", 5)):
+        marked = [line for line in listed if f"the extra kokoro-lab[{language}]" in line]
+        assert len(marked) == count
+        assert all(line.startswith(letter) for line in marked)
+    assert len(json.loads(base.run("fetch", "--list", "--json").stdout)) == 54
+    doctor = {found["name"]: found for found in json.loads(base.run("doctor", "--json").stdout)}
+    assert doctor["voices"]["ok"]
+    assert "41 of 54" in doctor["voices"]["detail"]
+
+
 def test_its_server_keeps_what_is_documented(base: Installed, tmp_path: Path) -> None:
     asked = {"KOKORO_API_KEY": "sesame", "KOKORO_DEVELOPMENT_MODE": "1", "KOKORO_MAX_INPUT_CHARS": "40"}
     with base.serving(**asked) as served:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 
 from tests.installed.command import READY_S, Installed, clean_environment
 
@@ -24,20 +23,33 @@ def test_it_is_the_speech_of_the_whole_text_and_is_passed_on(installed: Installe
     assert "live text" in done.stderr
 
 
+def test_markdown_is_spoken_as_it_comes(installed: Installed) -> None:
+    text = "# Kettles\n\nA kettle **boils** water.\n\n- Fill it.\n- Wait.\n"
+    (installed.folder / "answer.md").write_text(text)
+    options = "--input-format markdown"
+    whole = installed.run("speak", "-i", "answer.md", "--stream", *options.split(), "-o", "whole.wav")
+    assert whole.returncode == 0, whole.stderr
+    live = installed.shell(f"cat answer.md | {installed.script} speak -i - {options} -o live.wav")
+    assert live.returncode == 0, live.stderr
+    assert (installed.folder / "live.wav").read_bytes() == (installed.folder / "whole.wav").read_bytes()
+
+
 def test_an_interruption_ends_it_though_the_writer_goes_on(installed: Installed) -> None:
-    command = [str(installed.script), "speak", "-i", "-", "-o", "live.wav"]
+    command = [str(installed.script), "speak", "-i", "-", "-o", "live.wav", "--tee"]
     speaking = subprocess.Popen(
         command,
         cwd=installed.folder,
         env=clean_environment(),
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert speaking.stdin is not None
+    assert speaking.stdout is not None
     speaking.stdin.write("The kettle is on.\n\nThe ")
     speaking.stdin.flush()
-    time.sleep(4)  # it may be loading, or speaking, or waiting for more: all are ended alike
+    assert speaking.stdout.readline() == "The kettle is on.\n"  # what it was written is passed on: it reads
     speaking.send_signal(signal.SIGINT)
     _, said = speaking.communicate(timeout=READY_S)
     assert speaking.returncode not in (0, -signal.SIGABRT)

@@ -161,7 +161,7 @@ def test_more_than_4096_characters_are_taken(sdk: openai.OpenAI) -> None:
         ({"response_format": "m4a"}, "response_format"),
         ({"stream_format": "websocket"}, "stream_format"),
         ({"extra_body": {"temperature": 1}}, "temperature"),
-        ({"extra_body": {"lang_code": "zh-Hans"}}, "lang_code"),
+        ({"extra_body": {"lang_code": "ko-Kore"}}, "lang_code"),
     ],
 )
 def test_what_is_wrong_is_a_bad_request_that_names_the_parameter(

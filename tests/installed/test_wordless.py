@@ -36,6 +36,6 @@ def test_text_knows_the_same_languages_and_no_error_in_marks(installed: Installe
     marks, words = map(json.loads, done.stdout.splitlines())
     assert (marks["normalized"], words["words"][0]["language"]) == ("…", "es")
     assert words["fallbacks"][0]["reason"].startswith("es-MX is read as es")
-    refused = installed.run("text", "--language", "zh-Hans", stdin="...\n")
+    refused = installed.run("text", "--language", "ko-Kore", stdin="...\n")
     assert refused.returncode == 2
     assert "en-us" in refused.stderr

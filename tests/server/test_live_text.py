@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import threading
 import time
@@ -15,6 +17,20 @@ from tests.server.test_resume import TEXT
 from tests.server.test_speech import pcm_of_stream
 from tests.server.test_websocket_conversation import PLENTY, Talk, talking
 from tests.speech.test_live import LATIN, cut_at_random
+from tests.speech.test_markdown_speech import ANSWER
+
+KETTLE = "The kettle is on. 👍🏽"
+
+
+def request_entry(server: RunningServer, request_id: str) -> dict[str, Any]:
+    """The line of a request in the log."""
+
+    def found() -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+        return [each for each in lines if each.get("request_id") == request_id and "outcome" in each]
+
+    wait_until(lambda: bool(found()))
+    return found()[0]
 
 
 def write(talk: Talk, text: str, seed: int = 0, **fields: Any) -> None:
@@ -32,6 +48,14 @@ def test_how_it_is_cut_changes_nothing(server: RunningServer, engine: Engine, te
     assert talk.pcm == pcm_of_stream(engine, text)
     assert done["usage"]["output_tokens"] > 0
     assert server.status()["active"] == 0
+
+
+def test_how_markdown_is_cut_changes_nothing(server: RunningServer, engine: Engine) -> None:
+    with talking(server) as talk:
+        write(talk, ANSWER, input_format="markdown", code="name", emoji="skip")
+        talk.say("end")
+        talk.until("done")
+    assert talk.pcm == pcm_of_stream(engine, ANSWER, input_format="markdown", code="name", emoji="skip")
 
 
 def test_it_is_heard_before_its_end_is_written(server: RunningServer) -> None:
@@ -124,6 +148,37 @@ def test_the_pause_of_a_writer_is_no_underrun(server: RunningServer) -> None:
         talk.say("end")
         talk.until("done")
     assert server.status()["underruns"] == before
+
+
+def test_the_log_counts_all_of_a_text(server: RunningServer) -> None:
+    for ephemeral in (False, True):
+        with talking(server) as talk:
+            talk.say("speak", live=True, input="The kettle ", credit=PLENTY, ephemeral=ephemeral)
+            request_id = talk.until("started")["id"]
+            for each in ("is ", "on. 👍🏽"):
+                talk.say("append", text=each)
+            talk.say("end")
+            talk.until("done")
+        entry = request_entry(server, request_id)
+        assert entry["characters"] == len(KETTLE)
+        expected = None if ephemeral else hashlib.sha256(KETTLE.encode()).hexdigest()[:16]
+        assert entry["sha256"] == expected
+
+
+def test_an_error_says_whether_the_stream_ended(server: RunningServer) -> None:
+    with talking(server) as talk:
+        talk.say("append", text="more")
+        assert talk.until("error")["ended"] is True  # there is none
+        talk.say("speak", live=True, credit=PLENTY)
+        talk.until("started")
+        for wrong in ({"kind": "append", "text": 5}, {"kind": "speak", "input": 5}, {"kind": "nonsense"}):
+            talk.say(**wrong)
+            assert talk.until("error")["ended"] is False
+        talk.say("append", text="The kettle is on.")
+        talk.say("cancel")
+        assert talk.until("error")["ended"] is True
+        talk.say("speak", input="   ", credit=PLENTY)
+        assert talk.until("error")["ended"] is True
 
 
 @pytest.mark.parametrize(

@@ -260,13 +260,16 @@ def test_ogg_is_opus(client: FlaskClient, name: str) -> None:
 # ----------------------------------------------------------------------------------------- voices
 
 
-def test_voices_that_cannot_be_read_are_not_offered(client: FlaskClient) -> None:
+def test_voices_that_cannot_be_read_are_not_offered(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language, "find_spec", lambda name: None if name == "jieba" else object())
     unread = client.get("/status").json["voices_not_offered"]
     assert sorted(unread) == [
         "zf_xiaobei", "zf_xiaoni", "zf_xiaoxiao", "zf_xiaoyi",
         "zm_yunjian", "zm_yunxi", "zm_yunxia", "zm_yunyang",
     ]  # fmt: skip
-    assert set(unread.values()) == {"there is no G2P for zh"}
+    assert set(unread.values()) == {"zh needs the extra kokoro-lab[zh]: jieba is missing"}
     for path in ("/voices", "/v1/audio/voices"):
         names = {v if isinstance(v, str) else v["id"] for v in client.get(path).json["voices"]}
         assert len(names) == 46
@@ -278,11 +281,11 @@ def test_voices_that_cannot_be_read_are_not_offered(client: FlaskClient) -> None
 def test_what_is_offered_follows_what_can_be_read(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(language, "SPOKEN", (*language.SPOKEN, "zh"))
+    monkeypatch.setattr(language, "find_spec", lambda _: object())
     assert unread_voices() == {}
     assert len(client.get("/voices").json["voices"]) == 54
     monkeypatch.setattr(language, "find_spec", lambda _: None)
-    assert {name[0] for name in unread_voices()} == {"j"}
+    assert {name[0] for name in unread_voices()} == {"j", "z"}
     assert "kokoro-lab[ja]" in unread_voices()["jf_alpha"]
 
 

@@ -94,6 +94,16 @@ def test_frames_are_tagged_with_segment_chunk_and_time_and_hold_the_stream(
     assert server.status()["active"] == 0
 
 
+@pytest.mark.parametrize("fields", [{"response_format": "mp3"}, {"sample_rate": 44_100}])
+def test_what_an_encoder_holds_back_is_sent_before_the_end(
+    server: RunningServer, fields: dict[str, Any]
+) -> None:
+    with talking(server) as talk:
+        talk.say("speak", input="Hello.", credit=PLENTY, **fields)
+        assert talk.until("done", "keepalive")["type"] == "done"
+        assert talk.pcm
+
+
 def test_one_connection_speaks_one_text_after_another(server: RunningServer, engine: Engine) -> None:
     with talking(server) as talk:
         for text in ("Hello.", "And again, this is it.", "Hello."):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ from kokoro_lab.errors import Interrupted, ParameterError, TextError
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.live import LiveSpeech
+from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.speech.utterance import checked_utterance
+from kokoro_lab.text.growing import GrowingText
 
 LATIN = [
     "Sure! Here is what you asked for. First, put the kettle on.\n\n- Milk\n- Two eggs\n\nThen wait.",
@@ -50,9 +55,8 @@ def sentences_of(language: str) -> list[str]:
     found = [row["text"] for row in load_rows("intelligibility") if row["language"][:2] == language]
     switching = [row for row in load_rows("code_switching") if row["language"][:2] == language]
     found += ["".join(text for _, text in row["runs"]) for row in switching]
-    if language == "hi":
-        found += ["आज मौसम बहुत अच्छा है।", "मैं कल बाज़ार गया था और 25 किताबें खरीदीं।", "क्या आप ठीक हैं?", "वह हँसा"]
-    if language in ("en", "es", "ja"):
+    found += [row["text"] for row in load_rows("live") if row["language"] == language]
+    if language in ("en", "es", "ja", "zh"):
         found += [row["written"] for row in load_rows(f"normalisation_{language}")]
     return found
 
@@ -60,26 +64,110 @@ def sentences_of(language: str) -> list[str]:
 def made_up(seed: int) -> tuple[str, str]:
     """A language, and a text of up to nine sentences, lines and paragraphs in it."""
     chance = random.Random(seed)
-    language = ("en", "en", "en", "es", "fr", "it", "pt", "ja", "hi")[seed % 9]
+    language = ("en", "en-gb", "en", "es", "fr", "it", "pt", "ja", "hi", "zh")[seed % 10]
     text = "".join(
-        chance.choice(sentences_of(language))
+        chance.choice(sentences_of(language[:2]))
         + chance.choice((" ", " ", " ", "\n", "\n\n", "  ", "... ", "! "))
         for _ in range(chance.randint(1, 9))
     )
     return {"en": "en-us", "pt": "pt-br"}.get(language, language), text
 
 
-TEXTS = [("en-us", text) for text in LATIN] + [made_up(seed) for seed in range(40)]
+TEXTS = [("en-us", text) for text in LATIN] + [made_up(seed) for seed in range(5, 200)]
+AT_ONCE = 45
 
 
-@pytest.mark.parametrize(("language", "text"), TEXTS)
+@pytest.mark.parametrize(("language", "text"), TEXTS[:AT_ONCE])
 def test_how_it_was_cut_and_when_it_came_changes_nothing(hum: Engine, language: str, text: str) -> None:
+    is_spoken_alike(hum, language, text)
+
+
+@pytest.mark.test_long
+@pytest.mark.parametrize(("language", "text"), TEXTS[AT_ONCE:])
+def test_the_same_of_all_texts(hum: Engine, language: str, text: str) -> None:
+    is_spoken_alike(hum, language, text)
+
+
+def is_spoken_alike(hum: Engine, language: str, text: str) -> None:
     whole = hum.stream(text, voice="hum", language=language, cached=False)
     samples = np.concatenate([chunk.samples for chunk in whole])
     for pieces in (list(text), cut_at_random(text, 1)):
         heard, timings = written(hum, pieces, language=language)
         assert timings == whole.timings
         np.testing.assert_array_equal(heard, samples)
+
+
+@pytest.mark.parametrize("known", load_rows("markdown")[::7], ids=lambda known: known["id"])
+def test_how_markdown_was_cut_changes_no_sample(hum: Engine, known: dict[str, Any]) -> None:
+    text, options = (
+        known["written"],
+        {name: known[name] for name in ("language", "code", "emoji") if name in known},
+    )
+    whole = hum.stream(text, voice="hum", input_format="markdown", cached=False, **options)
+    samples = np.concatenate([chunk.samples for chunk in whole])
+    for pieces in (list(text), cut_at_random(text, 1)):
+        heard, timings = written(hum, pieces, input_format="markdown", **options)
+        assert timings == whole.timings
+        np.testing.assert_array_equal(heard, samples)
+
+
+def test_a_block_of_markdown_is_heard_before_the_next_is_written(hum: Engine) -> None:
+    live = hum.session(voice="hum", input_format="markdown")
+    live.append("# Kettles\n\nA kettle *boils*\nwater.\n\n")
+    while next(live).segment_id == 0:
+        pass  # the heading; what comes now is of the paragraph
+    live.append("The end.")
+    live.end()
+    _, timings = spoken(live)
+    assert [timing.text for timing in timings[:5]] == ["Kettles", "A", "kettle", "boils", "water"]
+
+
+def test_a_long_block_of_markdown_makes_no_writer_wait_for_ever(hum: Engine) -> None:
+    text = "```\n" + "let x = 1\n" * 600 + "```\n\nThe end."
+    live = hum.session(voice="hum", input_format="markdown", most_ahead=4000)
+    live.write_from(list(text))
+    late = threading.Timer(30, live.cancel)
+    late.start()
+    _, timings = spoken(live)
+    assert [timing.text for timing in timings] == ["The", "end"]
+    late.cancel()
+
+
+def test_who_writes_a_long_line_is_not_called_silent(hum: Engine) -> None:
+    live = hum.session(voice="hum", input_format="markdown")
+    listener = threading.Thread(target=lambda: list(live))
+    listener.start()
+    for _ in range(6):
+        time.sleep(0.05)
+        live.append("word ")
+    assert 0 < live.starving_s < 0.2
+    live.end()
+    listener.join(60)
+
+
+def test_what_came_late_is_booked_on_the_segment_that_waited_for_it(hum: Engine) -> None:
+    text = GrowingText()
+    asked = checked_utterance(hum.parts, "", {"voice": "hum"}, streamed=True)
+    stream = SpeechStream(hum.parts, asked, chunk_s=0.05, growing=text)
+    text.append("The kettle is on, and the window is open.\n\nThe door is shut.\n\n")
+    text.end()
+    next(stream)
+    text.came_s = 5.0  # while this segment is spoken, the next one is prepared, and has to wait
+    assert {next(stream).segment_id for _ in range(10)} == {0}
+    assert stream.text_came_s is None
+    list(stream)
+    assert stream.text_came_s == 5.0
+
+
+@pytest.mark.parametrize("text", ["", " \n\n"])
+def test_nothing_in_markdown_is_nothing_and_what_is_unseen_is_a_little_silence(
+    hum: Engine, text: str
+) -> None:
+    with pytest.raises(TextError):
+        written(hum, [text], input_format="markdown")
+    samples, _ = written(hum, [text, "<!-- unseen -->"], input_format="markdown")
+    assert len(samples)
+    assert not samples.any()
 
 
 def test_emoji_are_left_out_as_they_are_of_a_whole_text(hum: Engine) -> None:

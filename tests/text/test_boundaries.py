@@ -22,6 +22,8 @@ def cut(text: str, language: str) -> list[str]:
         ("en-us", ["It happened in 1999.", "Then it was 3.14 or $1.99."]),
         ("en-us", ["He is No. 1.", "She is not."]),
         ("es", ["El Sr. García y la Dra. López viven en EE. UU. desde 1999.", "¿Vienes?", "¡Claro!"]),
+        ("es", ["No.", "Aquí está.", "No.", "¿Y tú?", "Es el No. 5."]),
+        ("it", ["No.", "Ecco il no. 5."]),
         ("es", ["Véase la pág. 5, p. ej. el art. 3.", "Costó 3.500 €."]),
         ("fr", ["M. Dupont et Mme Martin sont partis.", "Il pleut."]),
         ("it", ["Il sig. Rossi e il dott. Bianchi.", "Tutto bene?"]),

@@ -27,6 +27,11 @@ from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
         ("spa_ES", "es"),
         ("en-Latn-GB", "en-gb"),
         ("ja-Jpan-JP", "ja"),
+        ("zh-Hans", "zh"),
+        ("zh_CN", "zh"),
+        ("cmn", "zh"),
+        ("chi", "zh"),
+        ("z", "zh"),
     ],
 )
 def test_a_language_has_several_names(tag: str, canonical: str) -> None:
@@ -47,6 +52,7 @@ def test_a_language_has_several_names(tag: str, canonical: str) -> None:
         ("en-001", "en-us"),
         ("EN-us-POSIX", "en-us"),
         ("hi-Latn", "hi"),
+        ("zh-TW", "zh"),
     ],
 )
 def test_a_region_that_has_no_reading_is_read_as_its_language_and_that_is_said(
@@ -62,21 +68,21 @@ def test_the_schema_knows_what_is_understood(tag: str) -> None:
     assert re.search(schema_pattern(), tag)
 
 
-@pytest.mark.parametrize("tag", ["", "de", "zh-Hans", "x", "en-", "en--us", "es-!", "enus", "e-mx"])
+@pytest.mark.parametrize("tag", ["", "de", "ko-Kore", "x", "en-", "en--us", "es-!", "enus", "e-mx"])
 def test_the_schema_knows_what_is_not_understood(tag: str) -> None:
     assert not re.search(schema_pattern(), tag)
     with pytest.raises(LanguageError):
         understood(tag)
 
 
-@pytest.mark.parametrize("tag", ["", "de", "de-AT", "zh", "zh-Hans", "z", "cmn", "klingon", "en-", "es-!!"])
+@pytest.mark.parametrize("tag", ["", "de", "de-AT", "ko", "ko-Kore", "y", "yue", "klingon", "en-", "es-!!"])
 def test_others_are_refused_with_what_there_is(tag: str) -> None:
-    with pytest.raises(LanguageError, match="en-us, en-gb, es, fr, it, pt-br, hi, ja"):
+    with pytest.raises(LanguageError, match="en-us, en-gb, es, fr, it, pt-br, hi, ja, zh"):
         resolve_language(tag)
 
 
-def test_every_voice_but_the_chinese_ones_has_its_language() -> None:
-    assert {tag for tag in LANGUAGE_OF_PREFIX.values() if tag != "zh"} == set(SPOKEN)
+def test_every_voice_has_its_language() -> None:
+    assert set(LANGUAGE_OF_PREFIX.values()) == set(SPOKEN)
 
 
 def test_english_is_the_requests_then_the_voices_then_american() -> None:

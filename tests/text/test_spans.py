@@ -33,6 +33,15 @@ def cut(text: str, base: str = "en-us", **options: Any) -> list[tuple[str, str]]
         ("en-us", "He said 「はい」.", [("en-us", "He said"), ("ja", "「はい」.")]),
         ("en-us", "on 3月5日 we left", [("en-us", "on"), ("ja", "3月5日"), ("en-us", "we left")]),
         ("en-us", "漢字", [("ja", "漢字")]),
+        ("en-us", "Say 你好 to them.", [("en-us", "Say"), ("zh", "你好"), ("en-us", "to them.")]),
+        ("es", "Dijo 學習 ayer", [("es", "Dijo"), ("zh", "學習"), ("es", "ayer")]),
+        ("en-us", "谢谢 and 春天", [("zh", "谢谢"), ("en-us", "and"), ("zh", "春天")]),
+        ("en-us", "ありがとう and 春天", [("ja", "ありがとう"), ("en-us", "and"), ("ja", "春天")]),
+        ("en-us", "to 北京 or 東京駅", [("en-us", "to"), ("zh", "北京"), ("en-us", "or"), ("ja", "東京駅")]),
+        ("ja", "彼は「你好」と、他说“我们”。", [("ja", "彼は「你好」と、"), ("zh", "他说“我们”。")]),
+        ("zh", "我喜欢吃おにぎり和寿司。", [("zh", "我喜欢吃"), ("ja", "おにぎり"), ("zh", "和寿司。")]),
+        ("zh", "元気ですか。", [("ja", "元気ですか。")]),
+        ("zh", "用A4纸，很nice。", [("zh", "用A4纸，很"), ("en-us", "nice。")]),
         ("en-us", "say Привет now", [("en-us", "say Привет now")]),
         ("ja", "昨日 computer を買った。", [("ja", "昨日"), ("en-us", "computer"), ("ja", "を買った。")]),
         ("ja", "NHKのA4を5 km先のexample.comで", [("ja", "NHKのA4を5 km先のexample.comで")]),
@@ -56,6 +65,12 @@ def test_script_decides_first(base: str, text: str, parts: list[tuple[str, str]]
 )
 def test_english_words_have_the_voices_accent(text: str, base: str, accent: str | None, english: str) -> None:
     assert {language for language, _ in cut(text, base, accent=accent)} == {base, english}
+
+
+def test_han_alone_is_as_the_voice_speaks() -> None:
+    assert cut("read 日本 now", accent="zh")[1] == ("zh", "日本")
+    assert cut("read 日本 now", accent="ja")[1] == ("ja", "日本")
+    assert cut("read 日本 ね", accent="zh")[1] == ("ja", "日本 ね")
 
 
 def test_off_leaves_everything_in_the_language_of_the_request() -> None:

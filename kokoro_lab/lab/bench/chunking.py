@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.trial import Playout, gaps_beyond_chunks_s, play
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.results import Check, NegativeControl, failed

@@ -12,12 +12,12 @@ import pandas as pd
 import psutil
 
 from kokoro_lab.containers.plain_json import write_json
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.bench.memory import resident_mb
 from kokoro_lab.lab.bench.texts import sentences_of
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.lab.results import made_by, new_run_folder
+from kokoro_lab.typed import require_range
 
 WARM_SENTENCES = 20
 """Read first and not counted."""
@@ -46,13 +46,8 @@ def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str)
         No sentence is left to be timed.
     """
     distinct = list(dict.fromkeys(sentences))
-    if len(distinct) <= WARM_SENTENCES:
-        raise ParameterError(
-            f"{len(distinct)} distinct sentences are too few: the first {WARM_SENTENCES} only warm up.",
-            field="--corpus",
-            value=len(distinct),
-            allowed=f"more than {WARM_SENTENCES}",
-        )
+    message = f"{len(distinct)} distinct sentences are too few: the first {WARM_SENTENCES} only warm up."
+    require_range("--corpus", len(distinct), WARM_SENTENCES + 1, message=message)
     front_end.warm(language)
     front_end.cache.clear()
     rows = []

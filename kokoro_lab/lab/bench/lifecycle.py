@@ -19,9 +19,9 @@ from math import nan
 from typing import Any, Literal, get_args
 
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.errors import SynthesisError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
@@ -105,12 +105,7 @@ def ending_of(heard: ReceivedStream) -> Ending:
 
 
 def measure_lifecycle(
-    start: StartServer,
-    texts: Sequence[str],
-    voice: str,
-    *,
-    seed: int = 0,
-    progress: bool = True,
+    start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0
 ) -> ComparedStreams:
     """Let each of `SCENARIOS` happen under as many streams as there are texts, over both transports.
 
@@ -123,8 +118,6 @@ def measure_lifecycle(
     voice : str
     seed : int
         Of the moments at which it happens.
-    progress : bool
-        Whether to show a bar.
 
     Returns
     -------
@@ -146,7 +139,7 @@ def measure_lifecycle(
         server = stack.enter_context(start({"shutdown_s": SCENARIOS[0].shutdown_s}))
         ran = server.facts()
         undisturbed = [to_the_end(client.receive("sse", server.url, body)) for body in bodies]
-        for scenario, following in pairwise(tqdm([*SCENARIOS, SCENARIOS[-1]], disable=not progress)):
+        for scenario, following in pairwise(tqdm([*SCENARIOS, SCENARIOS[-1]])):
             with ThreadPoolExecutor(len(texts), thread_name_prefix="client") as pool:
                 listeners = _Listeners(pool, server.url, bodies)
                 heard_s = listeners.sounding(

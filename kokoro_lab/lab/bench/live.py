@@ -25,11 +25,11 @@ import click
 import numpy as np
 import pandas as pd
 from simple_websocket import ConnectionClosed
-from tqdm import tqdm
 
 from kokoro_lab.containers.pcm import Pcm
 from kokoro_lab.datatypes import AudioChunk, WordTiming
 from kokoro_lab.errors import Interrupted, SynthesisError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.client import ServerReportedError, live_messages
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.persistent import pcm_of
@@ -38,8 +38,8 @@ from kokoro_lab.lab.bench.texts import sentences_of
 from kokoro_lab.lab.bench.trial import Playout, play
 from kokoro_lab.lab.bench.verdicts import BenchVerdict, Measured, concluded
 from kokoro_lab.lab.fixtures import load_rows, spread
-from kokoro_lab.lab.plots.style import label_of
 from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.lab.results.units import label_of
 from kokoro_lab.metrics.intervals import paired_ratio
 from kokoro_lab.playback import sinks
 from kokoro_lab.speech.engine import Engine

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, spread
@@ -63,13 +63,7 @@ class Load(ComparedStreams):
 
 
 def measure_load(
-    server: OwnServer,
-    texts: Sequence[str],
-    voice: str,
-    concurrency: int,
-    *,
-    refusals: int = REFUSALS,
-    progress: bool = True,
+    server: OwnServer, texts: Sequence[str], voice: str, concurrency: int, *, refusals: int = REFUSALS
 ) -> Load:
     """Speak each text alone; then all of them, `concurrency` at once, while others come and are refused.
 
@@ -87,7 +81,7 @@ def measure_load(
     SynthesisError
         A stream failed.
     """
-    with tqdm(total=2 * len(texts), disable=not progress) as bar:
+    with tqdm(total=2 * len(texts)) as bar:
 
         def heard(text: str) -> ReceivedStream:
             found = to_the_end(client.receive("sse", server.url, client.speech_request(text, voice)))

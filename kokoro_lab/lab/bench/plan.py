@@ -163,7 +163,6 @@ def carry_out(
     sentences: Sequence[str],
     load_engine: Callable[[], Engine],
     *,
-    progress: bool = True,
     say: Callable[[str], None],
 ) -> tuple[Path, list[str]]:
     """Measure, keep it under `results/bench/<run>/`, and give the file and what to show to a person.
@@ -175,8 +174,6 @@ def carry_out(
         What the texts are made of.
     load_engine : callable
         Called only if the plan needs an engine in this process.
-    progress : bool
-        Whether to show a bar.
     say : callable
         Told in a line each what takes its time.
     """
@@ -191,7 +188,6 @@ def carry_out(
             memory_interval_s=interval_s,
             listen_s=math.inf if plan.listen_s is None else plan.listen_s,
             audio_folder=folder / "audio" if plan.save_audio else None,
-            progress=progress,
         )
         systems = {speaker.name: speaker.facts() for speaker in speakers}
     path = report.keep(folder, trials, asked=asdict(plan), conditions=plan.conditions, systems=systems)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from simple_websocket import Client, ConnectionClosed
-from tqdm import tqdm
 
 from kokoro_lab.containers.pcm import Pcm, pcm_bytes
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.own_server import ServerFailed
 from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.bench.verdicts import BenchVerdict, Measured, concluded
@@ -163,12 +163,7 @@ class PlayerFigures:
 
 
 def judge_player(
-    minutes: float,
-    seed: int,
-    pre_buffer_ms: float | None = None,
-    *,
-    progress: bool = True,
-    say: Callable[[str], None],
+    minutes: float, seed: int, pre_buffer_ms: float | None = None, *, say: Callable[[str], None]
 ) -> BenchVerdict:
     """Measure, and keep the verdict under `results/bench-player/<run>/`.
 
@@ -184,7 +179,7 @@ def judge_player(
 
     def measured() -> Measured:
         with own_player(pre_buffer_ms) as url:
-            figures = measure_player(url, 60 * minutes, seed, progress=progress)
+            figures = measure_player(url, 60 * minutes, seed)
         return printed(figures), lambda run: conclude(run, figures, seed)
 
     say("Starting the player.")
@@ -214,12 +209,12 @@ def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
             process.terminate()
 
 
-def measure_player(url: str, audio_s: float, seed: int, *, progress: bool = True) -> PlayerFigures:
+def measure_player(url: str, audio_s: float, seed: int) -> PlayerFigures:
     """Be a client of the daemon at `url`: one long stream through bursts, one with pauses, and stops."""
     talk = _Talk(url)
     try:
         arrivals_s = burst_arrivals(audio_s, seed)
-        sent, took_s, done = talk.stream(arrivals_s, progress=progress)
+        sent, took_s, done = talk.stream(arrivals_s)
         paused = talk.pauses()
         stops = talk.stops(random.Random(seed))
     except ConnectionClosed as error:
@@ -301,11 +296,11 @@ class _Talk:
         with suppress(ConnectionClosed):  # the player was quicker
             self._ws.close()
 
-    def stream(self, arrivals_s: list[float], *, progress: bool) -> tuple[int, float, dict[str, Any]]:
+    def stream(self, arrivals_s: list[float]) -> tuple[int, float, dict[str, Any]]:
         """Send chunks when they are due; samples sent, seconds to `completed`, and what that said."""
         pcm = numbered(CHUNK_SAMPLES * len(arrivals_s))
         started_s = time.monotonic()
-        for index, at_s in enumerate(tqdm(arrivals_s, disable=not progress, unit=" chunks")):
+        for index, at_s in enumerate(tqdm(arrivals_s, unit=" chunks")):
             while (left_s := started_s + at_s - time.monotonic()) > 0:
                 self._ws.receive(timeout=left_s)
             self._ws.send(pcm_bytes(pcm[index * CHUNK_SAMPLES : (index + 1) * CHUNK_SAMPLES]))

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.config import STAGED, weights_of
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
@@ -28,6 +27,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.native.operators import native_operators
@@ -194,7 +194,7 @@ def _loading_s(events: Sequence[Mapping[str, Any]]) -> float:
 
 
 def profile_stages(
-    config: EngineConfig, text: str, voice: str, *, trials: int = 15, loads: int = 3, progress: bool = True
+    config: EngineConfig, text: str, voice: str, *, trials: int = 15, loads: int = 3
 ) -> pd.DataFrame:
     """Speak a text on engines that have never spoken (cold), and again and again on the last (warm).
 
@@ -224,13 +224,11 @@ def profile_stages(
     _require_stages(config)
     FrontEnd().warm(resolve_language(load_voice(voice, config.home).language))  # imports are not timed
     found: list[tuple[str, Heard]] = []
-    for _ in tqdm(range(loads), desc="cold", disable=not progress):
+    for _ in tqdm(range(loads), desc="cold"):
         engine = in_line(config)
         found.append((COLD, listen(engine, text, voice)))
     listen(engine, text, voice)
-    found += [
-        (WARM, listen(engine, text, voice)) for _ in tqdm(range(trials), desc="warm", disable=not progress)
-    ]
+    found += [(WARM, listen(engine, text, voice)) for _ in tqdm(range(trials), desc="warm")]
     return pd.DataFrame(
         {
             "state": state,

@@ -93,7 +93,7 @@ def profile_report(
 ) -> str:
     """Loading, stages and operators as text, for a terminal. Parameters and errors as `profile_stages`."""
     loading = profile_loading(engine_config, voice, loads=loads)
-    stages = profile_stages(engine_config, text, voice, trials=trials, loads=loads, progress=False)
+    stages = profile_stages(engine_config, text, voice, trials=trials, loads=loads)
     operators = profile_operators(engine_config, text, voice)
     threads = engine_config.thread_count
     return "\n".join(

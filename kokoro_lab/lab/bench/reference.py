@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.vocab import PAD_ID, encode
 from kokoro_lab.graphs.signatures import signature
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.timing import InProcess, spoken
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
@@ -80,7 +80,7 @@ class Reference:
 
 
 def timed_beside(
-    speaker: InProcess, reference: Reference, texts: Mapping[str, str], rounds: int, *, progress: bool = True
+    speaker: InProcess, reference: Reference, texts: Mapping[str, str], rounds: int
 ) -> pd.DataFrame:
     """Every text spoken in each round, with an inference right before or after it; that changes by rounds.
 
@@ -104,7 +104,7 @@ def timed_beside(
             "Nothing would be measured.", field="trials", value=rounds * len(texts), allowed="1 or more"
         )
     rows = []
-    for trial in tqdm(range(rounds), desc="trials", disable=not progress):
+    for trial in tqdm(range(rounds), desc="trials"):
         for name, text in texts.items():
             before = reference.infer() if trial % 2 else None
             ours = spoken(speaker, trial, text)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import psutil
-from tqdm import tqdm
 
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import Body
 from kokoro_lab.lab.bench.compared import ComparedStreams, compared, exact, spread
@@ -58,14 +58,7 @@ class Resumes(ComparedStreams):
     ready_s: list[float]
 
 
-def measure_resumes(
-    start: StartServer,
-    texts: Sequence[str],
-    voice: str,
-    *,
-    seed: int = 0,
-    progress: bool = True,
-) -> Resumes:
+def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0) -> Resumes:
     """Speak each text whole; speak it again, leave it somewhere, and go on with it.
 
     Transports take turns. Of every four streams, two are gone on with on a server that was started after the
@@ -82,7 +75,7 @@ def measure_resumes(
     rows: list[dict[str, Any]] = []
     ready_s: list[float] = []
     controls: list[NegativeControl] = []
-    with ExitStack() as stack, tqdm(total=len(texts), disable=not progress) as bar:
+    with ExitStack() as stack, tqdm(total=len(texts)) as bar:
         server = stack.enter_context(start())
         ran = server.facts()
 

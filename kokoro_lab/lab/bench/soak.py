@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.errors import KokoroLabError, ParameterError, SynthesisError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.client import TRANSPORTS, Transport
 from kokoro_lab.lab.bench.memory import held_by, watched
@@ -206,7 +206,6 @@ def measure_soak(
     misbehave: bool = False,
     ways: Sequence[Transport] = TRANSPORTS,
     seed: int = 0,
-    progress: bool = True,
 ) -> Soak:
     """Speak every reading once, alone, to know it; then listen for so many minutes.
 
@@ -236,7 +235,7 @@ def measure_soak(
     SynthesisError
         A reading cannot be spoken even once.
     """
-    wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings", disable=not progress)]
+    wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings")]
     run_s = 60 * minutes
     asked, lock = enumerate(turns(readings, ways, seed)), threading.Lock()
     streams: list[dict[str, Any]] = []
@@ -265,7 +264,7 @@ def measure_soak(
                 bar.update(min(round(elapsed_s(), 1), run_s) - bar.n)
 
     with (
-        tqdm(total=run_s, unit="s", desc="soak", disable=not progress) as bar,
+        tqdm(total=run_s, unit="s", desc="soak") as bar,
         watched(partial(held_by, server.process), interval_s) as holdings,
         others as misbehaved,
         ThreadPoolExecutor(concurrency, thread_name_prefix="listener") as pool,

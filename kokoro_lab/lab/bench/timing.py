@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
-from tqdm import tqdm
 
 from kokoro_lab.containers import write_file
 from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.memory import sampled_memory
 from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.speech.engine import Engine
@@ -137,7 +137,6 @@ def measure(
     memory_interval_s: float | None = None,
     listen_s: float = math.inf,
     audio_folder: Path | None = None,
-    progress: bool = True,
 ) -> list[Trial]:
     """Speak each text once with each speaker, warm.
 
@@ -158,8 +157,6 @@ def measure(
         Hang up after so many seconds of speech: how soon a long text begins is known long before its end.
     audio_folder : Path, optional
         Keep every trial there as a WAV file, written when its clock has stopped.
-    progress : bool
-        Whether to show a bar.
 
     Returns
     -------
@@ -186,7 +183,7 @@ def measure(
         for number, text in enumerate(texts)
         for speaker in speakers
     ]
-    with tqdm(total=len(turns), desc="trials", disable=not progress) as bar:
+    with tqdm(total=len(turns), desc="trials") as bar:
 
         def taken(turn: Callable[[], Trial]) -> Trial:
             trial = turn()

@@ -38,7 +38,7 @@ class ServerPlan(BenchPlan, ABC):
     begins: ClassVar[str] = "Starting the server."
 
     @abstractmethod
-    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+    def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         """Start the server, and measure."""
 
     def texts(self, sentences: Sequence[str]) -> list[str]:
@@ -52,10 +52,10 @@ class ResumePlan(ServerPlan):
 
     kind = "resume"
 
-    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+    def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         start = start or partial(own_server, self.server_settings)
         texts = self.texts(sentences)
-        found = resuming.measure_resumes(start, texts, self.voice, seed=self.seed, progress=progress)
+        found = resuming.measure_resumes(start, texts, self.voice, seed=self.seed)
         return resuming.printed(found), lambda run: resuming.conclude(run, found, self.trials)
 
 
@@ -73,10 +73,10 @@ class LoadPlan(ServerPlan):
                 field="--trials",
             )
 
-    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+    def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         with (start or partial(own_server, {**self.server_settings, "queue": 0}))() as server:
             texts = self.texts(sentences)
-            found = loading.measure_load(server, texts, self.voice, self.concurrency, progress=progress)
+            found = loading.measure_load(server, texts, self.voice, self.concurrency)
         return loading.printed(found), lambda run: loading.conclude(run, found, self.trials, self.concurrency)
 
 
@@ -85,12 +85,12 @@ class LifecyclePlan(ServerPlan):
 
     kind = "lifecycle"
 
-    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+    def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
         own = {**self.server_settings, "concurrency": self.trials, "degrade": "off"}
         start = start or (lambda settings: own_server({**own, **settings}))
         texts = self.texts(sentences)
-        found = lifecycle.measure_lifecycle(start, texts, self.voice, seed=self.seed, progress=progress)
+        found = lifecycle.measure_lifecycle(start, texts, self.voice, seed=self.seed)
         return lifecycle.printed(found), lambda run: lifecycle.conclude(run, found, self.trials)
 
 
@@ -118,7 +118,7 @@ class SoakPlan(ServerPlan):
     def listeners(self) -> int:
         return self.concurrency + self.misbehave
 
-    def measured(self, sentences: Sequence[str], start: StartServer | None, *, progress: bool) -> Measured:
+    def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         readings = readings_of(sentences, foreign_sentences(), self.voice, self.trials, self.seed)
         controls = soak_controls.controls()
         with (start or partial(own_server, self.server_settings))() as server:
@@ -130,7 +130,6 @@ class SoakPlan(ServerPlan):
                 pace=self.pace,
                 misbehave=self.misbehave,
                 seed=self.seed,
-                progress=progress,
             )
         return soak_verdict.printed(found), lambda run: soak_verdict.conclude(run, found, controls)
 
@@ -146,7 +145,6 @@ def judge(
     sentences: Sequence[str],
     start: StartServer | None = None,
     *,
-    progress: bool = True,
     say: Callable[[str], None],
 ) -> BenchVerdict:
     """Measure, and keep the verdict under `results/bench-<kind>/<run>/`.
@@ -158,13 +156,11 @@ def judge(
         What the texts are made of.
     start : callable, optional
         Gives the server; our own on the real weights unless given. For `lifecycle` it takes settings.
-    progress : bool
-        Whether to show a bar.
     say : callable
         Told in a line each what takes its time.
     """
     say(plan.begins)
-    return concluded(plan.kind, asdict(plan), lambda: plan.measured(sentences, start, progress=progress))
+    return concluded(plan.kind, asdict(plan), lambda: plan.measured(sentences, start))
 
 
 def concluded(kind: str, asked: Mapping[str, object], measure: Callable[[], Measured]) -> BenchVerdict:

@@ -5,14 +5,3 @@ judged → pictures → view
 
 from kokoro_lab.lab.clips.judged import WORST_COUNT, JudgedClip, KeptClip, Sound, kept, worst_first
 from kokoro_lab.lab.clips.view import ClipsView, Limits
-
-__all__ = [
-    "WORST_COUNT",
-    "ClipsView",
-    "JudgedClip",
-    "KeptClip",
-    "Limits",
-    "Sound",
-    "kept",
-    "worst_first",
-]

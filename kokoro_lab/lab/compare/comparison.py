@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.texts import fixture_sentences, texts_of
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess, MakeEngine, real_engine
@@ -132,7 +132,6 @@ def compare(
     *,
     rounds: int = 1,
     repetition: int = 0,
-    progress: bool = True,
 ) -> Comparison:
     """Start each configuration cold, then have all of them speak every text in each round, interleaved.
 
@@ -148,8 +147,6 @@ def compare(
         How often each text is spoken by each.
     repetition : int
         Goes into the trials, to tell them from those of other calls.
-    progress : bool
-        Whether to show a bar.
 
     Raises
     ------
@@ -160,7 +157,7 @@ def compare(
     starts: list[dict[str, Any]] = []
     facts: dict[str, dict[str, Any]] = {}
     total = len(configurations) * (1 + rounds * len(texts))
-    with ExitStack() as processes, tqdm(total=total, desc="predictions", disable=not progress) as bar:
+    with ExitStack() as processes, tqdm(total=total, desc="predictions") as bar:
         speakers: dict[str, EngineProcess] = {}
         for configuration in configurations:
             name, speaker = configuration.name, start(configuration)

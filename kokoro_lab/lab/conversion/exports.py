@@ -54,6 +54,7 @@ from kokoro_lab.model.static_vocoder import (
 from kokoro_lab.model.windows import WindowPlan, WindowSizes
 from kokoro_lab.native.operators import native_operators
 from kokoro_lab.sessions.providers import make_session
+from kokoro_lab.typed import require_choice, require_range
 from kokoro_lab.weights.disk import whole_or_not_at_all
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.progress import step_bar
@@ -169,13 +170,8 @@ def _require_variant(variant: str, *, fixed: bool) -> None:
             allowed="fp32",
             mend="`--precision` says what an ML Program computes in.",
         )
-    if variant not in STAGED:
-        raise ParameterError(
-            f"The variant {variant!r} is run as it was published: there is nothing to export.",
-            field="variant",
-            value=variant,
-            allowed=", ".join(STAGED),
-        )
+    message = f"The variant {variant!r} is run as it was published: there is nothing to export."
+    require_choice("variant", variant, STAGED, message)
 
 
 def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> dict[str, Any]:
@@ -221,13 +217,8 @@ def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> d
 
 def _least_agreement(agreements_db: Sequence[float], what: str) -> float:
     least = min(agreements_db)
-    if not least >= AGREEMENT_LOW_DB:
-        raise WeightsError(
-            f"{what} to {least:.0f} dB only.",
-            field="agreement_db",
-            value=round(least, 1),
-            allowed=f"at least {AGREEMENT_LOW_DB:g} dB",
-        )
+    message = f"{what} to {least:.0f} dB only."
+    require_range("agreement_db", least, AGREEMENT_LOW_DB, message=message, error=WeightsError)
     return least
 
 
@@ -361,13 +352,8 @@ def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style:
     error = max(
         float(np.abs(a - b).max() / np.abs(a).max()) for a, b in zip(plain[:3], with_pads[:3], strict=True)
     )
-    if not error <= PADDING_ERROR_HIGH:
-        raise WeightsError(
-            "Pads change what the padded prosody gives.",
-            field="error",
-            value=error,
-            allowed=f"at most {PADDING_ERROR_HIGH:g} of the largest value",
-        )
+    message = "Pads change what the padded prosody gives, as a part of the largest value."
+    require_range("error", error, 0, PADDING_ERROR_HIGH, message, WeightsError)
     return error
 
 
@@ -376,15 +362,9 @@ def _evaluated(sentence: VocoderInputs, fixed: StaticVocoder, folder: Path, prec
         window.name: evaluated(folder / f"{window.name}.mlpackage", window, fixed, sentence)
         for window in fixed.cut.sizes
     }
-    allowed = mlprogram.ERROR_HIGH[precision]
     for name, one in found.items():
-        if not one["error"] <= allowed:
-            raise WeightsError(
-                f"The ML Program {name} gives other samples than ONNX Runtime.",
-                field="error",
-                value=one["error"],
-                allowed=f"{allowed:g} of the largest sample",
-            )
+        message = f"The ML Program {name} gives other samples than ONNX Runtime, as a part of the largest."
+        require_range("error", one["error"], 0, mlprogram.ERROR_HIGH[precision], message, WeightsError)
     return {
         name: {"error_ratio": round(one["error"], 7), "agreement_db": round(one["agreement_db"], 1)}
         for name, one in found.items()

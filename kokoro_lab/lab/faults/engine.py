@@ -143,8 +143,7 @@ class FaultyDecoder:
     @property
     def conversion(self) -> Mapping[str, Any]:
         """How the graphs were made, as the engine asks for it: a result with faults in it says so, too."""
-        made: Mapping[str, Any] = getattr(self._decoder, "conversion", {})
-        return made
+        return getattr(self._decoder, "conversion", {})
 
     def predicts(self, voice: Voice) -> str | None:
         return self._decoder.predicts(voice)

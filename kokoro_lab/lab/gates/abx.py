@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from scipy.signal import butter, sosfilt
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.dither import PCM_MAX
+from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits
 from kokoro_lab.lab.fixtures import FixtureText, require_known, spread, texts_of
 from kokoro_lab.lab.gates import damages
@@ -105,7 +105,8 @@ def make_heard(
     chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
     pairs: list[PassagePair] = []
     for text, voice in tqdm(chosen, desc="passages"):
-        first, second = (speak(engine, [text], [voice], progress=False) for engine in (reference, candidate))
+        with quiet():
+            first, second = (speak(engine, [text], [voice]) for engine in (reference, candidate))
         pairs += [each.pair for each in pair_up(first, second)]
     return pairs
 
@@ -293,15 +294,13 @@ def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
 
 
 def _dithered(samples: Samples) -> Samples:
-    rounded: Samples = Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
-    return rounded
+    return Dither(seed=1).run(samples).astype(np.float32) / np.float32(PCM_MAX)
 
 
 def _low_passed(samples: Samples) -> Samples:
     """MUSHRA's low anchor: ITU-R BS.1534 cuts at 3.5 kHz."""
     filter_sections = butter(8, 3500, fs=SAMPLE_RATE_HZ, output="sos")
-    filtered: Samples = np.asarray(sosfilt(filter_sections, samples), np.float32)
-    return filtered
+    return np.asarray(sosfilt(filter_sections, samples), np.float32)
 
 
 def _late(samples: Samples) -> Samples:

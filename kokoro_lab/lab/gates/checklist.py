@@ -19,22 +19,14 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab import plots
+from kokoro_lab.lab import plots, tables
 from kokoro_lab.lab.fixtures import require_known
-from kokoro_lab.lab.gates import tables
-from kokoro_lab.lab.gates.evidence import (
-    NOT_MEASURED,
-    STALE,
-    TESTS,
-    VERDICTS,
-    Evidence,
-    Now,
-    Records,
-)
+from kokoro_lab.lab.gates.evidence import NOT_MEASURED, STALE, TESTS, VERDICTS, Evidence, Now, Records
 from kokoro_lab.lab.gates.suite import Measurement, measurements
 from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeControl
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
+from kokoro_lab.typed import require_choice
 
 PARTS = (
     "functional",
@@ -86,13 +78,8 @@ class Line:
     reviewed: str = ""
 
     def __post_init__(self) -> None:
-        if self.needs and self.needs not in NEEDS:
-            raise ParameterError(
-                f"{self.line!r} needs {self.needs!r}.",
-                field="needs",
-                value=self.needs,
-                allowed=", ".join(NEEDS),
-            )
+        if self.needs:
+            require_choice("needs", self.needs, NEEDS, f"{self.line!r} needs {self.needs!r}.")
         require_known("part", self.part, PARTS, "parts")
         if not self.evidence and not self.needs:
             raise ParameterError(

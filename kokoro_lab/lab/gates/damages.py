@@ -7,13 +7,13 @@ anything else. A damage is put where speech is loudest, since one in a pause is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp.stretch import TimeStretch
 from kokoro_lab.errors import ParameterError
 
 DAMAGE_S = 0.1
@@ -96,32 +96,8 @@ def gained(samples: Samples, db: float = GAIN_DB) -> Samples:
 
 
 def faster(samples: Samples) -> Samples:
-    """Spoken `FASTER` times as fast at the same pitch, by FFmpeg's `atempo` (overlap-add where alike)."""
-    import av
-    from av.filter import Graph
-
-    graph = Graph()
-    graph.link_nodes(
-        graph.add_abuffer(
-            sample_rate=SAMPLE_RATE_HZ, format="flt", layout="mono", time_base=Fraction(1, SAMPLE_RATE_HZ)
-        ),
-        graph.add("atempo", str(FASTER)),
-        graph.add("aformat", "sample_fmts=flt"),
-        graph.add("abuffersink"),
-    ).configure()
-    frame = av.AudioFrame.from_ndarray(samples[None], format="flt", layout="mono")
-    frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, 0
-    graph.push(frame)
-    graph.push(None)
-    blocks = []
-    while True:
-        try:
-            blocks.append(graph.pull().to_ndarray()[0])
-        except av.error.EOFError:
-            break
-    length = round(len(samples) / FASTER)  # the filter's last window may end a few samples off
-    damaged: Samples = np.pad(np.concatenate(blocks)[:length], (0, max(0, length - sum(map(len, blocks)))))
-    return damaged
+    """Spoken `FASTER` times as fast at the same pitch."""
+    return TimeStretch(1 / FASTER, SAMPLE_RATE_HZ).run(samples)
 
 
 def clipped(samples: Samples) -> Samples:
@@ -132,8 +108,7 @@ def clipped(samples: Samples) -> Samples:
 
 def without(samples: Samples, word: slice) -> Samples:
     """A dropped word: its samples left out."""
-    damaged: Samples = np.delete(samples, word)
-    return damaged
+    return np.delete(samples, word)
 
 
 class WordInterval(Protocol):

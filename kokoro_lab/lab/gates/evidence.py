@@ -17,26 +17,14 @@ from typing import Any
 
 from kokoro_lab.config import VARIANTS, settings, weights_of
 from kokoro_lab.errors import ParameterError, ResultError
+from kokoro_lab.lab import results
 from kokoro_lab.lab.gates.suite import Measurement, measurements
-from kokoro_lab.lab.results import (
-    CRASH,
-    CRASHED,
-    FAILED,
-    INTERRUPTED,
-    PASSED,
-    RESULT,
-    RUNNING,
-    Check,
-    NegativeControl,
-    Result,
-    failed,
-    read_result,
-)
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY, git_state
+from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.store import model_sha256
 
 NOT_MEASURED, STALE = "not measured", "stale"
-VERDICTS = (FAILED, NOT_MEASURED, STALE, PASSED)
+VERDICTS = (results.FAILED, NOT_MEASURED, STALE, results.PASSED)
 """The worst first."""
 CAUGHT = "controls_caught_count"
 """A figure that every result with controls has, although no result names it."""
@@ -99,13 +87,8 @@ class Evidence:
             The suite does not have it.
         """
         known = {one.name: one for one in measurements()}
-        if self.measured not in known:
-            raise ParameterError(
-                f"The suite has no measurement {self.measured!r}.",
-                field="measured",
-                value=self.measured,
-                allowed=", ".join(known),
-            )
+        message = f"The suite has no measurement {self.measured!r}."
+        require_choice("measured", self.measured, known, message)
         return known[self.measured]
 
 
@@ -179,7 +162,7 @@ class Records:
         self, measured: Measurement, name: str, low: float | None = None, high: float | None = None
     ) -> EvidenceFinding:
         """The figure `name` of the newest run of `measured`, against its limits."""
-        wanted = Check(name, math.nan, low, high)
+        wanted = results.Check(name, math.nan, low, high)
         threshold = " and ".join(wanted.limits)
         path, found, problem = self._newest(measured)
         if found is None:
@@ -209,7 +192,7 @@ class Records:
         Empty, too, where there is no run: then the figure says so.
         """
         _, found, _ = self._newest(measured)
-        if found is None or NegativeControl(control, caught=True) in found.controls:
+        if found is None or results.NegativeControl(control, caught=True) in found.controls:
             return ""
         return f"its control was not tried, or not caught: {control}"
 
@@ -226,12 +209,12 @@ class Records:
             return EvidenceFinding(NOT_MEASURED, threshold="all pass", file=path, note=note)
         found = [case for one in ran for case in one]
         outcomes = [case.outcome for case in found]
-        passed, failed = outcomes.count(PASSED), outcomes.count(FAILED)
+        passed, broken = outcomes.count(results.PASSED), outcomes.count(results.FAILED)
         figure = f"{passed} of {len(found)} tests pass"
-        if not failed and passed < len(found):
+        if not broken and passed < len(found):
             note = f"{len(found) - passed} were skipped"
             return EvidenceFinding(NOT_MEASURED, figure, "all pass", path, note)
-        faults = [f"{failed} of its tests failed"] if failed else []
+        faults = [f"{broken} of its tests failed"] if broken else []
         abouts = {case.file: case.about for case in found}
         return _finding(
             figure,
@@ -247,21 +230,21 @@ class Records:
         found = (self._newest(measured)[0] for measured in measurements())
         return {path.parent for path in found if path is not None}
 
-    def _newest(self, measured: Measurement) -> tuple[Path | None, Result | None, str]:
+    def _newest(self, measured: Measurement) -> tuple[Path | None, results.Result | None, str]:
         """Its newest run in a mode that counts: the file, what it holds, and why that is nothing."""
         modes = (False, True) if self.fast else (False,)
         for run in sorted((self.folder / measured.folder).glob("*/"), reverse=True):
             try:
-                found = read_result(run)
+                found = results.read_result(run)
             except ResultError as error:
                 return run / str(error.field), None, "it cannot be read"
-            if found is None or found.verdict in (RUNNING, INTERRUPTED):
+            if found is None or found.verdict in (results.RUNNING, results.INTERRUPTED):
                 continue  # still running, or ended before it could say anything
-            if found.verdict == CRASHED:
+            if found.verdict == results.CRASHED:
                 if any(found.parameters == measured.parameters(mode) for mode in modes):
-                    return run / CRASH, None, f"it crashed: {found.message}"
+                    return run / results.CRASH, None, f"it crashed: {found.message}"
             elif any(measured.was_asked(found.parameters, mode) for mode in modes):
-                return run / RESULT, found, ""
+                return run / results.RESULT, found, ""
         return None, None, "there is no result"
 
     def _aged(self, commit: str | None) -> str:
@@ -307,12 +290,12 @@ def _finding(
     figure: str, threshold: str, path: Path | None, *, aged: str, faults: Sequence[str], dirty: bool
 ) -> EvidenceFinding:
     """Old evidence is stale whatever it says; the rest fails by any fault."""
-    verdict = STALE if aged else FAILED if faults else PASSED
+    verdict = STALE if aged else results.FAILED if faults else results.PASSED
     notes = [aged, *faults, "made with changes that are not committed" if dirty else ""]
     return EvidenceFinding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
 
 
-def _figure(found: Result, name: str) -> float | None:
+def _figure(found: results.Result, name: str) -> float | None:
     """A check, a figure, or what stands at a path of names, `a > b`; not a number where it is null."""
     if name == CAUGHT:
         return float(sum(control.caught for control in found.controls))
@@ -324,13 +307,13 @@ def _figure(found: Result, name: str) -> float | None:
     return math.nan if at is None else float(at)
 
 
-def _faults(found: Result, name: str) -> Iterator[str]:
+def _faults(found: results.Result, name: str) -> Iterator[str]:
     """Why a result cannot show that its figure `name` is good, whatever that is.
 
     A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
     does: that is for the line of the other figure.
     """
-    broken = failed(found.checks)
+    broken = results.failed(found.checks)
     missed = [control.name for control in found.controls if not control.caught]
     if name in broken:
         yield "it failed in its own run"
@@ -339,9 +322,9 @@ def _faults(found: Result, name: str) -> Iterator[str]:
     told = {one["name"] for one in found.record.get("checks", []) if one["passed"]}
     if lies := [name for name in broken if name in told]:
         yield f"its result says that {', '.join(lies)} passed, and the figure says not"
-    if found.verdict == PASSED and (broken or missed):
+    if found.verdict == results.PASSED and (broken or missed):
         yield "its result says passed, and what is in it says not"
-    if found.verdict != PASSED and not (broken or missed):
+    if found.verdict != results.PASSED and not (broken or missed):
         yield f"its run failed: {found.message or found.verdict}"
 
 
@@ -354,5 +337,5 @@ def _is_of(case: str, node: str) -> bool:
 
 def _outcome(case: ET.Element) -> str:
     if case.find("failure") is not None or case.find("error") is not None:
-        return FAILED
-    return NOT_MEASURED if case.find("skipped") is not None else PASSED
+        return results.FAILED
+    return NOT_MEASURED if case.find("skipped") is not None else results.PASSED

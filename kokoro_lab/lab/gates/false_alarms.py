@@ -15,11 +15,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
@@ -113,9 +113,7 @@ def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -
     return spoken
 
 
-def measure(
-    spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES, *, progress: bool = True
-) -> pd.DataFrame:
+def measure(spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES) -> pd.DataFrame:
     """Ask every gate about every clip, clean and with each damage.
 
     Returns
@@ -134,7 +132,7 @@ def measure(
             raise ParameterError("Nothing can be asked.", field=field, value=0, allowed="one or more")
     changes: dict[str, damages.Damage] = {CLEAN: np.copy, **damages.DAMAGES}
     rows = []
-    for each in tqdm(spoken, desc="gates", disable=not progress):
+    for each in tqdm(spoken, desc="gates"):
         about = {"name": each.name, "text": each.text, "voice": each.voice}
         for damage, change in changes.items():
             samples = change(each.clip.samples)
@@ -238,8 +236,9 @@ def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
         ),
     }
 
+    @quiet()
     def passes(gate: Objection) -> bool:
-        return not failed(judge(measure(few, {"it": gate}, progress=False)))
+        return not failed(judge(measure(few, {"it": gate})))
 
     found = [NegativeControl("a gate that knows the clean clips passes", caught=passes(perfect))]
     return found + [NegativeControl(name, caught=not passes(gate)) for name, gate in wrong.items()]

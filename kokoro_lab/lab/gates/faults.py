@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed
 from kokoro_lab.lab.bench.received import differences
 from kokoro_lab.lab.bench.trial import play

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.containers.pcm import write_whole
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, has_sound
 from kokoro_lab.dsp import Dither
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
@@ -46,6 +45,7 @@ from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
 from kokoro_lab.native.toolchain import build_of
 from kokoro_lab.speech.engine import Engine, load_engine
+from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
@@ -88,15 +88,10 @@ def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str
     ParameterError
         A variant that the plan has nowhere.
     """
-    planned = {variant for _, variant in golden.planned.values()}
-    wanted = set(variants.split(",")) if variants else planned
-    if not wanted <= planned:
-        raise ParameterError(
-            f"No golden clip is spoken by {', '.join(sorted(wanted - planned))}.",
-            field="variants",
-            value=variants,
-            allowed=", ".join(sorted(planned)),
-        )
+    planned = sorted({variant for _, variant in golden.planned.values()})
+    wanted = variants.split(",") if variants else planned
+    for variant in wanted:
+        require_choice("variants", variant, planned, f"No golden clip is spoken by {variant}.")
     among = {case.name for case in golden.cases[: cases or None]}
     return [name for name, (case, v) in golden.planned.items() if case.name in among and v in wanted]
 
@@ -107,11 +102,7 @@ def as_it_ships(variant: str) -> Engine:
 
 
 def speak_again(
-    golden: GoldenFolder,
-    names: Sequence[str],
-    engine_of: Callable[[str], Engine] = as_it_ships,
-    *,
-    progress: bool = True,
+    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine] = as_it_ships
 ) -> tuple[list[Take], dict[str, Any]]:
     """Speak what was recorded, one variant's engine after the other.
 
@@ -126,7 +117,7 @@ def speak_again(
     takes = []
     ran: dict[str, Any] = {}
     there = [name for name in names if name in golden.there]
-    for engine, spoken in _spoken(golden, there, engine_of, progress=progress):
+    for engine, spoken in _spoken(golden, there, engine_of):
         takes.append(Take(golden.spoken(spoken.recording.name), spoken))
         ran = facts_of(engine)
     variants = dict.fromkeys(golden.planned[name][1] for name in there)
@@ -134,10 +125,10 @@ def speak_again(
 
 
 def _spoken(
-    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine], *, progress: bool
+    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine]
 ) -> Iterator[tuple[Engine, GoldenClip]]:
     """Recordings as they are spoken now, one variant's engine after the other."""
-    with tqdm(total=len(names), desc="golden clips", disable=not progress) as bar:
+    with tqdm(total=len(names), desc="golden clips") as bar:
         for variant in dict.fromkeys(golden.planned[name][1] for name in names):
             engine = engine_of(variant)
             for name in names:
@@ -170,8 +161,7 @@ def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
 
 def as_written(clip: Clip) -> Samples:
     """The samples that come back from a 16-bit file of `clip`."""
-    written: Samples = Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
-    return written
+    return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
 
 
 def _segments_s(clip: Clip) -> tuple[float, ...]:
@@ -362,7 +352,7 @@ def record_anew(
     list of str
         What changed, in a sentence each.
     """
-    spoken = [clip for _, clip in _spoken(golden, names, engine_of, progress=False)]
+    spoken = [clip for _, clip in _spoken(golden, names, engine_of)]
     folder.mkdir(parents=True, exist_ok=True)
     differences = {clip.recording.name: _evidence(golden, clip, folder) for clip in spoken}
     write_json(folder / "difference.json", differences)

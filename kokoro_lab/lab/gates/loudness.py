@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.containers import save
 from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.datatypes import Clip, Samples, WordTiming
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText, require_known
 from kokoro_lab.lab.gates import damages

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import damages
@@ -28,13 +28,7 @@ from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pai
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.mos import dnsmos
 from kokoro_lab.metrics.noninferiority import MARGIN, holm, paired_change
-from kokoro_lab.metrics.perceptual import (
-    LSD_FLOOR_DB,
-    PESQ_CEILING,
-    log_spectral_distance_db,
-    pesq_wb,
-    stoi,
-)
+from kokoro_lab.metrics.perceptual import LSD_FLOOR_DB, PESQ_CEILING, log_spectral_distance_db, pesq_wb, stoi
 from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, ReadingDifference, prosody_drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder, speaker_similarity
 from kokoro_lab.speech.engine import Engine
@@ -195,11 +189,7 @@ def compare(
 
 
 def measure(
-    compared: Sequence[PerceptualPair],
-    encoder: Embedder,
-    measures: Sequence[Measure] = MEASURES,
-    *,
-    progress: bool = True,
+    compared: Sequence[PerceptualPair], encoder: Embedder, measures: Sequence[Measure] = MEASURES
 ) -> pd.DataFrame:
     """What each measure says of each pair.
 
@@ -211,7 +201,7 @@ def measure(
         of `metrics.prosody.Drift`. Forced figures are NaN where the length differs.
     """
     rows = []
-    for each in tqdm(compared, desc="measured", disable=not progress):
+    for each in tqdm(compared, desc="measured"):
         figures: dict[str, float] = {}
         for one in measures:
             figures[f"{one.name}_reference"], figures[f"{one.name}_candidate"] = one.of(each, encoder)
@@ -330,8 +320,9 @@ def controls(
         pairs = [(each.damaged(damage), readings[each.text, each.voice]) for each in short]
         return [PerceptualPair(each, each, reading, reading) for each, reading in pairs]
 
+    @quiet()
     def refused(candidates: Sequence[PerceptualPair], measures: Sequence[Measure]) -> list[str]:
-        return failed(judge(measure(candidates, encoder, measures, progress=False), measures))
+        return failed(judge(measure(candidates, encoder, measures), measures))
 
     found = [NegativeControl("the reference itself passes", caught=not refused(damaged(np.copy), MEASURES))]
     for name, (damage, check, measures) in tqdm(CAUGHT_BY.items(), desc="faults"):
@@ -342,6 +333,7 @@ def controls(
     return found
 
 
+@quiet()
 def _by_another_voice(
     reference: Engine,
     short: Sequence[SpokenPair],
@@ -352,7 +344,7 @@ def _by_another_voice(
     found = []
     for each in short:
         voice = WRONG_VOICES[each.voice[:2]]
-        (other,) = speak(reference, [by_name[each.text]], [voice], progress=False)
+        (other,) = speak(reference, [by_name[each.text]], [voice])
         pair = each._replace(pair=replace(each.pair, candidate=other.samples))
         own, others = readings[each.text, each.voice], read(reference, by_name[each.text], voice)
         found.append(PerceptualPair(pair, pair, own, others))

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
 from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
@@ -35,6 +35,7 @@ from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.native.toolchain import STOCK, build_of
 from kokoro_lab.provenance import git_state, repository_root, versions
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
@@ -84,13 +85,7 @@ def measure(engine: Engine, reference: Reference, voice: str, trials: int, start
 
 
 def measure_speech(
-    engine: Engine,
-    reference: Reference,
-    voice: str,
-    trials: int,
-    *,
-    warm: bool = True,
-    progress: bool = True,
+    engine: Engine, reference: Reference, voice: str, trials: int, *, warm: bool = True
 ) -> pd.DataFrame:
     """Time to first audio of two texts, and the real-time factor of one, each beside a reference inference.
 
@@ -112,7 +107,7 @@ def measure_speech(
         reference.infer()
         for text in TEXTS.values():
             speaker.speak(text, Listener())
-    timed = timed_beside(speaker, reference, TEXTS, trials, progress=progress)
+    timed = timed_beside(speaker, reference, TEXTS, trials)
     read = timed[timed.text == "medium"]
     ttfa = timed.assign(figure="ttfa_" + timed.text, ours=timed.ttfa_s, reference=timed.reference_s)
     rtf = read.assign(figure="rtf_medium", ours=read.rtf, reference=read.reference_rtf)
@@ -127,8 +122,7 @@ def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     pandas.DataFrame
         As `measure_speech`: figures start_up (s) and memory (MB).
     """
-    if starts < 1:
-        raise ParameterError("Nothing would be measured.", field="starts", value=starts, allowed="1 or more")
+    require_range("starts", starts, 1, message="Nothing would be measured.")
     rows = []
     for trial in tqdm(range(starts), desc="starts"):
         order: tuple[What, What] = ("engine", "reference") if trial % 2 == 0 else ("reference", "engine")
@@ -278,13 +272,7 @@ def require_trials(trials: int, starts: int) -> None:
     """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
     and memory."""
     for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
-        if value < fewest:
-            raise ParameterError(
-                f"A band of so few {name} would be one of noise.",
-                field=name,
-                value=value,
-                allowed=f"{fewest} or more",
-            )
+        require_range(name, value, fewest, message=f"A band of so few {name} would be one of noise.")
 
 
 def _is_ratio(value: object) -> bool:
@@ -342,7 +330,7 @@ def controls(
     So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
     """
     sleep_s = SLEEP * reference.infer().seconds
-    table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False, progress=False)
+    table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False)
     band = Band(ANY, {name: of.value for name, of in found.items()})
     over = [
         check for check in judge(medians(table), band) if check.name.endswith("_over_band_at_least_ratio")

@@ -9,11 +9,12 @@ from kokoro_lab.datatypes import Clip, LexiconEntry
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.metrics.intelligibility import UNSPACED
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import sentences
 
-CORPORA = ("en", "es", "ja")
+CORPORA = ("en", "es", "ja", "zh")
 """Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs that we wrote."""
 _MARKS = regex.compile(r"[^\w\s]|_")
 
@@ -53,7 +54,7 @@ def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `language`, `category`, `written`, `expected`, `read`, and whether it is `right`: letter case,
-        punctuation and, in Japanese, spaces do not count.
+        punctuation and, in Japanese and Mandarin, spaces do not count.
     """
     rows = []
     for language in languages:
@@ -84,7 +85,7 @@ def same(read: str, expected: str, language: str) -> bool:
 
 def _bare(text: str, language: str) -> str:
     bare = _MARKS.sub(" ", text.casefold()).split()
-    return ("" if language == "ja" else " ").join(bare)
+    return ("" if language in UNSPACED else " ").join(bare)
 
 
 def judge(table: pd.DataFrame, clip: Clip) -> list[Check]:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Sound
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates.damages import Damage, longest_word
@@ -84,12 +84,7 @@ class ProsodyReading(NamedTuple):
 
 
 def speak(
-    engine: Engine,
-    texts: Sequence[FixtureText],
-    voices: Sequence[str],
-    *,
-    streamed: bool = False,
-    progress: bool = True,
+    engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, streamed: bool = False
 ) -> list[ModelSpeech]:
     """Every text with every voice, as the vocoder gives it: no gain, no limiter.
 
@@ -101,7 +96,7 @@ def speak(
         It is to be streamed, and the variant or a voice cannot be.
     """
     jobs = [(text, voice) for voice in voices for text in texts]
-    bar = tqdm(jobs, desc=f"spoken by {engine.config.variant}", disable=not progress)
+    bar = tqdm(jobs, desc=f"spoken by {engine.config.variant}")
     return [_speak(engine, text, voice, streamed) for text, voice in bar]
 
 

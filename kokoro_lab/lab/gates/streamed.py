@@ -18,15 +18,15 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import AudioChunk, Samples, WordTiming
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates.forced import DecoderAround
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.stream import SpeechStream
+from kokoro_lab.typed import require_range
 
 WINDOW, SEGMENT = "window", "segment"
 """What meets at a seam: two windows of the vocoder, or speech and the pause between two segments."""
@@ -117,10 +117,7 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     ParameterError
         Fewer texts than that, or none asked for.
     """
-    if not 1 <= count <= len(texts):
-        raise ParameterError(
-            f"{count} clips cannot be drawn.", field="clips", value=count, allowed=f"1 to {len(texts)}"
-        )
+    require_range("clips", count, 1, len(texts), f"{count} clips cannot be drawn.")
     random = Random(seed)
     return [(text, random.choice(list(voices))) for text in random.sample(list(texts), count)]
 

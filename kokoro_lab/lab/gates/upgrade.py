@@ -122,7 +122,7 @@ def golden_checks(
         The variant has no golden clips.
     """
     names = golden.chosen(clips, cases, engine.config.variant)
-    takes, _ = golden.speak_again(clips, names, progress=False)
+    takes, _ = golden.speak_again(clips, names)
     checks = [Check("golden_clips_count", len(takes), low=1)]
     if not takes:
         return checks, []

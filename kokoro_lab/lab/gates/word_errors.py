@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import WORST_COUNT, JudgedClip, Limits, Sound
 from kokoro_lab.lab.fixtures import FixtureText, load_rows, spread, texts_of
 from kokoro_lab.lab.gates import damages

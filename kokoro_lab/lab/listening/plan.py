@@ -14,6 +14,7 @@ import numpy as np
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.typed import require_range
 
 Letter = Literal["A", "B"]
 Side = Literal["reference", "candidate"]
@@ -170,17 +171,9 @@ class ListeningPlan:
                 field="pairs",
                 value=len(names),
             )
-        if not 1 <= self.repeats * len(names) <= MOST_TRIALS:
-            raise ParameterError(
-                f"{len(names)} pairs, each {self.repeats} times, are not a listening test.",
-                field="repeats",
-                value=self.repeats,
-                allowed=f"1 to {MOST_TRIALS // len(names)}",
-            )
-        if self.seed < 0:
-            raise ParameterError(
-                "A seed is a whole number.", field="seed", value=self.seed, allowed="0 or more"
-            )
+        message = f"{len(names)} pairs, each {self.repeats} times, are not a listening test."
+        require_range("repeats", self.repeats, 1, MOST_TRIALS // len(names), message)
+        require_range("seed", self.seed, 0, message="A seed is a whole number.")
 
     def __len__(self) -> int:
         return len(self.pairs) * self.repeats

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
+from kokoro_lab.lab.markup import filled
 from kokoro_lab.metrics import abx
 
 EVERYBODY = "everybody"
 
 Outcome = Literal["heard", "inaudible", "open", "odd"]
-COLOURS: Mapping[Outcome, str] = {
-    "heard": "var(--bad, var(--jp-error-color1, #a33c00))",
-    "inaudible": "var(--good, var(--jp-success-color1, #00694b))",
-    "open": "var(--waiting, var(--jp-warn-color1, #6b5200))",
-    "odd": "var(--waiting, var(--jp-warn-color1, #6b5200))",
-}
-"""Those of the lab's pages; in JupyterLab, which has not their sheet, its own, for its dark theme, too."""
-MARKS: Mapping[Outcome, tuple[str, str]] = {
-    "heard": ("✗", "heard"),
-    "inaudible": ("✓", "not heard"),
-    "open": ("…", "open"),
-    "odd": ("?", "odd"),
-}
-"""As a reader sees them: told apart by more than their colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +133,11 @@ class ListeningResult:
             f"{name} has answered {done} of {trials} trials and is not counted."
             for name, (done, trials) in self.unfinished.items()
         ]
+        said.append(self.headline())
         pooled = self.pooled
         if pooled is None:
-            return [*said, self.headline()]
+            return said
         found = pooled.outcome
-        said.append(self.headline())
         if self.odd_listeners and self.outcome != "odd":
             said.append(self._odd())
         said += [_heard(found), _power(found), *self._inaudible(pooled)]
@@ -184,15 +170,12 @@ class ListeningResult:
 
     def _repr_html_(self) -> str:
         """The sentence in its colour, a row a listener with a picture, and the other sentences."""
-        headline = self.headline()
-        said = "".join(f"<li>{escape(each)}</li>" for each in self.sentences() if each != headline)
-        rows = "".join(_html_row(row) for row in self.table().to_dict("records"))
-        head = f"<tr><th>listener</th><th>{_picture(_SCALE, 'right: none, guessing, 70 %, all')}</th></tr>"
-        return (
-            f'<p style="border-left: .4em solid {COLOURS[self.outcome]}; padding: .3em .8em">'
-            f"<b>{escape(headline)}</b></p>"
-            + (f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else "")
-            + f"<ul>{said}</ul>"
+        return filled(
+            "listening/result",
+            outcome=self.outcome,
+            headline=self.headline(),
+            sentences=self.sentences(),
+            rows=self.table().to_dict("records"),
         )
 
 
@@ -224,42 +207,6 @@ def _row(name: str, found: abx.AbxResult) -> dict[str, object]:
         "d_prime": found.d_prime,
         "outcome": outcome_of(found),
     }
-
-
-_SCALE = (
-    '<text x="100" y="12" text-anchor="middle">guessing</text>'
-    '<text x="142" y="12">70 %</text><text x="0" y="12">0</text>'
-    '<text x="200" y="12" text-anchor="end">all</text>'
-)
-
-
-def _html_row(row: Mapping[Any, Any]) -> str:
-    """A listener: a dot at the proportion, its 95 % interval, and a pale bar to the one-sided limit."""
-    colour = COLOURS[row["outcome"]]
-    low, high, upper, at = (
-        f"{200 * row[name]:.1f}" for name in ("low_95", "high_95", "upper_95_one_sided", "proportion")
-    )
-    picture = _picture(
-        f'<rect width="{upper}" y="4" height="8" fill="{colour}" opacity=".2"/>'
-        '<path d="M100 0v16" stroke="currentColor" stroke-dasharray="2"/>'
-        '<path d="M140 0v16" stroke="currentColor"/>'
-        f'<path d="M{low} 8H{high}" stroke="{colour}" stroke-width="1.5"/>'
-        f'<circle cx="{at}" cy="8" r="4" fill="{colour}"/>',
-        f"{row['proportion']:.0%} right, 95 % interval {row['low_95']:.0%} to {row['high_95']:.0%}",
-    )
-    sign, word = MARKS[row["outcome"]]
-    return (
-        f"<tr><td><b>{escape(row['listener'])}</b> {row['right']} of {row['trials']}<br>"
-        f'<b style="color: {colour}">{sign}</b> {word}</td><td>{picture}</td></tr>'
-    )
-
-
-def _picture(shapes: str, label: str) -> str:
-    """200 units wide: from no trial right to all."""
-    return (
-        f'<svg role="img" aria-label="{label}" viewBox="-5 0 210 16" width="210" height="16" font-size="11" '
-        f'fill="currentColor">{shapes}</svg>'
-    )
 
 
 def _were(names: Sequence[str]) -> str:

@@ -9,12 +9,11 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from html import escape
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
+from kokoro_lab.lab.markup import filled
 from kokoro_lab.lab.plots.palette import BLUE, GROUND, INK, MUTED, ON_DARK
-from kokoro_lab.lab.results.units import unit_of, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,11 +38,6 @@ _STYLE: Any = {
 _LIGHT = "".join(f"--c{one[1:]}:{one};" for one in ON_DARK)
 _DARK = "".join(f"--c{one[1:]}:{other};" for one, other in ON_DARK.items())
 _COLOURS = f"<style>:root{{{_LIGHT}}}@media (prefers-color-scheme: dark){{:root{{{_DARK}}}}}</style>"
-# JupyterLab's theme is not the system's
-_THEMES = (
-    "<style>[data-jp-theme-light=true] .lm-Widget .plot{color-scheme:light}"
-    "[data-jp-theme-light=false] .lm-Widget .plot{color-scheme:dark}</style>"
-)
 
 
 @dataclass(frozen=True)
@@ -74,20 +68,11 @@ class Plot:
         return f"{self.title}. {self.alt or self.caption}"
 
     def _repr_html_(self) -> str:
-        words = f"<b>{escape(self.title)}.</b> {escape(self.caption)}"
         if self.figure is None:
-            return f'<p class="plot">{words}</p>'
-        width_px = int(96 * self.figure.get_figwidth())
+            return filled("plots/plot", plot=self)
         picture = f"data:image/svg+xml;base64,{b64encode(self.svg().encode()).decode()}"
-        # A phone moves a wide plot to the side: lettering of 4 pixels is read by nobody
-        return (
-            f'<figure class="plot" style="margin:1em 0">{_THEMES}'
-            f'<figcaption style="margin-bottom:.5em;max-width:60em">{words}</figcaption>'
-            f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{escape(self.title)}">'
-            f'<img src="{picture}" alt="{escape(self.alt)}" '
-            f'style="display:block;width:{width_px}px;min-width:{min(640, width_px)}px;max-width:100%">'
-            "</div></figure>"
-        )
+        width_px = int(96 * self.figure.get_figwidth())
+        return filled("plots/plot", plot=self, picture=picture, width_px=width_px)
 
     def svg(self) -> str:
         """The picture; it takes the colours of the ground that its reader prefers."""
@@ -164,14 +149,6 @@ def panels(
 def bare(axes: Axes, *sides: str) -> None:
     """Without the lines at these sides of a panel."""
     axes.spines[list(sides)].set_visible(False)
-
-
-def label_of(column: str) -> str:
-    """A column's name as an axis has it: words, then the unit."""
-    words, unit = words_of(column), unit_of(column)
-    if unit.lower() == words:
-        return unit
-    return words if not unit or words == "percent" else f"{words}, {unit}"
 
 
 def named(axes: Axes, names: Sequence[str]) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, GROUND, INK, LINE, MUTED, PALE, SERIES
-from kokoro_lab.lab.plots.style import Drawing, bare, counted, label_of, listed, panels, plotted
+from kokoro_lab.lab.plots.style import Drawing, bare, counted, listed, panels, plotted
+from kokoro_lab.lab.results.units import label_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kokoro_lab.lab.plots.palette import BAD, BLUE, GREEN, GROUND, INK, LINE, MUTED, PALE, SERIES
-from kokoro_lab.lab.plots.style import Drawing, bare, counted, label_of, listed, named, panels, plain, plotted
-from kokoro_lab.lab.results.units import words_of
+from kokoro_lab.lab.plots.style import Drawing, bare, counted, listed, named, panels, plain, plotted
+from kokoro_lab.lab.results.units import label_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd

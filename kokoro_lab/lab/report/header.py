@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.results.records import (
-    CRASH,
-    CRASHED,
-    FAILED,
-    PASSED,
-    RESULT,
-    Check,
-    NegativeControl,
-    Result,
-    ranked,
-    room,
-)
+from kokoro_lab.lab.markup import filled
+from kokoro_lab.lab.results.records import CRASH, CRASHED, FAILED, PASSED, RESULT, Check, Result, ranked, room
 from kokoro_lab.lab.results.units import number, unit_of, words_of
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).parent / "templates"
 MARK = '<section class="run-header'
 """What the header begins with: a report knows by it the one that a notebook has shown, and has its own."""
 NEAR = 0.1
 """A margin below this share of its limit is drawn as a near one."""
 
 
-def filled(name: str, **values: Any) -> str:
-    """A template of this folder, filled with `values`, which are escaped."""
-    return _templates().get_template(f"{name}.html").render(values)
-
-
-@cache
-def _templates() -> Environment:
-    from jinja2 import Environment, FileSystemLoader
-
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-
-
-def style(*names: str) -> str:
-    """Sheets of this folder, joined."""
-    return "\n".join((Path(__file__).parent / f"{name}.css").read_text("utf-8") for name in names)
-
-
-def header_html(result: Result, base: str = "", came_to: str = "") -> str:
+def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
     """The header of a run, as HTML for within a page that has the sheets `style` and `header`.
 
     Parameters
@@ -72,7 +40,7 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> str:
     remarks = list(record.get("remarks", []))
     folder = result.run_dir or Path()
     return filled(
-        "header",
+        "report/templates/header",
         tone="qualified" if result.verdict == PASSED and remarks else result.verdict,
         headline="; ".join([result.verdict.capitalize(), *remarks]),
         summary=_summary(result, came_to),
@@ -87,14 +55,6 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> str:
         sounds=sorted(path.name for path in folder.glob("audio/*") if path.is_file()),
         url=lambda path: quote(base + path),
     )
-
-
-def controls_html(controls: Sequence[object]) -> str | None:
-    """A list of controls as a table, those first that were missed; None of any other list."""
-    found = [control for control in controls if isinstance(control, NegativeControl)]
-    if not found or len(found) < len(controls):
-        return None
-    return filled("controls", controls=sorted(found, key=lambda control: control.caught))
 
 
 def title_of(result: Result) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import mistune
 from markupsafe import Markup
 
-from kokoro_lab.lab.report.header import filled, header_html, style, title_of
+from kokoro_lab.lab.markup import filled
+from kokoro_lab.lab.report.header import header_html, title_of
 from kokoro_lab.lab.report.outputs import message_of, output_html, text_of
 from kokoro_lab.lab.results import INTERRUPTED, Result, read_result
 from kokoro_lab.provenance import git_state, machine
@@ -50,12 +51,11 @@ def page_html(result: Result, cells: Cells) -> str:
     read = _Reader()
     body = "\n".join(read.sections(cells))
     return filled(
-        "page",
+        "report/templates/page",
         title=title_of(result),
-        style=Markup(style("style", "header", "page")),
         notebook=result.notebook,
         question=Markup(read.question or escape(result.notebook)),
-        header=Markup(header_html(result, came_to=_came_to(cells))),
+        header=header_html(result, came_to=_came_to(cells)),
         contents=[(anchor, Markup(words)) for anchor, words in read.contents],
         body=Markup(body),
         messages=read.messages,

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kokoro_lab.typed import require_choice
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
 from kokoro_lab.lab.results.compared import CAUGHT, figures_of
@@ -89,10 +90,7 @@ def export(runs: Sequence[KeptRun], path: Path) -> Path:
     MissingExtra
         What writes Parquet is not installed.
     """
-    if path.suffix not in (".csv", ".parquet"):
-        raise ParameterError(
-            f"{path.name} is neither CSV nor Parquet.", field="path", value=str(path), allowed=".csv, .parquet"
-        )
+    require_choice("path", path.suffix, (".csv", ".parquet"), f"{path.name} is neither CSV nor Parquet.")
     frame = table(runs)
     try:
         if path.suffix == ".csv":

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from kokoro_lab.containers.pcm import write_whole
+from kokoro_lab.lab.markup import filled
 from kokoro_lab.lab.results import compared
 from kokoro_lab.lab.results.kept import SHORT, VERDICTS, KeptRun, read_runs
 from kokoro_lab.lab.results.units import unit_of, with_unit, words_of
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).parent / "templates"
-STYLE = Path(__file__).parents[1] / "report" / "style.css"
 INDEX = "index.html"
 COLUMNS = (
     "run",
@@ -35,23 +30,6 @@ _HISTORY = 30
 """Runs of a notebook that its curve shows."""
 
 
-@cache
-def _templates() -> Environment:
-    """Whatever is put into them is escaped, but for the sheets and the script, which are ours."""
-    from jinja2 import Environment, FileSystemLoader
-    from markupsafe import Markup
-
-    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
-    made.globals["style"] = Markup(STYLE.read_text("utf-8") + (TEMPLATES / "pages.css").read_text("utf-8"))
-    made.filters["words"] = words_of
-    made.globals["script"] = Markup((TEMPLATES / "index.js").read_text("utf-8"))
-    return made
-
-
-def _render(name: str, **given: Any) -> bytes:
-    return _templates().get_template(name).render(**given).encode()
-
-
 def write_index(folder: Path) -> Path:
     """Write `index.html` over all runs of a folder of results, in place of the one before at once.
 
@@ -64,8 +42,8 @@ def write_index(folder: Path) -> Path:
     by_notebook: dict[str, list[KeptRun]] = {}
     for run in runs:
         by_notebook.setdefault(run.notebook, []).append(run)
-    page = _render(
-        INDEX,
+    page = filled(
+        "results/templates/index",
         rows=[row(run, folder) for run in runs],
         columns=COLUMNS,
         notebooks=[_notebook(name, found) for name, found in sorted(by_notebook.items())],
@@ -73,7 +51,7 @@ def write_index(folder: Path) -> Path:
         newest=f"{runs[0].started_at:%Y-%m-%d %H:%M}" if runs else "",
     )
     folder.mkdir(parents=True, exist_ok=True)
-    return write_whole(folder / INDEX, page)
+    return write_whole(folder / INDEX, page.encode())
 
 
 def row(run: KeptRun, beside: Path | None = None) -> dict[str, Any]:
@@ -143,8 +121,8 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
     """
     changes = compared.compare_figures(a, b)
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = _render(
-        "compare.html",
+    page = filled(
+        "results/templates/compare",
         notebook=a.notebook,
         a=row(a, path.parent),
         b=row(b, path.parent),
@@ -157,7 +135,7 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
             for name, of_a, of_b, same in compared.pairs_of_sounds(a, b)
         ],
     )
-    return write_whole(path, page)
+    return write_whole(path, page.encode())
 
 
 def comparison_path(folder: Path, a: KeptRun, b: KeptRun) -> Path:

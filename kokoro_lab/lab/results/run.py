@@ -46,12 +46,13 @@ class Finished(dict[str, Any]):
         return f"{self['notebook']}: {self['verdict']}"
 
     def _repr_html_(self) -> str:
-        from kokoro_lab.lab.report.header import header_html, style
+        from kokoro_lab.lab.markup import own
+        from kokoro_lab.lab.report.header import header_html
 
         about = self["notebook"], self["parameters"], self.folder, self["verdict"]
         result = Result(*about, run_s=self["run_s"], record=self)
         base = f"{Path(os.path.relpath(self.folder)).as_posix()}/"  # links are relative to the notebook
-        return f"{header_html(result, base)}<style>{style('header')}</style>"
+        return f"{header_html(result, base)}<style>{own('report/header.css')}</style>"
 
 
 class Run:
@@ -213,10 +214,6 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
     """The folder to write to: `run_dir` if papermill gave one, else a new one under `results/`."""
     folder = Path(run_dir) if run_dir else new_run_folder(notebook)
     (folder / "audio").mkdir(parents=True, exist_ok=True)
-    if ipython := _ipython():
-        from kokoro_lab.lab.report.header import controls_html
-
-        ipython.get_ipython().display_formatter.formatters["text/html"].for_type(list, controls_html)
     if not run_dir:  # else whoever gave it has noted that
         note_beginning(folder, notebook, parameters or {})
     return Run(notebook, folder, parameters or {}, reported=bool(run_dir))

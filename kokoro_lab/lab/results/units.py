@@ -4,49 +4,14 @@ from __future__ import annotations
 
 import math
 
-_UNITS = {
-    "count": "",
-    "percent": "%",
-    "s": "s",
-    "ms": "ms",
-    "us": "µs",
-    "minutes": "min",
-    "db": "dB",
-    "dbfs": "dBFS",
-    "dbtp": "dBTP",
-    "lu": "LU",
-    "lufs": "LUFS",
-    "hz": "Hz",
-    "cents": "cents",
-    "points": "points",
-    "mb": "MB",
-    "mib": "MiB",
-    "kb": "kB",
-    "bytes": "bytes",
-    "ratio": "×",
-    "share": "of 1",
-}
+from kokoro_lab.text.tables import rows
+
+_UNITS = {row["ending"]: row["printed"] for row in rows(__package__, "units.tsv")}
 """The ending of a name → the unit as it is printed; a count has none."""
 
 _OF_DIFFERENCES = {"LUFS": "LU", "dBTP": "dB", "dBFS": "dB"}
 
-_SPOKEN = {
-    "rtf": "RTF",
-    "ttfa": "TTFA",
-    "pesq": "PESQ",
-    "stoi": "STOI",
-    "mos": "MOS",
-    "dnsmos": "DNSMOS",
-    "wer": "WER",
-    "snr": "SNR",
-    "stft": "STFT",
-    "cpu": "CPU",
-    "g2p": "G2P",
-    "f0": "F0",
-    "int8": "int8",
-    "fp32": "fp32",
-    "fp16": "fp16",
-}
+_CAPITALS = {"rtf", "ttfa", "pesq", "stoi", "mos", "dnsmos", "wer", "snr", "stft", "cpu", "g2p", "f0"}
 _STATISTICS = {"mean", "median", "min", "max", "most", "least", "lowest", "highest", "worst", "low", "high"}
 
 
@@ -80,7 +45,15 @@ def words_of(name: str) -> str:
             break
     if words[-1] == "count":
         del words[-1]
-    return " ".join(_SPOKEN.get(word, word) for word in words)
+    return " ".join(word.upper() if word in _CAPITALS else word for word in words)
+
+
+def label_of(name: str) -> str:
+    """A figure's name and unit: "true peak, dBTP"; one of them where both are the same."""
+    words, unit = words_of(name), unit_of(name)
+    if unit.lower() == words:
+        return unit
+    return words if not unit or words == "percent" else f"{words}, {unit}"
 
 
 def number(value: float) -> str:

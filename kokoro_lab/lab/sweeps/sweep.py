@@ -12,8 +12,7 @@ import pandas as pd
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab import notebooks, runs
-from kokoro_lab.lab.gates import tables
+from kokoro_lab.lab import notebooks, runs, tables
 from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 

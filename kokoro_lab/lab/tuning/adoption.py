@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, pooled, ratio
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed
@@ -16,6 +15,7 @@ from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.lab.tuning import candidate
 from kokoro_lab.lab.tuning.candidate import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES, figures_of
 from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
+from kokoro_lab.typed import require_range
 
 CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
 """Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
@@ -64,7 +64,7 @@ class DefaultsComparison:
 
 
 def compared_with_defaults(
-    both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start, *, progress: bool = True
+    both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start
 ) -> DefaultsComparison:
     """Defaults and candidate in fresh processes each round, the texts interleaved.
 
@@ -86,7 +86,7 @@ def compared_with_defaults(
     """
     found: list[Comparison] = []
     for number in range(rounds):
-        found.append(compare(both, texts, start, repetition=number, progress=progress))
+        found.append(compare(both, texts, start, repetition=number))
         if failed := found[-1].unavailable:
             raise EngineFailed(failed[CANDIDATE])
     trials = pooled(found).trials
@@ -102,13 +102,8 @@ def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
         Fewer than three texts or rounds.
     """
     for name, column in (("texts", "text_number"), ("rounds", "repetition")):
-        if trials[column].nunique() < FEWEST_UNITS:
-            raise ParameterError(
-                "So few say nothing about another one.",
-                field=name,
-                value=trials[column].nunique(),
-                allowed=f"{FEWEST_UNITS} or more",
-            )
+        message = "So few say nothing about another one."
+        require_range(name, trials[column].nunique(), FEWEST_UNITS, message=message)
     peaks = trials.groupby(["system", "repetition"]).rss_peak_mb.transform("max")
     trials = trials.assign(rss_peak_mb=peaks)
     units = {"ttfa": ["text_number"], "rtf": ["text_number"], "memory": ["repetition"]}

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.config import set_by_user
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.texts import PRESETS
 from kokoro_lab.lab.compare.comparison import in_processes, texts_by_length
 from kokoro_lab.lab.compare.configurations import Configuration
@@ -35,6 +34,7 @@ from kokoro_lab.provenance import git_state, versions
 from kokoro_lab.sessions.provider_registry import AUTO, usable_providers
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditions, adopt
+from kokoro_lab.typed import require_range
 
 MOST_TEXTS = 28
 """Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
@@ -82,20 +82,12 @@ class TunePlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        limits = {
-            "trials": (1, 10_000),
-            "texts": (1, MOST_TEXTS - FEWEST_UNITS),
-            "compared": (FEWEST_UNITS, MOST_TEXTS - self.texts),
-            "rounds": (FEWEST_UNITS if self.rounds else 0, 100),
-        }
-        for name, (low, high) in limits.items():
-            if not low <= getattr(self, name) <= high:
-                raise ParameterError(
-                    f"{name} cannot be {getattr(self, name)}.",
-                    field=name,
-                    value=getattr(self, name),
-                    allowed=f"{low} to {high}" + (", or 0" if name == "rounds" else ""),
-                )
+        require_range("trials", self.trials, 1, 10_000)
+        require_range("texts", self.texts, 1, MOST_TEXTS - FEWEST_UNITS)
+        require_range("compared", self.compared, FEWEST_UNITS, MOST_TEXTS - self.texts)
+        if self.rounds:
+            message = f"rounds cannot be {self.rounds}; with 0, nothing is compared."
+            require_range("rounds", self.rounds, FEWEST_UNITS, 100, message)
         require_known("preset", self.preset, PRESETS, "preset")
 
 
@@ -174,7 +166,6 @@ def tune(
     *,
     make_engine: MakeEngine = real_engine,
     folder: Path | None = None,
-    progress: bool = True,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tuning:
     """Search, choose and compare; nothing is adopted yet.
@@ -186,8 +177,6 @@ def tune(
         From a configuration, in another process.
     folder : Path, optional
         For the stores of studies; `results/tune/studies` unless given.
-    progress : bool
-        Whether to show bars.
     say : callable
         Told in a line each what begins.
 
@@ -223,7 +212,7 @@ def tune(
             plan.seed,
         )
         say(f"Study {study.name}: {plan.trials} of {space.size} configurations, {plan.texts} texts each.")
-        with tqdm(total=min(plan.trials, space.size), desc="trials", disable=not progress) as bar:
+        with tqdm(total=min(plan.trials, space.size), desc="trials") as bar:
 
             def done(number: int, row: Mapping[str, Any]) -> None:
                 bar.set_postfix_str(_short(row), refresh=False)
@@ -239,7 +228,7 @@ def tune(
     if chosen is not None and plan.rounds:
         say(f"Comparing with the defaults, {plan.rounds} times on {plan.compared} other texts.")
         both = [configured(name, base, said) for name, said in ((DEFAULTS, default), (CANDIDATE, chosen))]
-        comparison = compared_with_defaults(both, compared, plan.rounds, start, progress=progress)
+        comparison = compared_with_defaults(both, compared, plan.rounds, start)
     return Tuning(made_for, base, default, space, table, chosen, comparison, study.store, facts)
 
 

@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
 from kokoro_lab.graphs.recipes import exclusions
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import Spoken, mean_interval
 from kokoro_lab.lab.tuning.precision import VariantMaker, layers_in_float
@@ -93,7 +93,6 @@ def attempts(
     held_out: Mapping[str, Moments],
     *,
     methods: Sequence[str] = tuple(METHODS),
-    progress: bool = True,
 ) -> tuple[pd.DataFrame, dict[str, dict[str, QuantisedLayer]]]:
     """Round every layer by every method.
 
@@ -109,7 +108,7 @@ def attempts(
     """
     rows = []
     made: dict[str, dict[str, QuantisedLayer]] = {method: {} for method in methods}
-    for name, layer in tqdm(layers.items(), desc="layers", disable=None if progress else True):
+    for name, layer in tqdm(layers.items(), desc="layers", disable=None):
         target, moments, unseen = layer.target, fitted_on[name], held_out[name]
         plain = METHODS[SHIPPED](target, moments)
         for method in methods:
@@ -176,7 +175,7 @@ def heard(
     tables = []
     for method, integers in made.items():
         for rest, keep in kept.items():
-            table = maker.compare(lines, voices, keep=keep, adjusted=integers, progress=True)
+            table = maker.compare(lines, voices, keep=keep, adjusted=integers)
             tables.append(table.assign(method=method, rest=rest))
     return pd.concat(tables, ignore_index=True)
 
@@ -267,7 +266,7 @@ def controls(
 ) -> list[NegativeControl]:
     """Fits on what never enters the layers; they must not pass."""
     astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
-    table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST), progress=False)
+    table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST))
     gained = by_method(table).held_out_db
     caught = bool(gained[BEST] - gained[SHIPPED] < 0.5)
     return [NegativeControl("fitted on the inputs of other channels", caught=caught)]

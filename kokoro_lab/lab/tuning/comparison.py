@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp import EdgeTrimmer
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.metrics.intervals import rate_of
 from kokoro_lab.metrics.perceptual import log_spectral_distance_db, pesq_wb, stoi
 from kokoro_lab.model.prosody import Values

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
@@ -22,6 +21,7 @@ from kokoro_lab.graphs.making import make_stages, published_stages
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.graphs.recipes import exclusions, recipes
 from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
 from kokoro_lab.metrics.prosody import prosody_drift
@@ -47,12 +47,7 @@ GAINS = {
 
 
 def compare(
-    reference: StagedDecoder,
-    candidate: StagedDecoder,
-    lines: Sequence[str],
-    voices: Sequence[str],
-    *,
-    progress: bool = True,
+    reference: StagedDecoder, candidate: StagedDecoder, lines: Sequence[str], voices: Sequence[str]
 ) -> pd.DataFrame:
     """Decode the same durations, F0 and energy with both, and see how far the candidate's own are off.
 
@@ -67,7 +62,7 @@ def compare(
     front_end = FrontEnd()
     rows = []
     jobs = [(number, voice) for number in range(len(lines)) for voice in voices]
-    for number, name in tqdm(jobs, desc="compared", disable=not progress):
+    for number, name in tqdm(jobs, desc="compared"):
         for token_ids, style in segments_of(front_end, lines[number], name):
             contours = reference.prosody.contours(token_ids, style, 1.0)
             whole, reference_s = _decoded(reference, contours, style)
@@ -107,7 +102,6 @@ class VariantMaker:
         keep: Sequence[str] | None = None,
         ranges: Calibration | None = None,
         adjusted: Mapping[str, QuantisedLayer] | None = None,
-        progress: bool = False,
     ) -> pd.DataFrame:
         """`compare` of fp32 with what is made for it; of `recipes.recipes` are the layers that are kept in
         float, the ranges, and the layers that are adjusted."""
@@ -116,7 +110,7 @@ class VariantMaker:
             folder = Path(name) / "stages"
             make_stages(folder, self._config, made_by, self._stages)
             candidate = StagedDecoder(self._config, folder=folder)
-            return compare(self._reference, candidate, lines, voices, progress=progress)
+            return compare(self._reference, candidate, lines, voices)
 
 
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
@@ -168,6 +162,7 @@ def sensitivity(
     chosen = list(groups or members)
     bar = tqdm(total=2 * len(chosen) - 1, desc="groups")
 
+    @quiet()
     def measured(quantised: Iterable[str]) -> dict[str, float]:
         keep = [layer for part, layers in members.items() if part not in set(quantised) for layer in layers]
         table = maker.compare(lines, voices, keep=keep)
@@ -255,7 +250,8 @@ def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataF
     shipped = summary(maker.compare(lines, voices, keep=patterns))
     rows = []
     for pattern in tqdm(patterns, desc=f"{variant}: exclusions"):
-        found = summary(maker.compare(lines, voices, keep=[p for p in patterns if p != pattern]))
+        with quiet():
+            found = summary(maker.compare(lines, voices, keep=[p for p in patterns if p != pattern]))
         gains = {gain: round(shipped[name] - found[name], 5) for gain, name in GAINS.items()}
         rows.append({"layers": pattern, "layers_count": len(layers_in_float([pattern]))} | gains)
     return pd.DataFrame(rows)

@@ -162,8 +162,7 @@ class RoundedLevels:
 
     @property
     def weights(self) -> Matrix:
-        found: Matrix = self.levels * self.scale[:, None]
-        return found
+        return self.levels * self.scale[:, None]
 
     def centred(self, target: Matrix, moments: Moments) -> RoundedLevels:
         """With the shift that takes away the mean of the error."""
@@ -187,8 +186,7 @@ def gain_and_bias(target: Matrix, moments: Moments) -> RoundedLevels:
 def refitted(target: Matrix, moments: Moments) -> Matrix:
     """Float weights that do best on rounded inputs: what no levels can beat, in closed form."""
     hold = RIDGE * np.trace(moments.rounded) / len(moments.rounded_mean) * np.eye(len(moments.rounded_mean))
-    found: Matrix = np.linalg.solve(moments.rounded + hold, (target @ (moments.cross + hold)).T).T
-    return found
+    return np.linalg.solve(moments.rounded + hold, (target @ (moments.cross + hold)).T).T
 
 
 def refit(target: Matrix, moments: Moments) -> RoundedLevels:

@@ -11,6 +11,7 @@ from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.sessions import provider_registry
 from kokoro_lab.sessions.tuned import TUNABLE
+from kokoro_lab.typed import require_choice
 
 Choice = int | bool | str
 Settings = Mapping[str, Choice]
@@ -66,10 +67,7 @@ class Space:
         given: dict[str, Any] = {}
         for each in tried.split():
             name, _, values = each.partition("=")
-            if name not in self.choices():
-                raise ParameterError(
-                    f"{name!r} cannot be tuned.", field="tried", value=each, allowed=", ".join(self.choices())
-                )
+            require_choice("tried", name, self.choices(), f"{name!r} cannot be tuned.")
             given[name] = tuple(_value(name, value) for value in values.split(",") if value)
         return replace(self, **given)
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from tqdm import tqdm
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.results import Check
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, one_voice_each, segments_of
 from kokoro_lab.lab.tuning.predictor_fit import fit
@@ -135,8 +135,7 @@ def make_training_set(
 
 
 def _target(mean: Values, variance: Values) -> Values:
-    found: Values = np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
-    return found
+    return np.concatenate([mean, np.log(variance.clip(0) + SMALLEST_VARIANCE)])
 
 
 def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.NDArray[np.float16]:

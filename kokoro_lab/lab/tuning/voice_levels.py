@@ -62,7 +62,7 @@ def measure_voice_levels(
     ParameterError
         There is no text.
     """
-    from tqdm import tqdm
+    from kokoro_lab.lab.bars import tqdm
 
     levels: dict[str, VoiceLevel] = {}
     for voice in tqdm(voices, desc="voices"):

@@ -32,9 +32,9 @@ SEND_BUFFER_BYTES = 65_536
 """Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
 does not read is noticed."""
 
-REQUEST_ID = re.compile(rf"(?!ws$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
+REQUEST_ID = re.compile(rf"(?!ws$|realtime$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
 """What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
-the WebSocket's place in a path, nor one that is resolved on the way."""
+a WebSocket's place in a path, nor one that is resolved on the way."""
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
@@ -125,7 +125,9 @@ def require_key() -> None:
     if not key:
         return
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), key.encode()):
+    if scheme.lower() != "bearer":
+        given = request.headers.get("xi-api-key", "")  # as ElevenLabs' clients send it
+    if not hmac.compare_digest(given.strip().encode(), key.encode()):
         raise Unauthorized(
             "The API key is missing or wrong. Send it as `Authorization: Bearer <key>`.",
             www_authenticate=WWWAuthenticate("bearer"),

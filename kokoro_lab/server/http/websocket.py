@@ -1,8 +1,9 @@
-"""The door of the WebSocket: who may come in, how many at a time, and how a connection ends."""
+"""The doors of the WebSockets: who may come in, how many at a time, and how a connection ends."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -13,9 +14,12 @@ from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.watched_socket import WatchedSocket
+from kokoro_lab.server.http.conversation import Conversation
+from kokoro_lab.server.http.elevenlabs import ElevenLabsConversation
 from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, client_socket, max_body_bytes, require_key
+from kokoro_lab.server.http.mistral import MistralConversation
 from kokoro_lab.server.http.websocket_conversation import WebSocketConversation
-from kokoro_lab.server.openapi.document import documented
+from kokoro_lab.server.openapi.document import Parameter, documented
 from kokoro_lab.server.requests.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
 
@@ -25,6 +29,9 @@ GOODBYE_S = 1.0
 """How long the client's half of the closing handshake is waited for."""
 
 PATH = "/v1/audio/speech/ws"
+MISTRAL = "/v1/audio/speech/realtime"
+ELEVENLABS = "/v1/text-to-speech/<voice_id>"
+VOICE = Parameter("voice_id", {"type": "string", "pattern": r"^[A-Za-z0-9_]+$"})
 
 blueprint = Blueprint("websocket", __name__)
 # Host and Origin have been checked by then, as for every request: browsers do not do it for WebSockets
@@ -82,11 +89,51 @@ def knock() -> NoReturn:
     raise UpgradeRequired
 
 
+@blueprint.get(MISTRAL)
+@documented(status=101, errors=(401, 426, 429))
+def knock_as_mistral() -> NoReturn:
+    """Speak what is still being written, over a WebSocket, as Mistral's clients ask for it."""
+    raise UpgradeRequired
+
+
+@blueprint.get(f"{ELEVENLABS}/stream-input")
+@documented(status=101, errors=(401, 426, 429), parameters=(VOICE,))
+def knock_as_elevenlabs(voice_id: str) -> NoReturn:
+    """Speak what is still being written, over a WebSocket, as ElevenLabs' clients ask for it."""
+    raise UpgradeRequired
+
+
+@blueprint.get(f"{ELEVENLABS}/multi-stream-input")
+@documented(status=101, errors=(401, 426, 429), parameters=(VOICE,))
+def knock_with_contexts(voice_id: str) -> NoReturn:
+    """Speak several such texts over one WebSocket, each in a context of its own, one behind another."""
+    raise UpgradeRequired
+
+
 @_sock.route(PATH, bp=blueprint)  # type: ignore[untyped-decorator]
 def talk(ws: Server) -> None:
-    """Talk until the client goes."""
+    _talk(ws, WebSocketConversation)
+
+
+@_sock.route(MISTRAL, bp=blueprint)  # type: ignore[untyped-decorator]
+def talk_as_mistral(ws: Server) -> None:
+    _talk(ws, MistralConversation, query=request.args)
+
+
+@_sock.route(f"{ELEVENLABS}/stream-input", bp=blueprint)  # type: ignore[untyped-decorator]
+def talk_as_elevenlabs(ws: Server, voice_id: str) -> None:
+    _talk(ws, ElevenLabsConversation, voice=voice_id, query=request.args, several=False)
+
+
+@_sock.route(f"{ELEVENLABS}/multi-stream-input", bp=blueprint)  # type: ignore[untyped-decorator]
+def talk_with_contexts(ws: Server, voice_id: str) -> None:
+    _talk(ws, ElevenLabsConversation, voice=voice_id, query=request.args, several=True)
+
+
+def _talk(ws: Server, dialect: Callable[..., Conversation], **said: Any) -> None:
+    """Talk until the client goes; `said` is what it has said in the address."""
     watched: WatchedSocket = ws.sock
-    conversation = WebSocketConversation(ws, server_state(), g.request_id, watched)
+    conversation = dialect(ws, server_state(), g.request_id, watched, **said)
     try:
         conversation.run()
     except (ConnectionClosed, OSError):
@@ -94,6 +141,6 @@ def talk(ws: Server) -> None:
     finally:
         conversation.end()
         with suppress(ConnectionClosed, OSError):
-            ws.close()
+            ws.close(*conversation.closing)
         ws.thread.join(GOODBYE_S)
         watched.shutdown()

@@ -82,6 +82,7 @@ class Account:
         self._figures = figures
         self._on_close = on_close
         self._usage = usage()
+        self._hash = hashlib.sha256()
         self._lock = threading.Lock()
         self._closed = False
         self._report: SynthesisReport | None = None
@@ -98,9 +99,15 @@ class Account:
 
     def asks(self, text: str, *, ephemeral: bool, **fields: Any) -> None:
         """What was asked. Of the text, its length and, unless nothing may be kept of it, its hash."""
-        self.asked = {"characters": len(text), "ephemeral": ephemeral, **fields}
-        if not ephemeral:
-            self.asked["sha256"] = hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARACTERS]
+        self.asked = {"characters": 0, "ephemeral": ephemeral, **fields}
+        self.writes(text)
+
+    def writes(self, text: str) -> None:
+        """More of the text that was asked for, which is still being written."""
+        self.asked["characters"] += len(text)
+        if not self.asked["ephemeral"]:
+            self._hash.update(text.encode(errors="surrogatepass"))  # half a pair may come alone
+            self.asked["sha256"] = self._hash.hexdigest()[:HASH_CHARACTERS]
 
     def admitted(self) -> None:
         """It has its slot; until now it waited."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import pydantic_core
@@ -82,6 +83,17 @@ def optional_model(request: Request, model: type[M]) -> M:
     """
     some = request.content_length or "Transfer-Encoding" in request.headers
     payload = json_object(request) if some else {}
+    return model_of(payload, model)
+
+
+def model_of(payload: Mapping[str, Any], model: type[M]) -> M:
+    """`payload` as `model`.
+
+    Raises
+    ------
+    ParameterError
+        A field is unknown, missing or out of range; names it.
+    """
     try:
         return model.model_validate(payload)
     except ValidationError as error:

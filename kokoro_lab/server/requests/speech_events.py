@@ -16,7 +16,7 @@ from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flask import current_app
 
@@ -106,6 +106,13 @@ class Done:
 Event = AudioBytes | Words | KeepAlive | Done
 
 
+class _Computed(NamedTuple):
+    """A chunk, and when the text came that it had to wait for."""
+
+    chunk: AudioChunk
+    text_came_s: float | None
+
+
 def usage_of(report: SynthesisReport) -> dict[str, int]:
     """Tokens that this answer cost: phoneme ids that the model read, and frames of 25 ms that it spoke."""
     spoken = round(report.audio_s * USAGE_HZ)
@@ -171,7 +178,9 @@ class SpeechEvents(Iterator[Event]):
 
     def __post_init__(self) -> None:
         self._held_s = 0.0
-        self._queue: queue.Queue[AudioChunk | Words | Done | BaseException] = queue.Queue(AHEAD)
+        self._ending = False
+        self._text_came_s: float | None = None
+        self._queue: queue.Queue[_Computed | Words | Done | BaseException] = queue.Queue(AHEAD)
         self._computing: Future[None] | None = None
         self._last: AudioChunk | None = None
         self._placed: int | None = None
@@ -184,7 +193,7 @@ class SpeechEvents(Iterator[Event]):
         """Whether `next` has something to work on within `timeout_s`: for one who has to listen as well."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
-        while self._queue.empty():
+        while self._queue.empty() and not self._ending:
             if time.monotonic() > deadline_s:
                 return False
             time.sleep(POLL_S)
@@ -217,10 +226,12 @@ class SpeechEvents(Iterator[Event]):
                 continue
             if isinstance(item, BaseException):
                 raise item
-            if isinstance(item, AudioChunk):
-                yield from self._framed(item)
+            if isinstance(item, _Computed):
+                self._text_came_s = item.text_came_s
+                yield from self._framed(item.chunk)
                 continue
             if isinstance(item, Done):
+                self._ending = True  # two events come of this item
                 yield from self._rest()
                 self.synthesis.account.finished(item.report)
                 yield item
@@ -250,7 +261,7 @@ class SpeechEvents(Iterator[Event]):
 
     def _ready_to_send(self) -> None:
         if self._held_s:
-            came_s = self.stream.text_came_s
+            came_s = self._text_came_s
             no_ttfa = self.stream.primed or self.after >= 0 or self.stream.wordless or came_s is not None
             self.synthesis.account.chunk(self._held_s, cached=no_ttfa, text_came_s=came_s)
             self._held_s = 0.0
@@ -276,11 +287,11 @@ class SpeechEvents(Iterator[Event]):
         except BaseException as error:
             self._queue.put(error)
 
-    def _computed(self) -> Iterator[AudioChunk | Words | Done]:
+    def _computed(self) -> Iterator[_Computed | Words | Done]:
         told = 0
         for chunk in chain(self.stream, (None,)):
             if chunk is not None:
-                yield chunk
+                yield _Computed(chunk, self.stream.text_came_s)
                 self.make_way()
             timings = self.stream.timings
             if self.words and len(timings) > told:
@@ -404,6 +415,7 @@ def open_stream(
             utterance, max_wait_s=live.max_wait_s, most_ahead=most_ahead, **how
         )
         synthesis.live.append(utterance.text, wait=False)
+        synthesis.live.appended = account.writes
         stream = synthesis.live.stream
     encoder = Encoder(
         "pcm" if skipped else asked.kind,  # the client has the head

@@ -6,10 +6,11 @@ LaTeX, and `document` puts the blocks together, or takes them from a text that i
 
 from kokoro_lab.text.markdown.document import (
     Certain,
-    GrowingMarkdown,
     blocks,
     certain,
     document_of,
     parse,
+    written,
+    written_blocks,
 )
 from kokoro_lab.text.markdown.reading import Block

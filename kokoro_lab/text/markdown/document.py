@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -9,12 +10,13 @@ from typing import NamedTuple
 import regex
 from markdown_it.token import Token
 
-from kokoro_lab.datatypes import PLAIN
+from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.growing import ReadAhead
 from kokoro_lab.text.markdown.parser import blocks_of
 from kokoro_lab.text.markdown.reading import START, Block, BlockReader, Group, Memory
-from kokoro_lab.text.sanitise import refuse_binary
-from kokoro_lab.text.ssml import SsmlDocument
+from kokoro_lab.text.sanitise import Noted, refuse_binary
+from kokoro_lab.text.ssml import Passage, SsmlDocument
 from kokoro_lab.text.ssml.document import Spans
 
 _REPLACED = regex.compile(r"\r\n?|\0")
@@ -110,37 +112,50 @@ def certain(
     return Certain(found, rest, reader.memory)
 
 
-class GrowingMarkdown:
-    """A Markdown text that is still written.
+def written(text: ReadAhead, language: str, code: str, noted: Noted) -> SsmlDocument:
+    """A document that may still be being written. Its passages are read once, as they are asked for.
 
     Parameters
     ----------
+    text : ReadAhead
+        As it was written.
     language, code : str
         As in `parse`.
+    noted : callable
+        Hears of what is left out, or read in another way, as the passages are read.
     """
+    styles: list[tuple[int, int, SpeakingStyle]] = []
 
-    def __init__(self, language: str, code: str = "skip") -> None:
-        self._language = language
-        self._code = code
-        self._offset = 0
-        self._memory = START
-        self.rest = ""
-        """What is not certain yet."""
+    def passages() -> Iterator[Passage]:
+        for block in written_blocks(text, language, code):
+            styles.extend(block.styles)
+            for fallback in block.fallbacks:
+                noted(fallback)
+            yield from block.passages
 
-    def append(self, text: str) -> list[Block]:
-        """Write `text`, and take the blocks that are certain now."""
-        self.rest += text
-        if "\n" not in text and "\r" not in self.rest[-len(text) - 1 :]:
-            return []
-        found = certain(self.rest, self._language, self._code, offset=self._offset, memory=self._memory)
-        self.rest = self.rest[found.rest - self._offset :]
-        self._offset, self._memory = found.rest, found.memory
-        return found.blocks
+    return SsmlDocument(passages(), Spans(PLAIN, styles), Spans(None), ())
 
-    def end(self) -> list[Block]:
-        """Nothing more is written: the blocks of what is left."""
-        rest, self.rest = self.rest, ""
-        return blocks(rest, self._language, self._code, offset=self._offset, memory=self._memory)
+
+def written_blocks(text: ReadAhead, language: str, code: str = "skip") -> Iterator[Block]:
+    """The blocks of a text that may still be being written, each once it is certain.
+
+    Where a part of it ends, so does its last block, and what follows is a document of its own.
+    """
+    offset, least, memory = 0, 1, START
+    while True:
+        source = text.rest(least, sys.maxsize)
+        part_ends = len(source) < least
+        if part_ends:
+            found = blocks(source, language, code, offset=offset, memory=memory)
+            rest, memory = offset + len(source), START
+        else:
+            found, rest, memory = certain(source, language, code, offset=offset, memory=memory)
+        text.take(rest - offset)
+        least = offset + len(source) - rest + 1
+        offset = rest
+        yield from found
+        if part_ends and not text.next_part():
+            return
 
 
 def _placed(source: str, offset: int) -> AlignedText:

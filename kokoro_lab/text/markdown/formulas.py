@@ -10,13 +10,15 @@ from kokoro_lab.text.normalise import reader
 from kokoro_lab.text.tables import entries, rows, words
 
 _TOKEN = regex.compile(r"\\[A-Za-z]+|\\.|\d+(?:[.,]\d+)*|\s+|.", regex.DOTALL)
-_WHOLE_NUMBER = regex.compile(r"(?<![\d.,])\d{1,15}(?![.,]?\d)", regex.ASCII)
+_WHOLE_NUMBER = regex.compile(r"(?<![\d.,$#])\d{1,15}(?![.,]?\d)", regex.ASCII)
 _SIMPLE_FRACTION = regex.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 _COMMAND = regex.compile(r"\\[A-Za-z]+|\\.|[{}$&^_]")
 _WORDS = words(__package__)
 _SETS_ONLY = _WORDS["LaTeX that changes how a formula looks"]
 _WRITTEN = _WORDS["LaTeX of words"]
 _STRUCTURE = _WORDS["LaTeX with a shape of its own"]
+_ESCAPED = (r"\$", r"\&", r"\#")
+"""Signs of ordinary text, which would be LaTeX without their backslash."""
 _FUNCTIONS = frozenset("fghPEFG")
 """Letters that a bracket behind them makes functions: `f(x)`, and not `x(y + 1)`."""
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
@@ -51,7 +53,9 @@ def said(latex: str, language: str) -> str | None:
     speaker = reader(language)
     if not signs or speaker is None:
         return None
-    found = regex.sub(r" (?=[,.;:?])", "", " ".join(_Formula(latex, language, signs).words()))
+    found = regex.sub(
+        r" (?=[,.;:?])|(?<=[$#]) (?=\d)", "", " ".join(_Formula(latex, language, signs).words())
+    )
     # Before `2 m` can be taken for metres
     return str(_WHOLE_NUMBER.sub(lambda number: speaker.cardinal(int(number.group())), found))
 
@@ -71,7 +75,8 @@ def _ordinary_sign(command: str) -> str:
 @cache
 def _ordinary_signs() -> dict[str, str]:
     table = [entries(row["written"]) for row in rows(__package__, "signs.tsv")]
-    return {each: signs[-1] for signs in table for each in signs if len(signs[-1]) == 1}
+    escaped = {each: each[1:] for each in _ESCAPED}
+    return escaped | {each: signs[-1] for signs in table for each in signs if len(signs[-1]) == 1}
 
 
 class _Formula:
@@ -160,7 +165,7 @@ class _Formula:
     def _plain(self, token: str) -> list[str]:
         if token in self._signs:
             return [self._signs[token]]
-        keeps = token[-1].isalnum() or token in ",.:;?()[]"
+        keeps = token[-1].isalnum() or token in ",.:;?()[]" or token in _ESCAPED
         return [token.lstrip("\\")] if keeps else []
 
     def _power(self) -> list[str]:

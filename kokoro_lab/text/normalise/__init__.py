@@ -1,8 +1,8 @@
 """What is written becomes what is said: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
 
-English, Spanish and Japanese have a package each, the others a column of a table; all have `RULES` in the
-order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for whoever knows already
-what a number is (SSML's `say-as`).
+English, Spanish and Japanese have a package each, Mandarin a module, the others a column of a table; all
+have `RULES` in the order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for
+whoever knows already what a number is (SSML's `say-as`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import name_emoji
 from kokoro_lab.text.normalise.rules import Rule, apply
 
-READERS = ("en", "es", "fr", "it", "pt", "hi", "ja")
+READERS = ("en", "es", "fr", "it", "pt", "hi", "ja", "zh")
 """Languages, by their two letters, whose numbers and signs are read here."""
-_PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese"}
-"""Those with rules of their own."""
+_PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese", "zh": "mandarin"}
+"""Those with rules of their own, and the module that has them."""
 
 
 class Reader(Protocol):

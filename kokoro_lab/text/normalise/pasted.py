@@ -38,10 +38,16 @@ RULES: tuple[Rule, ...] = (
         lambda match: ",",
         wakes=">›→»",
     ),
+    Rule(
+        "brackets of an address",
+        r"<(?=[^<>\s]+[@:][^<>\s]+>)|(?<=<[^<>\s]+[@:][^<>\s]+)>",
+        lambda match: "",
+        wakes="<>",
+    ),
     Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
     Rule(
         "dashes",
-        r"(?<=\s)(?:-{2,3}|[─━])(?=\s)|(?<=[\p{L}\p{N}.,;:!?…\"”')_*])(?<!<!)(?:-{2,3}|[─━])(?=[\p{L}\s\"“”'(_*]|$)",
+        r"(?<=\s)(?:-{2,3}|[─━])(?=\s)|(?<=[\p{L}\p{N}.,;:!?…)_*][\"”']{0,2})(?<!<!)(?:-{2,3}|[─━])(?=[\p{L}\s\"“”'(_*]|$)",
         lambda match: "—" if match.string[match.start() - 1].isspace() else " —",
         wakes="-─━",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -71,8 +71,8 @@ class SsmlDocument:
 
     Parameters
     ----------
-    passages : tuple of Passage
-        Cleaned text, in order; none is empty.
+    passages : iterable of Passage
+        Cleaned text, in order; none is empty. Of a document that is still being written, they come once.
     styles : Spans of SpeakingStyle
     languages : Spans
         Canonical tags where the document names a language, else None.
@@ -82,7 +82,7 @@ class SsmlDocument:
         What it asks for and is followed in another way.
     """
 
-    passages: tuple[Passage, ...]
+    passages: Iterable[Passage]
     styles: Spans[SpeakingStyle]
     languages: Spans[str | None]
     breaks: tuple[Break, ...]

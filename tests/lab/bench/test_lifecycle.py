@@ -42,7 +42,7 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
         return own_server({**ours, **settings}, command, repository)
 
     texts = ["".join(SENTENCE.format(n, stream) for n in range(6)) for stream in range(STREAMS)]
-    found = measure_lifecycle(start, texts, "hum", progress=False)
+    found = measure_lifecycle(start, texts, "hum")
     result = conclude(open_run("bench-lifecycle", tmp_path / "run"), found, STREAMS)
     assert result["verdict"] == "passed"
     assert len(result["controls"]) == 4

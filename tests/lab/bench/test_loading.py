@@ -27,7 +27,7 @@ def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, reposi
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
     settings = {"voice": "hum", "concurrency": ROUND, "queue": 0}
     with own_server(settings, command, repository) as server:
-        load = measure_load(server, TEXTS, "hum", ROUND, refusals=REFUSALS, progress=False)
+        load = measure_load(server, TEXTS, "hum", ROUND, refusals=REFUSALS)
     assert list(load.table.number) == [0, 1, 2, 3]
     assert load.exact.all()
     assert load.table.share_at_first_end.between(0, 1).all()

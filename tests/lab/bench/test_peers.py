@@ -90,7 +90,7 @@ def test_a_spread_has_both_ends_and_the_middle() -> None:
 def test_the_first_chunk_of_the_peers_stream_is_its_first_audio(hum: Engine) -> None:
     fake = FakePeer()
     peers = [KokoroOnnx(fake, variant, "af_heart", "en-us") for variant in ("fp32", "int8")]
-    trials = measure([InProcess(hum, "hum"), *peers], ["One two.", "One two three."], progress=False)
+    trials = measure([InProcess(hum, "hum"), *peers], ["One two.", "One two three."])
     assert [t.system for t in trials] == ["kokoro-lab", "kokoro-onnx fp32", "kokoro-onnx int8"] * 2
     for found in (t for t in trials if t.system != "kokoro-lab"):
         chunks = 2 + found.text_number
@@ -126,7 +126,7 @@ def test_kokoro_onnx_speaks_from_our_weights(engine: Engine) -> None:
     text = "The kettle is on, and the window is open."
     threads = engine.config.thread_count
     peers = [load_kokoro_onnx(variant, "af_heart", threads) for variant in ("fp32", "int8")]
-    trials = measure([InProcess(engine, "af_heart"), *peers], [text], progress=False)
+    trials = measure([InProcess(engine, "af_heart"), *peers], [text])
     ours = trials[0].audio_s
     for found in trials[1:]:
         assert found.audio_s == pytest.approx(ours, rel=0.3)  # another front end, and other pauses

@@ -98,14 +98,14 @@ def test_a_player_that_never_completes_is_told(
     monkeypatch.setattr(playing, "ANSWER_S", 0.1)
     monkeypatch.setattr(playing.Client, "connect", lambda url: Beating(gone=gone))
     with pytest.raises(ServerFailed, match=said):
-        measure_player("ws://nowhere/", 0.1, 0, progress=False)
+        measure_player("ws://nowhere/", 0.1, 0)
 
 
 def test_a_daemon_is_measured_as_its_client_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playing, "STOPS", 2)
     monkeypatch.setattr(playing, "PAUSES", 1)
     with own_player() as url:
-        found = measure_player(url, 1.0, 0, progress=False)
+        found = measure_player(url, 1.0, 0)
     assert (found.unplayed_samples, found.unplayed_after_pauses_samples) == (0, 0)
     assert len(found.silenced_s) == len(found.stop_told_s) == 2
     assert found.took_beyond_audio_s > 0

@@ -98,7 +98,7 @@ def test_what_is_profiled_is_what_the_engine_streams(engine: Engine) -> None:
 @pytest.mark.test_all
 @pytest.mark.model
 def test_stages_and_operators_account_for_the_time(engine: Engine) -> None:
-    stages = profile_stages(engine.config, TEXT, "af_heart", trials=2, loads=1, progress=False)
+    stages = profile_stages(engine.config, TEXT, "af_heart", trials=2, loads=1)
     assert len(stages) == 3 * 2 * len(STAGES)
     assert (stages.stage_s >= 0).all()
     at_end, at_first = (
@@ -124,6 +124,6 @@ def test_loading_names_every_part(engine: Engine) -> None:
 @pytest.mark.model
 def test_what_cannot_be_spoken_is_refused(engine: Engine) -> None:
     with pytest.raises(TextError):
-        profile_stages(engine.config, " ", "af_heart", trials=1, loads=1, progress=False)
+        profile_stages(engine.config, " ", "af_heart", trials=1, loads=1)
     with pytest.raises(VoiceError, match="af_heart"):
         profile_operators(engine.config, TEXT, "af_hart")

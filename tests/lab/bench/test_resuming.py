@@ -51,7 +51,7 @@ def test_streams_of_both_transports_go_on_here_and_on_the_next_server(
     start: StartServer, checkout: Path
 ) -> None:
     plan = ResumePlan(trials=STREAMS, voice="hum", preset="medium", seed=5)
-    judged = judge(plan, SENTENCES, start, progress=False, say=lambda _: None)
+    judged = judge(plan, SENTENCES, start, say=lambda _: None)
     result = json.loads(judged.path.read_text())
     streams = result["streams"]
     assert [one["number"] for one in streams] == list(range(STREAMS))

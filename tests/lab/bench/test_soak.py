@@ -103,9 +103,7 @@ def test_a_stream_that_breaks_off_is_a_fault_and_not_an_end(server: OwnServer) -
 
 def test_listeners_come_for_so_long_among_others_who_misbehave(server: OwnServer) -> None:
     readings = readings_of(SENTENCES, foreign_sentences(), "hum", 4)
-    found = measure_soak(
-        server, readings, 0.06, concurrency=2, pace=0, think_s=(0, 0), misbehave=True, progress=False
-    )
+    found = measure_soak(server, readings, 0.06, concurrency=2, pace=0, think_s=(0, 0), misbehave=True)
     assert found.run_s >= 3.6
     assert set(found.streams.way) == set(TRANSPORTS)
     assert set(found.streams.fault) == {""}
@@ -135,7 +133,7 @@ def test_a_server_that_dies_is_told_by_the_streams_that_it_owed(tmp_path: Path) 
         readings = readings_of(SENTENCES, {}, "hum", 2)
         # Not the WebSocket: its library leaves a socket open where a server dies in the handshake
         ways = ("http", "sse")
-        found = measure_soak(mortal, readings, 0.1, pace=0, think_s=(0, 0), ways=ways, progress=False)
+        found = measure_soak(mortal, readings, 0.1, pace=0, think_s=(0, 0), ways=ways)
     assert 0 < len(found.heard) < len(found.streams)
     failed = {check.name for check in soak_verdict.judge(found) if not check.passed}
     assert failed >= {"unexpected_ends_count", "left_behind_count"}
@@ -160,7 +158,7 @@ def test_the_command_keeps_a_verdict(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kokoro_lab.lab.bench.soak_controls.leaking_controls", list)
     plan = SoakPlan(minutes=0.02, trials=2, voice="hum", pace=0)
-    judged = judge(plan, SENTENCES, lambda: nullcontext(server), progress=False, say=lambda _: None)
+    judged = judge(plan, SENTENCES, lambda: nullcontext(server), say=lambda _: None)
     assert judged.passed, judged.lines
     assert judged.path.is_relative_to(tmp_path / "results/bench-soak")
     kept = json.loads(judged.path.read_text())

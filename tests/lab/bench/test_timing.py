@@ -62,7 +62,7 @@ class LengthsHeard(Listener):
 
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_trial_is_a_synthesis(hum: Engine, streamed: bool) -> None:
-    trials = measure([InProcess(hum, "hum", streamed=streamed)], TEXTS, progress=False)
+    trials = measure([InProcess(hum, "hum", streamed=streamed)], TEXTS)
     assert [t.text_number for t in trials] == [0, 1]
     for trial in trials:
         assert trial.system == "kokoro-lab"
@@ -75,15 +75,15 @@ def test_a_trial_is_a_synthesis(hum: Engine, streamed: bool) -> None:
 
 def test_a_listener_that_has_heard_enough_hangs_up(hum: Engine) -> None:
     text = [" ".join(TEXTS * 20)]
-    (whole,) = measure([InProcess(hum, "hum")], text, progress=False)
-    (part,) = measure([InProcess(hum, "hum")], text, listen_s=1.0, progress=False)
+    (whole,) = measure([InProcess(hum, "hum")], text)
+    (part,) = measure([InProcess(hum, "hum")], text, listen_s=1.0)
     assert 1.0 <= part.audio_s < 1.2 < whole.audio_s
 
 
 def test_systems_take_turns_text_by_text() -> None:
     log: list[tuple[str, str]] = []
     speakers = [Scripted(name, log) for name in ("ours", "fp32", "int8")]
-    trials = measure(speakers, ["a", "b"], progress=False)
+    trials = measure(speakers, ["a", "b"])
     assert log[:3] == [("ours", "warm"), ("fp32", "warm"), ("int8", "warm")]
     in_turn = [(name, text) for text in "ab" for name in ("ours", "fp32", "int8")]
     assert log[3:] == in_turn
@@ -98,35 +98,35 @@ def test_texts_are_spoken_at_a_time() -> None:
             both.wait()  # passes only if two are spoken at once
             super().speak(text, listener)
 
-    trials = measure([Meeting("ours", [])], list("abcd"), concurrency=2, progress=False)
+    trials = measure([Meeting("ours", [])], list("abcd"), concurrency=2)
     assert [t.text_number for t in trials] == [0, 1, 2, 3]
 
 
 def test_systems_are_not_compared_at_a_time() -> None:
     with pytest.raises(ParameterError, match="one text at a time"):
-        measure([Scripted("ours", []), Scripted("fp32", [])], ["a"], concurrency=2, progress=False)
+        measure([Scripted("ours", []), Scripted("fp32", [])], ["a"], concurrency=2)
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("wrong", ["fail", "silent"])
 def test_a_failure_ends_the_benchmark(wrong: str, concurrency: int) -> None:
     with pytest.raises(SynthesisError):
-        measure([Scripted("ours", [])], ["a", wrong, "b"], concurrency=concurrency, progress=False)
+        measure([Scripted("ours", [])], ["a", wrong, "b"], concurrency=concurrency)
 
 
 def test_memory_is_sampled_only_if_asked() -> None:
     speaker = Scripted("ours", [])
-    (trial,) = measure([speaker], ["a"], progress=False)
+    (trial,) = measure([speaker], ["a"])
     assert isnan(trial.rss_start_mb)
     assert "memory-sampler" not in speaker.threads
-    (trial,) = measure([speaker], ["a"], memory_interval_s=0.01, progress=False)
+    (trial,) = measure([speaker], ["a"], memory_interval_s=0.01)
     assert "memory-sampler" in speaker.threads
     assert 0 < trial.rss_start_mb <= trial.rss_peak_mb
     assert trial.rss_growth_mb == pytest.approx(trial.rss_end_mb - trial.rss_start_mb)
 
 
 def test_every_trial_is_kept_as_audio(hum: Engine, tmp_path: Path) -> None:
-    trials = measure([InProcess(hum, "hum")], TEXTS, audio_folder=tmp_path / "audio", progress=False)
+    trials = measure([InProcess(hum, "hum")], TEXTS, audio_folder=tmp_path / "audio")
     for trial in trials:
         samples, rate_hz = read_wav(tmp_path / "audio" / f"{trial.text_number:03d}-kokoro-lab.wav")
         assert rate_hz == SAMPLE_RATE_HZ
@@ -145,6 +145,6 @@ def test_a_first_audio_from_the_cache_is_refused(hum: Engine) -> None:
     config = replace(hum.config, first_audio_ttl_s=60)
     ours = InProcess(Engine(replace(hum.parts, config=config)), "hum")
     text = "This very sentence is spoken twice."
-    measure([ours], [text], progress=False)
+    measure([ours], [text])
     with pytest.raises(SynthesisError, match="in the cache"):
-        measure([ours], [text], progress=False)
+        measure([ours], [text])

@@ -45,7 +45,7 @@ def test_a_figure_that_was_not_measured_is_said_to_be_so(tmp_path: Path) -> None
 
 def test_text_from_data_is_escaped(tmp_path: Path) -> None:
     html = html_of([clip(1)], tmp_path)
-    assert "Say &quot;&lt;b&gt;&quot;." in html
+    assert "Say &#34;&lt;b&gt;&#34;." in html
     assert "&lt;Kettle&gt;" in html
     assert "heard: &lt;i&gt;nothing&lt;/i&gt;" in html
     assert "clip 1 &amp; more" in html

@@ -76,7 +76,7 @@ START = in_processes("hum", hum)
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     written = "optimisation=extended; optimisation=none; optimisation=basic"
-    return compare(parse(written, BASE), TEXTS, START, rounds=2, progress=False)
+    return compare(parse(written, BASE), TEXTS, START, rounds=2)
 
 
 def test_every_text_is_spoken_in_each_round_by_each_that_can_and_by_turns(comparison: Comparison) -> None:
@@ -141,7 +141,7 @@ def test_without_the_first_configuration_there_is_nothing_to_compare_with() -> N
     missing = next(line.provider.name for line in registry() if not line.available)
     base = EngineConfig(variant="fp32", threads=1, provider=missing)
     with pytest.raises(EngineFailed, match=missing):
-        compare(parse("threads=2", base), TEXTS, START, rounds=2, progress=False)
+        compare(parse("threads=2", base), TEXTS, START, rounds=2)
 
 
 def test_one_configuration_one_round_and_no_text_are_no_comparison() -> None:

@@ -18,8 +18,9 @@ from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.gates import checklist
 from kokoro_lab.lab.gates.checklist import PARTS, Evidence, Line, judge, measure, missing, read_lines
-from kokoro_lab.lab.gates.evidence import CAUGHT, FAILED, NOT_MEASURED, PASSED, STALE, VERDICTS, Now, Records
+from kokoro_lab.lab.gates.evidence import CAUGHT, NOT_MEASURED, STALE, VERDICTS, Now, Records
 from kokoro_lab.lab.gates.suite import measurements
+from kokoro_lab.lab.results import FAILED, PASSED
 
 REQUIREMENTS = {"M": 10, "P": 8, "S": 12, "D": 3, "Q": 4, "T": 9, "A": 8, "O": 6, "R": 9}
 LINES_WITHOUT_A_MUTATION = 0

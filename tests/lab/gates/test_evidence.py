@@ -14,18 +14,9 @@ import pytest
 
 from kokoro_lab.containers.plain_json import write_json
 from kokoro_lab.lab.bench.plan import SpeechPlan
-from kokoro_lab.lab.gates.evidence import (
-    FAILED,
-    NOT_MEASURED,
-    PASSED,
-    STALE,
-    TESTS,
-    EvidenceFinding,
-    Now,
-    Records,
-    now,
-)
+from kokoro_lab.lab.gates.evidence import NOT_MEASURED, STALE, TESTS, EvidenceFinding, Now, Records, now
 from kokoro_lab.lab.gates.suite import Measurement
+from kokoro_lab.lab.results import FAILED, PASSED
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32, "fp32": "5a" * 32})

@@ -35,7 +35,7 @@ GATES = {name: gate for name, gate in false_alarms.GATES.items() if gate is not 
 
 @pytest.fixture(scope="module")
 def table(spoken: list[StreamPair]) -> pd.DataFrame:
-    return false_alarms.measure(spoken, GATES, progress=False)
+    return false_alarms.measure(spoken, GATES)
 
 
 def test_each_gate_is_asked_about_each_clip_clean_and_damaged(
@@ -131,6 +131,6 @@ def test_defects_of_speech_are_an_alarm_and_speech_is_none(spoken: list[StreamPa
 
 def test_nothing_to_ask_is_refused(spoken: list[StreamPair]) -> None:
     with pytest.raises(ParameterError, match="one or more"):
-        false_alarms.measure([], progress=False)
+        false_alarms.measure([])
     with pytest.raises(ParameterError, match="one or more"):
-        false_alarms.measure(spoken, {}, progress=False)
+        false_alarms.measure(spoken, {})

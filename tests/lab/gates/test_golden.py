@@ -97,7 +97,7 @@ def test_damage_to_the_repository_s_clips_is_caught(clips: GoldenFolder) -> None
 
 
 def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> None:
-    takes, ran = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
+    takes, ran = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
     table = measure(takes)
     assert list(table.build) == [SAME, SAME]
     assert table.residual_peak_dbfs.max() == golden.NO_RESIDUAL_DBFS
@@ -108,7 +108,7 @@ def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> 
 def test_the_take_that_has_most_of_its_tolerance_is_the_worst_with_its_recording(
     recorded: GoldenFolder, hum: Engine
 ) -> None:
-    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
+    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
     table = measure(takes)
     table.loc[table.index[1], "word_difference_s"] = 0.01
     clips, limits = golden.judged_clips(takes, table, recorded)
@@ -123,7 +123,7 @@ def test_the_take_that_has_most_of_its_tolerance_is_the_worst_with_its_recording
 
 def test_a_recording_that_is_missing_is_never_tolerated(recorded: GoldenFolder, hum: Engine) -> None:
     recorded.path("low-fp32").unlink()
-    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum, progress=False)
+    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
     assert len(takes) == 1
     assert failed(golden.judge(measure(takes), recorded)) == {"recordings_at_fault_count"}
 
@@ -211,7 +211,7 @@ def test_the_command_lists_and_changes_nothing(clips: GoldenFolder) -> None:
 @pytest.mark.model
 def test_the_default_variant_speaks_its_golden_clips(clips: GoldenFolder) -> None:
     names = [case.recording_name(DEFAULT_VARIANT) for case in clips.cases[:2]]
-    takes, _ = golden.speak_again(clips, names, progress=False)
+    takes, _ = golden.speak_again(clips, names)
     assert len(takes) == 2
     checks = golden.judge(measure(takes), clips)
     assert not failed(checks), [str(check) for check in checks]

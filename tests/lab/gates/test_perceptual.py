@@ -76,7 +76,7 @@ def candidates(compared: list[PerceptualPair], damage, *, forced: bool) -> list[
 
 
 def failed(compared: list[PerceptualPair], measures: tuple[perceptual.Measure, ...]) -> set[str]:
-    table = perceptual.measure(compared, Ear(), measures, progress=False)
+    table = perceptual.measure(compared, Ear(), measures)
     return {check.name for check in perceptual.judge(table, measures) if not check.passed}
 
 
@@ -106,7 +106,7 @@ def test_forced_clips_of_another_length_are_not_measured_and_never_pass(
     compared: list[PerceptualPair],
 ) -> None:
     shorter = candidates(compared, lambda samples: samples[:-1], forced=True)
-    table = perceptual.measure(shorter, Ear(), ALIGNED, progress=False)
+    table = perceptual.measure(shorter, Ear(), ALIGNED)
     assert table.pesq_candidate.isna().all()
     expected = {LENGTH_CHECK, HOLM_CHECK, *(one.check for one in ALIGNED)}
     assert {c.name for c in perceptual.judge(table, ALIGNED) if not c.passed} == expected
@@ -163,7 +163,7 @@ def test_the_pair_that_lost_most_is_found_as_its_measure_heard_it(
 ) -> None:
     quiet = candidates(compared[1:2], lambda samples: samples * np.float32(0.5), forced=True)
     given = [compared[0], *quiet, compared[2]]
-    table = perceptual.measure(given, Ear(), (LSD, DURATION), progress=False)
+    table = perceptual.measure(given, Ear(), (LSD, DURATION))
     monkeypatch.setattr(perceptual, "MEASURES", (LSD, DURATION))
     first, *others = worst_first(perceptual.judged_clips(given, table))
     assert first.name == f"{quiet[0].forced.pair.name}, forced"
@@ -176,7 +176,7 @@ def test_a_variant_that_runs_as_one_graph_cannot_say_how_high_it_speaks(hum: Eng
     with pytest.raises(ParameterError, match="one graph"):
         speaking.read(hum, text, "hum")
     with pytest.raises(ParameterError, match="cannot stream"):
-        speaking.speak(hum, [text], ["hum"], streamed=True, progress=False)
+        speaking.speak(hum, [text], ["hum"], streamed=True)
 
 
 @pytest.mark.test_all
@@ -192,7 +192,7 @@ def test_int8_speaks_as_well_as_the_baseline(
     ]
     judged = perceptual.engine_of("int8", "own")
     found = perceptual.compare(engine, judged, texts, ["af_heart"], streamed=streamed)
-    table = perceptual.measure(found, voice_encoder, (PESQ, LSD, SPEAKER, F0), progress=False)
+    table = perceptual.measure(found, voice_encoder, (PESQ, LSD, SPEAKER, F0))
     assert (table.forced_length_difference_s == 0).all()
     assert table.pesq_candidate.min() > 4.3
     assert table.speaker_candidate.min() > 0.95

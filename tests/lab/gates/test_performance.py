@@ -67,13 +67,13 @@ def test_an_interval_too_wide_to_say_anything_fails(low: float, passes: bool) ->
 
 def test_an_engine_that_sleeps_is_caught(hum: Engine) -> None:
     clock = Clock()
-    table = performance.measure_speech(hum, clock, "hum", 2, progress=False)  # type: ignore[arg-type]
+    table = performance.measure_speech(hum, clock, "hum", 2)  # type: ignore[arg-type]
     assert sorted(set(table.figure)) == ["rtf_medium", "ttfa_medium", "ttfa_short"]
     assert list(table.groupby("figure").size()) == [2, 2, 2]
     assert (table.ratio == table.ours / table.reference).all()
     asleep = performance.slowed(hum, 0.3)
     slow = performance.medians(
-        performance.measure_speech(asleep, clock, "hum", 1, warm=False, progress=False)  # type: ignore[arg-type]
+        performance.measure_speech(asleep, clock, "hum", 1, warm=False)  # type: ignore[arg-type]
     )
     assert slow["ttfa_short"].value >= 0.3 / 0.01
 

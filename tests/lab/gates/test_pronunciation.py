@@ -24,6 +24,7 @@ def test_an_entry_is_a_grapheme_and_its_phonemes() -> None:
         ("It is five five.", "it is five", "en", False),
         ("三 百", "三百", "ja", True),
         ("三百一", "三百", "ja", False),
+        ("三 百。", "三百", "zh", True),
     ],
 )
 def test_readings_are_compared_word_by_word(read: str, expected: str, language: str, alike: bool) -> None:
@@ -32,6 +33,6 @@ def test_readings_are_compared_word_by_word(read: str, expected: str, language: 
 
 def test_every_corpus_is_read_as_expected_and_a_fault_is_caught() -> None:
     table = measure()
-    assert set(table.language) == {"en", "es", "ja"}
+    assert set(table.language) == {"en", "es", "ja", "zh"}
     assert table[~table.right].empty, table[~table.right].to_string()
     assert all(control.caught for control in controls(table))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kokoro_lab.lab.report.header import MARK, controls_html, header_html, title_of
-from kokoro_lab.lab.results import Check, Finished, NegativeControl, Result, open_run, read_result
+from kokoro_lab.lab.report.header import MARK, header_html, title_of
+from kokoro_lab.lab.results import Check, Finished, Result, open_run, read_result
 from kokoro_lab.lab.results.records import ranked, room
 from kokoro_lab.lab.results.units import number
 
@@ -189,15 +189,6 @@ def test_no_text_of_a_run_is_markup() -> None:
         html = header_html(result(record, verdict, message=HOSTILE))
         assert "<script" not in html
         assert 'href="%22' in html
-
-
-def test_a_list_of_controls_is_a_table_and_no_other_list() -> None:
-    found = controls_html([NegativeControl("a", True), NegativeControl(HOSTILE, False)])
-    assert found is not None
-    assert "<script" not in found
-    assert words(found).endswith("missed a caught")
-    assert controls_html([]) is None
-    assert controls_html([NegativeControl("a", True), 3]) is None
 
 
 def test_what_finished_is_a_mapping_and_one_line(tmp_path: Path) -> None:

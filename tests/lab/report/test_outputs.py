@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
-from kokoro_lab.lab.report.outputs import legible, message_of, output_html
+from kokoro_lab.lab.report.outputs import message_of, output_html
 
 BARS = "\rclips:   0%|      | 0/8 [00:00<?, ?it/s]\rclips: 100%|██████| 8/8 [00:08<00:00,  1.05s/it]\n"
 
@@ -58,41 +56,3 @@ def test_the_header_that_a_notebook_shows_is_not_shown_twice() -> None:
 def test_what_needs_a_kernel_says_so() -> None:
     output = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "VBox()"}
     assert "JupyterLab only" in output_html({"output_type": "display_data", "data": output}, "")
-
-
-def test_in_tables_figures_are_on_the_right_and_what_is_missing_is_a_dash() -> None:
-    frame = pd.DataFrame(
-        {"text": ["a <b>", "12"], "lufs": [-16.25, float("nan")], "note": [None, "x"], "gone": [None, None]},
-        index=["one", "two"],
-    )
-    html = legible(frame._repr_html_())
-    assert "<style" not in html
-    assert "border=" not in html
-    assert '<th class="figure">lufs</th>' in html
-    assert '<td class="figure">-16.25</td>' in html
-    assert '<td class="figure">–</td>' in html
-    assert "<th>text</th>" in html
-    assert "<td>a &lt;b&gt;</td>" in html
-    assert "<td>12</td>" in html, "a column of texts stays one"
-    assert "NaN" not in html
-    assert "None" not in html
-
-
-def test_an_index_of_two_levels_moves_no_column() -> None:
-    rows = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")], names=["voice", "text"])
-    html = legible(pd.DataFrame({"name": ["p", "q"], "lu": [1.0, 2.0]}, index=rows)._repr_html_())
-    assert '<tr><th>voice</th><th>text</th><th>name</th><th class="figure">lu</th></tr>' in html, "one row"
-    assert "<th>name</th>" in html
-    assert '<td class="figure">2.0</td>' in html
-    assert "<td>q</td>" in html
-
-
-def test_names_above_names_stay_two_rows() -> None:
-    columns = pd.MultiIndex.from_tuples([("loud", "lu"), ("loud", "db")])
-    html = legible(pd.DataFrame([[1.0, 2.0]], columns=columns)._repr_html_())
-    assert html.count("<tr>") == 3
-
-
-def test_a_table_without_rows_says_so() -> None:
-    frame = pd.DataFrame({"lu": []}, index=pd.Index([], name="clip"))
-    assert "<td>no rows</td>" in legible(frame._repr_html_())

@@ -76,7 +76,7 @@ def compared(
 
     both = [Configuration(name, EngineConfig()) for name in (DEFAULTS, CANDIDATE)]
     spoken = [f"Text {i}." for i in range(texts)]
-    return compared_with_defaults(both, spoken, rounds, cast("Start", start), progress=False)
+    return compared_with_defaults(both, spoken, rounds, cast("Start", start))
 
 
 def test_sooner_at_the_same_cost_is_adopted_and_the_gain_is_stated() -> None:

@@ -40,7 +40,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, two_cores: None) -> None:
     said: list[str] = []
-    tuning = tune(SMALL, make_engine=fails_at_1_thread, folder=tmp_path, progress=False, say=said.append)
+    tuning = tune(SMALL, make_engine=fails_at_1_thread, folder=tmp_path, say=said.append)
     assert list(tuning.table.state) == [FEASIBLE, FAILED]
     assert list(tuning.table.threads) == [2, 1]
     assert "One thread" in tuning.table.message[1]
@@ -53,7 +53,7 @@ def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, tw
 
 def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, two_cores: None) -> None:
     plan = replace(SMALL, tried=ONE.replace("threads=1,2", "threads=3"))
-    tuning = tune(plan, make_engine=make_engine, folder=tmp_path, progress=False)
+    tuning = tune(plan, make_engine=make_engine, folder=tmp_path)
     assert list(tuning.table.threads) == [2, 3]
 
 
@@ -75,7 +75,7 @@ def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Pat
 
 def test_defaults_that_cannot_speak_end_it(tmp_path: Path) -> None:
     with pytest.raises(EngineFailed, match="has no attribute"):
-        tune(SMALL, make_engine=replace, folder=tmp_path, progress=False)  # no engine at all
+        tune(SMALL, make_engine=replace, folder=tmp_path)  # no engine at all
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_moments_of_nothing_are_refused() -> None:
 def test_a_fit_on_other_channels_does_not_pass(study: tuple[Layer, Moments, Moments]) -> None:
     subject, fitted, unseen = study
     layers, seen, held = {"conv": subject}, {"conv": fitted}, {"conv": unseen}
-    table, made = attempts(layers, seen, held, progress=False)
+    table, made = attempts(layers, seen, held)
     assert all(check.passed for check in checks_of(table)), by_method(table)
     assert all(control.caught for control in controls(layers, seen, held))
     assert set(made) == set(METHODS)
@@ -135,7 +135,7 @@ def test_a_fit_on_other_channels_does_not_pass(study: tuple[Layer, Moments, Mome
 
 def test_what_would_be_shipped_is_counted(study: tuple[Layer, Moments, Moments]) -> None:
     subject, fitted, unseen = study
-    table, _ = attempts({"conv": subject}, {"conv": fitted}, {"conv": unseen}, progress=False)
+    table, _ = attempts({"conv": subject}, {"conv": fitted}, {"conv": unseen})
     shipped = by_method(table).shipped_bytes
     assert shipped["nearest"] == 0
     assert shipped["gain_and_bias"] == 8 * OUT

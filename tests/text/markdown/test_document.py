@@ -20,9 +20,11 @@ from markdown_it import MarkdownIt
 from kokoro_lab.datatypes import PLAIN
 from kokoro_lab.errors import TextError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.text.markdown import GrowingMarkdown, blocks, certain, document_of, parse
+from kokoro_lab.text.growing import GrowingLines
+from kokoro_lab.text.markdown import blocks, certain, document_of, parse, written_blocks
 from kokoro_lab.text.ssml import SsmlDocument
 from kokoro_lab.text.ssml.grammar import EMPHASIS
+from tests.g2p.test_growing_text import AwaitedLines
 from tests.text.markdown.made import documents
 
 FIXTURE = Path(__file__).parents[3] / "fixtures" / "texts" / "markdown.jsonl"
@@ -121,6 +123,24 @@ def test_formulas_of_other_languages_are_read_by_their_signs_and_that_is_said() 
 
 
 @pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (r"It is $c = \$5$ now.", "It is c equals $5 now."),
+        (r"It is $\$5 + \$x$ now.", "It is $5 plus $ x now."),
+        (r"$x = 5\$$ now", "x equals five $ now"),
+        (r"It is $$c = \$5$$ now.", "It is c equals $5 now."),
+        (r"\$5 and \$10 are sums", "$5 and $10 are sums"),
+    ],
+)
+def test_an_escaped_dollar_in_a_formula_is_said(source: str, said: str) -> None:
+    assert read(source) == [said]
+
+
+def test_an_escaped_dollar_is_kept_where_a_formula_has_no_words() -> None:
+    assert read(r"$x = \$5$ \(\&\)", "hi") == ["x = $5 &"]
+
+
+@pytest.mark.parametrize(
     "text",
     ["[Note]: word", "It costs $5 or 10$ in all.", "x[0][1] [1][2]", "2 * 3 and 2*3", r"\[no link\]"],
 )
@@ -193,26 +213,35 @@ def test_the_blocks_of_a_beginning_are_the_first_blocks_of_the_whole(source: str
 @given(documents(), st.integers(0, 2**32), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_however_a_text_is_cut_its_blocks_are_the_same(source: str, seed: int, line_break: str) -> None:
     source = source.replace("\n", line_break)
-    random, growing, found, at = Random(seed), GrowingMarkdown("en-us"), [], 0
+    random, cut, at = Random(seed), [], 0
     while at < len(source):
         count = random.choice((1, 1, 2, 3, 7, 20))
-        found += growing.append(source[at : at + count])
+        cut.append(source[at : at + count])
         at += count
-    found += growing.end()
-    assert found == blocks(source, "en-us")
+    assert list(written_blocks(AwaitedLines(cut), "en-us")) == blocks(source, "en-us")
 
 
 def test_a_list_that_is_cut_is_counted_on() -> None:
-    growing = GrowingMarkdown("en-us")
-    found = [block for line in ("1. a\n", "1. b\n", "1. c\n") for block in growing.append(line)]
-    assert lines(document_of(found + growing.end())) == ["1. a", "2. b", "3. c"]
+    found = list(written_blocks(AwaitedLines(["1. a\n", "1. b\n", "1. c\n"]), "en-us"))
+    assert lines(document_of(found)) == ["1. a", "2. b", "3. c"]
+
+
+def test_a_part_is_a_document_of_its_own() -> None:
+    text = GrowingLines()
+    text.append("1. *a\n")
+    text.flush()
+    text.append("1. b*\n")
+    text.end()
+    found = list(written_blocks(text, "en-us"))
+    assert lines(document_of(found)) == ["1. a", "1. b"]
+    assert [(block.start, block.end) for block in found] == [(0, 5), (6, 11)]
 
 
 def test_what_is_left_of_a_growing_text_is_short() -> None:
-    growing = GrowingMarkdown("en-us")
-    for _ in range(200):
-        growing.append("A paragraph.\n\n- item\n")
-        assert len(growing.rest) < 30
+    text = AwaitedLines(["A paragraph.\n\n- item\n"] * 200)
+    for block in written_blocks(text, "en-us"):
+        assert text.length - block.end < 30
+        assert text.length - text.read_chars < 30
 
 
 class _Visible(HTMLParser):
@@ -252,7 +281,9 @@ def test_every_letter_that_a_browser_shows_is_read(source: str) -> None:
 @often
 @given(documents())
 def test_no_mark_is_read(source: str) -> None:
-    if re.search(r"[$\\`]|\[\^", source):  # what is escaped, code and formulas hold such signs as text
+    # What is escaped, code and formulas hold such signs as text, and so does the end of a link without its
+    # beginning
+    if re.search(r"[$\\`]|\[\^|^[^\[\n]*\]\(", source, re.M):
         return
     said = "\n".join(passage.text.text for passage in parse(source, "en-us").passages)
     assert not re.search(

@@ -34,6 +34,9 @@ from kokoro_lab.text.markdown.formulas import bare, said
         (r"30^\circ, 5\%, n!, f'", "thirty degrees, five percent, n factorial, f prime"),
         (r"1{,}000 \cdot 3.14", "1,000 times 3.14"),
         ("2 m", "two m"),
+        (r"c = \$5 + \$2.50", "c equals $5 plus $2.50"),
+        (r"\$1{,}000 \cdot n", "$1,000 times n"),
+        (r"5\$, a \& b, \#3", "five $, a & b, #3"),
     ],
 )
 def test_a_formula_is_said_in_words(latex: str, words: str) -> None:
@@ -58,4 +61,4 @@ def test_no_letter_of_a_formula_is_lost(tokens: list[str]) -> None:
     latex = " ".join(tokens)
     words = said(latex, "en-us")
     assert words is not None
-    assert words.count("twelve") == tokens.count("12")
+    assert words.count("twel") == tokens.count("12")  # a twelfth, too

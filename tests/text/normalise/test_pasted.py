@@ -49,6 +49,11 @@ def test_what_looks_like_it_stays(written: str) -> None:
     assert normalise(AlignedText.of(written), "it").text == written
 
 
+def test_brackets_around_an_address_are_left_out() -> None:
+    text = AlignedText.of("Ann <ann@b.org>, see <https://b.org>.")
+    assert normalise(text, "en-us").text == "Ann ann at B dot org, see B dot org."
+
+
 @pytest.mark.parametrize(
     ("written", "ranges"),
     [("His wife² left.", [(8, 9)]), ("An area of 5 m².", []), ("Two words.", []), ("3 > 2 and x²", [])],

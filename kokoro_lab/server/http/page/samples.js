@@ -24,6 +24,7 @@ export const SAMPLES = [
   { label: "Portuguese", language: "pt", text: "O sol nasce devagar sobre o mar. Quem vem comigo à praia?" },
   { label: "Hindi", language: "hi", text: "सूरज धीरे-धीरे समुद्र के ऊपर उगता है। मेरे साथ कौन चलेगा?" },
   { label: "Japanese", language: "ja", text: "太陽がゆっくりと海の上に昇ります。誰が一緒に来ますか。" },
+  { label: "Chinese", language: "zh", text: "太阳从海面上慢慢升起。谁和我一起去海边？" },
 ];
 
 /** The first sample of a language, by its tag; undefined if there is none. */

@@ -79,10 +79,10 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _hexadecimal(match: Any) -> str:
-    """`0xFF` is "zero x F F", a hyphen between groups a pause."""
+    """`0xFF` is "zero x F F", with hyphens by name."""
     groups = regex.findall(r"[\da-wyzA-Z]+|[xX]", match.group())
     spoken = [" ".join(DIGITS[int(c)] if c.isdecimal() else c.upper() for c in group) for group in groups]
-    return (", " if "-" in match.group() else " ").join(spoken)
+    return (" dash " if "-" in match.group() else " ").join(spoken)
 
 
 def _date_and_time(match: Any) -> str | None:
@@ -139,19 +139,6 @@ _LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
 _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 
 RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "date and time of a machine",
-        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)
-        [T_\ ](?P<hour>\d\d):(?P<minute>\d\d)
-        (?::(?P<second>\d\d)(?:[.,]\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
-        _date_and_time,
-    ),
-    digit_rule(
-        "code in hexadecimal digits",
-        r"""(?<![\p{L}\p{N}_.-])(?:0[xX][\da-fA-F]+|[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}
-        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d+\p{L}+\d|\p{L}+\d+\p{L}+\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
-        _hexadecimal,
-    ),
     Rule(
         "e-mail",
         r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
@@ -224,5 +211,18 @@ RULES: tuple[Rule, ...] = (
         "camel case",
         r"(?<![\p{L}\p{N}_.-])(?!mmHg)(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
         lambda match: _camel(match.group()),
+    ),
+    digit_rule(
+        "date and time of a machine",
+        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)
+        [T_\ ](?P<hour>\d\d):(?P<minute>\d\d)
+        (?::(?P<second>\d\d)(?:[.,]\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
+        _date_and_time,
+    ),
+    digit_rule(
+        "code in hexadecimal digits",
+        r"""(?<![\p{L}\p{N}_.-])(?:0[xX][\da-fA-F]+|[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}
+        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d+\p{L}+\d|\p{L}+\d+\p{L}+\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
+        _hexadecimal,
     ),
 )

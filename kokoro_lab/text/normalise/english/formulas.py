@@ -93,6 +93,8 @@ _TOKENS = regex.compile(
     |[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"""
 )
 
+_WIDE_MARKS = dict(zip("，、。！？：；", ",,.!?:;", strict=True))
+
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "scientific number",
@@ -185,4 +187,10 @@ SIGNS_ALONE: tuple[Rule, ...] = (
     ),
     Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
     Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
+    Rule(
+        "mark beside Chinese or Japanese",
+        r"[，、。！？：；]",
+        lambda m: _WIDE_MARKS[m.group()],
+        wakes="，、。！？：；",
+    ),
 )

@@ -1,0 +1,85 @@
+"""The sentences of a plain text with their words, each read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.protocol import OnFallback
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended
+from kokoro_lab.text.sentences import Sentence, Sentences
+
+NotedReader = Callable[[AlignedText, bool, OnFallback], list[Word]]
+"""From a sentence, and whether it begins a line, to its words; tells what it had to substitute."""
+
+
+class ReadSentences(SpokenSentences):
+    """The sentences of a text with their words, but for the first `skip` ones.
+
+    Parameters
+    ----------
+    read : callable
+        What reads a sentence.
+    on_fallback : callable
+        Told what `read` notes of what is spoken.
+    found : Sentences
+    skip : int
+    """
+
+    def __init__(self, read: NotedReader, on_fallback: OnFallback, found: Sentences, skip: int) -> None:
+        self._read = read
+        self._on_fallback = on_fallback
+        self._found = found
+        self._number = sum(1 for _ in islice(found, skip))
+        self._entered = 0
+        """Where in the original the words of the next sentence begin that have not been spoken."""
+        self._noted: list[Fallback] = []
+        """What was noted of the opening."""
+
+    def __next__(self) -> SpokenSentence:
+        while True:
+            sentence = next(self._found)
+            words = self._words(sentence)
+            if words and (sentence.ends_line or sentence.ends_paragraph):
+                words[-1] = ended(words[-1])
+            self._number += 1
+            if words:
+                return spoken_sentence(words, sentence.ends_paragraph, self._number - 1, sentence.columns)
+
+    def longer_than(self, columns: int) -> bool:
+        return self._found.longer_than(columns)
+
+    def opening(self) -> SpokenSentence | None:
+        if not self._found.longer_than(OPENING_COLUMNS):
+            return None
+        begun = self._found.beginning(OPENING_COLUMNS)
+        words = self._read(begun, self._found.begins_line, self._noted.append)
+        return spoken_sentence(words, False, self._number, OPENING_COLUMNS) if words else None
+
+    def enter(self, offset: int) -> None:
+        self._entered = offset
+
+    def _words(self, whole: Sentence) -> list[Word]:
+        sentence = whole.text
+        offset, self._entered = self._entered, 0
+        if not offset:
+            return self._read(sentence, whole.begins_line, self._on_fallback)
+        noted: list[Fallback] = []
+        words = self._read(sentence, whole.begins_line, noted.append)
+        if any(word.start < offset < word.end for word in words):
+            noted.clear()  # more words in front make another one of it
+            rest = sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip()
+            words = self._read(rest, False, noted.append)
+        told = [each for each in self._noted if each.start is None or each.start < offset]
+        for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
+            self._on_fallback(fallback)
+        return [word for word in words if word.start >= offset]
+
+
+def spoken_sentence(words: Sequence[Word], ends_paragraph: bool, number: int, columns: int) -> SpokenSentence:
+    """A sentence, or a part of one, with the token ids of its words."""
+    ids = tuple(encode(word.phonemes) for word in words)
+    return SpokenSentence(tuple(words), ids, ends_paragraph, number, columns)

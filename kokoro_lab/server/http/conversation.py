@@ -1,0 +1,315 @@
+"""What is said over a WebSocket, in whichever words: one text is spoken at a time, and the client is heard.
+
+The words are a dialect, a class of its own: ours (`websocket_conversation`), ElevenLabs' and Mistral's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from flask import current_app, g
+from simple_websocket import ConnectionClosed, Server
+from werkzeug.exceptions import HTTPException
+
+from kokoro_lab.containers import Encoder
+from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.net.watched_socket import WatchedSocket
+from kokoro_lab.server.health.figures import Outcome
+from kokoro_lab.server.health.lifecycle import STOPPING
+from kokoro_lab.server.http.delivery import warn_of_clipping
+from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome_of
+from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.json_body import object_of
+from kokoro_lab.server.requests.slots import ClientLeft
+from kokoro_lab.server.requests.speech_events import (
+    KEEPALIVE_S,
+    AudioBytes,
+    Done,
+    Event,
+    LiveText,
+    SpeechEvents,
+    Words,
+    open_stream,
+    synthesis_of,
+)
+from kokoro_lab.server.requests.speech_request import SpeechRequest
+from kokoro_lab.server.requests.syntheses import Synthesis
+from kokoro_lab.server.state import ServerState
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.02
+"""How long the client's words wait while there is nothing to send."""
+IDLE_S = 60.0
+"""A connection over which nothing is spoken is closed after so long."""
+NORMAL = 1000
+"""The code with which a connection is closed that has come to its end."""
+
+
+class Conversation:
+    """One connection. Speaks one text at a time.
+
+    Parameters
+    ----------
+    ws : simple_websocket.Server
+        The connection.
+    state : ServerState
+        Who speaks.
+    request_id : str
+        For the log; the first synthesis is called so, too.
+    watched : WatchedSocket
+        Tells whether it was cut.
+
+    Attributes
+    ----------
+    closing : tuple of int and str
+        Code and reason with which the connection is to be closed.
+    """
+
+    ending = "`end`"
+    """What a client says behind a live text."""
+
+    def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
+        self._ws = ws
+        self._state = state
+        self._request_id = request_id
+        self._watched = watched
+        self._stall_s: float = current_app.config["STALL_S"]
+        self._keepalive_s: float = current_app.config.get("KEEPALIVE_S", KEEPALIVE_S)
+        self._idle_s = IDLE_S
+        self._synthesis: Synthesis | None = None
+        self._events: SpeechEvents | None = None
+        self._credit = math.inf
+        self._said_meanwhile: deque[str | bytes] = deque()
+        self._since_s = self._heard_s = time.monotonic()
+        self._over = False
+        self.closing = (NORMAL, "")
+
+    # --------------------------------------------------------------------------- what a dialect says
+
+    def _heed(self, said: dict[str, Any]) -> None:
+        """Do what a message asks for.
+
+        Raises
+        ------
+        KokoroLabError, werkzeug.exceptions.HTTPException
+            It cannot be done; the client is told.
+        """
+
+    def _read(self, fields: dict[str, Any]) -> tuple[SpeechRequest, LiveText | None, float]:
+        """The request that `fields` are, whether its text is still being written, and the first credit."""
+        raise NotImplementedError
+
+    def _tell_audio(self, frame: AudioBytes) -> None:
+        """A frame of speech."""
+
+    def _tell_done(self, done: Done) -> None:
+        """All of a text is spoken."""
+
+    def _tell_error(self, error: Exception) -> None:
+        """Something could not be done, or what was spoken came to no good end."""
+
+    def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
+        """A text begins to be spoken."""
+
+    def _tell_words(self, words: Words) -> None:
+        """When the words of a segment are heard."""
+
+    def _tell_waiting(self) -> None:
+        """Nothing has been ready for a while."""
+
+    def _go_on(self) -> None:
+        """Called again and again: begin what has been waiting."""
+
+    def _withdraws(self, message: str | bytes) -> bool:
+        """Whether a message, said while a text waits for its slot, takes that text back; else it is kept."""
+        self._said_meanwhile.append(message)
+        return False
+
+    # ------------------------------------------------------------------------------ listening
+
+    def run(self) -> None:
+        """Listen and speak until the client is idle for too long, grants nothing, or all has been said.
+
+        Raises
+        ------
+        simple_websocket.ConnectionClosed, OSError
+            The client has gone, or was cut.
+        """
+        while not self._over:
+            if self._synthesis is not None and self._synthesis.stopped:
+                self._refuse(Interrupted("This synthesis was stopped."), ends=True)
+            if self._synthesis is None and STOPPING in self._state.admission.reasons:
+                self._attempt(self._state.admission.check)  # say so rather than wait for the next request
+                return
+            self._attempt(self._go_on)
+            speaking = self._events is not None and self._credit > 0
+            message: str | bytes | None
+            if self._said_meanwhile:
+                message = self._said_meanwhile.popleft()
+            else:
+                message = self._ws.receive(timeout=0 if speaking else POLL_S)
+            if message is not None:
+                self._attempt(partial(self._hear, message))
+            elif speaking:
+                self._speak_on()
+            elif self._waited_s() > (self._idle_s if self._events is None else self._stall_s):
+                self._idled()
+                return
+
+    def end(self) -> None:
+        """The connection is over: what was being spoken is stopped."""
+        if self._synthesis is not None:
+            log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
+            self._finish("cancelled")
+
+    def _idled(self) -> None:
+        """The client has been idle for too long: say so if it waits for something."""
+        if self._events is not None:
+            late = Interrupted(f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`.")
+            self._refuse(late, ends=True)
+
+    def _waited_s(self) -> float:
+        return time.monotonic() - self._since_s
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (KokoroLabError, HTTPException) as error:
+            self._refuse(error)
+
+    def _hear(self, message: str | bytes) -> None:
+        self._heed(control_of(message))
+
+    def _given_up(self) -> bool:
+        """Whether the client does not want any more what waits for its slot: it has left, or takes it back.
+
+        What else it says is kept for later.
+        """
+        while self._ws.connected:
+            try:
+                message = self._ws.receive(timeout=0)
+            except ConnectionClosed:
+                return True
+            if message is None:
+                return False
+            if self._withdraws(message):
+                return True
+        return True
+
+    def _begin(self, fields: dict[str, Any]) -> None:
+        account = Account(self._request_id, self._state.figures, self._state.degrader.objectives.note)
+        try:
+            asked, live, credit = self._read(fields)
+            if self._synthesis is not None:
+                self._finish("cancelled")
+            self._credit = credit
+            synthesis = synthesis_of(self._state, account, asked, "websocket")
+            synthesis.connection = self._watched
+            try:
+                self._state.syntheses.admit(synthesis, self._given_up)
+            except ClientLeft:
+                if not self._ws.connected:
+                    raise
+                raise Interrupted("You have stopped this synthesis while it waited for its turn.") from None
+            self._synthesis = synthesis
+            self._events = open_stream(self._state, synthesis, tells=True, live=live)
+        except Exception as error:
+            account.close(account.outcome_of(error), code_of(account.reason(error)))
+            raise
+        self._since_s = time.monotonic()  # it may have waited for its slot
+        self._tell_begun(asked, self._events)
+        account.first_byte()
+
+    # ------------------------------------------------------------------------------- speaking
+
+    def _speak_on(self) -> None:
+        events = self._events
+        assert events is not None
+        synthesis = events.synthesis
+        synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
+        if not events.ready(POLL_S):
+            starving_s = 0.0 if synthesis.live is None else synthesis.live.starving_s
+            if min(starving_s, time.monotonic() - self._heard_s) > self._idle_s:
+                self._refuse(self._starved(), ends=True)
+            elif self._waited_s() > self._keepalive_s:
+                self._since_s = time.monotonic()
+                synthesis.account.stalled()
+                self._tell_waiting()
+            return
+        try:
+            event = next(events)
+        except Exception as error:
+            self._refuse(error, ends=True)
+            return
+        synthesis.sending = True
+        self._send(event, events.encoder)
+        synthesis.sending = False
+        self._since_s = time.monotonic()
+
+    def _starved(self) -> KokoroLabError:
+        return Interrupted(
+            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} behind the last one."
+        )
+
+    def _send(self, event: Event, encoder: Encoder) -> None:
+        if isinstance(event, AudioBytes):
+            self._tell_audio(event)
+        elif isinstance(event, Words):
+            self._tell_words(event)
+        elif isinstance(event, Done):
+            warn_of_clipping(self._request_id, encoder)
+            # Before it is said, or the client's next request might not find the slot free
+            self._finish("completed")
+            self._tell_done(event)
+        elif self._synthesis is None or self._synthesis.live is None:  # else `_speak_on` says it in its time
+            self._tell_waiting()
+
+    def _say(self, **fields: Any) -> None:
+        self._ws.send(json.dumps(fields, ensure_ascii=False))
+
+    def _described(self, error: Exception) -> dict[str, Any]:
+        """An error in OpenAI's shape."""
+        described: dict[str, Any] = body_of(error, self._request_id, g.get("client_names"))["error"]
+        return described
+
+    def _refuse(self, error: Exception, *, ends: bool = False) -> None:
+        """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
+        account = None if self._synthesis is None else self._synthesis.account
+        outcome = outcome_of(error) if account is None else account.outcome_of(error)
+        error = error if account is None else account.reason(error)
+        if outcome == "failed":
+            log_failure(error, "failed", self._request_id)
+        if account is not None and (ends or self._events is None):
+            self._finish(outcome, code_of(error))
+        self._tell_error(error)
+
+    def _finish(self, outcome: Outcome, code: str | None = None) -> None:
+        synthesis, events = self._synthesis, self._events
+        self._synthesis = self._events = None
+        try:
+            if events is not None:
+                events.close()
+        finally:
+            if synthesis is not None:
+                synthesis.finish(outcome, code)
+
+
+def control_of(message: str | bytes) -> dict[str, Any]:
+    """The JSON object that a client's message is.
+
+    Raises
+    ------
+    ParameterError
+        It is binary, or no JSON object.
+    """
+    if isinstance(message, bytes):
+        raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")
+    return object_of(message, "The message")

@@ -1,0 +1,224 @@
+"""ElevenLabs' WebSockets, `stream-input` and `multi-stream-input`, over our live text.
+
+The client writes {`text`}; `flush` has what is there be spoken, and {`text`: ""} ends it. With contexts,
+{`close_context`} ends one, and an empty text only says that the client is still there. It hears {`audio`,
+`alignment`, `normalizedAlignment`} and, at the end, {`isFinal`} with what was `ignored` and the `fallbacks`.
+Contexts are spoken one behind another. What goes wrong is said as {`message`, `error`, `code`}, and closes
+the connection.
+
+What only tells when ElevenLabs' model is to begin (`try_trigger_generation`, `chunk_length_schedule`) has no
+effect: our speech begins as soon as the text allows.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+from kokoro_lab.datatypes import WordTiming
+from kokoro_lab.errors import ParameterError
+from kokoro_lab.server.http.live_conversation import LiveConversation, Turn
+from kokoro_lab.server.requests.json_body import model_of
+from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEvents, Words
+from kokoro_lab.server.requests.speech_request import SpeechRequest
+
+OutputFormat = Literal["mp3_44100_128", "opus_48000_64", "pcm_22050", "pcm_24000", "pcm_44100", "pcm_48000"]
+"""Those of ElevenLabs' formats that we can encode: name, Hz, kbit/s."""
+WITHOUT_EFFECT = {"optimize_streaming_latency", "apply_language_text_normalization", "seed", "sync_alignment"}
+VoiceSetting = Literal["speed", "stability", "similarity_boost", "style", "use_speaker_boost"]
+_BEHIND_A_WORD = re.compile(r"\W*")
+
+
+class _StrictModel(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ConnectionQuery(_StrictModel):
+    """What may stand behind the `?` of the address."""
+
+    model_id: str | None = None
+    output_format: OutputFormat = "mp3_44100_128"
+    language_code: str | None = None
+    inactivity_timeout: int = Field(20, ge=1, le=180)
+    auto_mode: bool = False
+    enable_logging: bool = True
+    enable_ssml_parsing: bool = False
+    sync_alignment: bool = False
+    optimize_streaming_latency: int | None = None
+    apply_text_normalization: Literal["auto", "on"] = "auto"
+    apply_language_text_normalization: bool | None = None
+    seed: int | None = None
+
+
+class ElevenLabsMessage(_StrictModel):
+    """What a client says. The key belongs into the head, and is not looked at here."""
+
+    text: StrictStr | None = None
+    context_id: StrictStr | None = None
+    flush: StrictBool | None = None
+    try_trigger_generation: StrictBool | None = None
+    close_context: StrictBool | None = None
+    close_socket: StrictBool | None = None
+    voice_settings: dict[VoiceSetting, float | bool | None] | None = None
+    generation_config: dict[Literal["chunk_length_schedule"], list[float] | None] | None = None
+    generator_config: dict[Literal["chunk_length_schedule"], list[float] | None] | None = None
+    pronunciation_dictionary_locators: list[Any] | None = Field(None, max_length=0)
+    xi_api_key: StrictStr | None = Field(None, validation_alias=AliasChoices("xi_api_key", "xi-api-key"))
+    authorization: StrictStr | None = None
+
+
+class ElevenLabsConversation(LiveConversation):
+    """Parameters beside those of `LiveConversation`.
+
+    Parameters
+    ----------
+    voice : str
+    several : bool
+        Whether the client has contexts.
+    """
+
+    def __init__(self, *connection: Any, voice: str, several: bool, **address: Any) -> None:
+        super().__init__(*connection, **address)
+        self._voice = voice
+        self._several = several
+        self.ending = "`close_context`" if several else '{"text": ""}'
+
+    # ------------------------------------------------------------------------------------- listening
+
+    def _greet(self) -> None:
+        asked = model_of(self._query, ConnectionQuery)
+        kind, rate_hz = asked.output_format.split("_")[:2]
+        self._state.engine.voice(self._voice)
+        self._idle_s = asked.inactivity_timeout
+        self._flushes = asked.auto_mode
+        self._ignored += sorted(WITHOUT_EFFECT & asked.model_fields_set)
+        self._fields = {
+            "voice": self._voice,
+            "model": asked.model_id,
+            "language": asked.language_code,
+            "input_format": "ssml" if asked.enable_ssml_parsing else "text",
+            "ephemeral": not asked.enable_logging,
+            "timestamps": True,
+            "response_format": kind,
+            "sample_rate": int(rate_hz),
+        }
+
+    def _heed(self, said: dict[str, Any]) -> None:
+        asked = model_of(said, ElevenLabsMessage)
+        if not self._several and said.keys() & {"context_id", "close_context", "close_socket"}:
+            raise ParameterError("There are no contexts here.", mend="Connect to multi-stream-input.")
+        turns = [turn for turn in self._turns if asked.close_socket or turn.name == asked.context_id]
+        if asked.close_context or asked.close_socket:
+            for each in turns:
+                self._close(each)
+            self._leaving |= bool(asked.close_socket)
+            return
+        closes = asked.text == "" and not asked.flush and not self._several
+        if asked.text is None and not asked.flush:
+            raise ParameterError("A message has a text.", field="text", allowed="a string")
+        turn = turns[-1] if turns and not turns[-1].ended else None
+        if turn is None:
+            if not (asked.text or closes):
+                return
+            turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
+        elif asked.voice_settings and turn.fields | self._heard_settings(asked) != turn.fields:
+            raise ParameterError("The first message alone sets a voice.", field="voice_settings")
+        self._write(turn, asked.text or "", flush=asked.flush or self._flushes, end=closes)
+        self._leaving |= closes
+
+    def _heard_settings(self, asked: ElevenLabsMessage) -> dict[str, Any]:
+        given = {name: value for name, value in (asked.voice_settings or {}).items() if value is not None}
+        speed = {"speed": given.pop("speed")} if "speed" in given else {}
+        self._ignored += sorted(given.keys() - set(self._ignored))
+        return speed
+
+    def _close(self, turn: Turn) -> None:
+        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants."""
+        if turn.ended or not turn.flushed:
+            self._drop(turn)
+        else:
+            self._write(turn, "", end=True)
+
+    # -------------------------------------------------------------------------------------- speaking
+
+    def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
+        super()._tell_begun(asked, events)
+        self._unaligned, self._aligned_chars, self._aligned_s = "", 0, 0.0
+
+    def _hand_over(self) -> None:
+        self._unaligned += "".join(text for text in self._turns[0].waiting if text)
+        super()._hand_over()
+
+    def _context(self, turn: Turn) -> dict[str, Any]:
+        return {"contextId": turn.name} if self._several else {}
+
+    def _tell(self, turn: Turn, audio: bytes | None, alignment: Any = None, **more: Any) -> None:
+        coded, final = (None, True) if audio is None else (base64.b64encode(audio).decode(), None)
+        both = {"alignment": alignment, "normalizedAlignment": alignment}
+        self._say(audio=coded, isFinal=final, **both, **self._context(turn), **more)
+
+    def _tell_audio(self, frame: AudioBytes) -> None:
+        self._tell(self._turns[0], frame.data)
+
+    def _tell_words(self, words: Words) -> None:
+        alignment = alignment_of(
+            self._unaligned, words.timings, first_char=self._aligned_chars, start_s=self._aligned_s
+        )
+        count = len(alignment["chars"])
+        if not count:
+            return
+        self._unaligned = self._unaligned[count:]
+        self._aligned_chars += count
+        self._aligned_s += (alignment["charStartTimesMs"][-1] + alignment["charDurationsMs"][-1]) / 1000
+        self._tell(self._turns[0], b"", alignment)
+
+    def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
+        self._tell(turn, None, **notes)
+
+    def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:
+        context = self._context(self._turns[0]) if self._turns else {}
+        self._say(message=described["message"], error=described["code"], code=code, **context)
+
+
+def alignment_of(
+    text: str, words: Sequence[WordTiming], *, first_char: int, start_s: float
+) -> dict[str, list[Any]]:
+    """When each character of a segment is heard, in ElevenLabs' words.
+
+    We know of words alone. Their characters share their time evenly; those between two words share the pause,
+    and the marks behind the last word take no time. Times are counted from `start_s`, where those of the last
+    message end: one alignment is behind the other, without a gap.
+
+    Parameters
+    ----------
+    text : str
+        From the `first_char`-th character of the whole text on.
+    words : sequence of WordTiming
+        Of one segment, one at least.
+    first_char : int
+    start_s : float
+
+    Returns
+    -------
+    dict
+        `chars`, `charStartTimesMs` and `charDurationsMs`, equally long.
+    """
+    heard: dict[tuple[int, int], list[float]] = {}
+    for word in words:  # several stand at the same place where one is said as several
+        heard.setdefault((word.start, word.end), [word.start_s])[1:] = [word.end_s]
+    places = [0, *(place - first_char for span in heard for place in span)]
+    times_s = [start_s, *(second for span in heard.values() for second in span)]
+    behind = _BEHIND_A_WORD.match(text, max(places))
+    count = behind.end() if behind else len(text)
+    bounds_s = np.interp(range(count + 1), np.maximum.accumulate(places), np.maximum.accumulate(times_s))
+    bounds_ms = np.rint(1000 * (bounds_s - start_s)).astype(int)
+    return {
+        "chars": list(text[:count]),
+        "charStartTimesMs": bounds_ms[:-1].tolist(),
+        "charDurationsMs": np.diff(bounds_ms).tolist(),
+    }

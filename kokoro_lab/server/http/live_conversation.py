@@ -1,0 +1,182 @@
+"""Live texts over a WebSocket, one behind another, as other vendors' protocols have them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kokoro_lab.errors import TextError
+from kokoro_lab.server.http.conversation import Conversation
+from kokoro_lab.server.http.errors import RETRYABLE, status_of
+from kokoro_lab.server.requests.speech_events import Done, LiveText, SpeechEvents, by_stage
+from kokoro_lab.server.requests.speech_request import SpeechRequest, speech_request_of
+
+REFUSED, FAILED, TRY_LATER = 1008, 1011, 1013
+"""Codes with which a connection is closed: by the client's fault, by ours, for want of room."""
+REASON_BYTES = 123
+"""The longest reason that fits into the frame that closes a connection."""
+MOST_TURNS = 5
+"""Texts of one connection that may be under way or wait: as many as ElevenLabs allows."""
+
+
+@dataclass(eq=False)
+class Turn:
+    """One of the texts of a connection.
+
+    Parameters
+    ----------
+    name : str or None
+        What the client calls it.
+    fields : dict
+        Of its request.
+
+    Attributes
+    ----------
+    waiting : deque of str or None
+        What is to be written once it is spoken; None is a flush.
+    waiting_chars : int
+    has_words : bool
+        Whether there is something to speak.
+    flushed : bool
+        Whether nothing was written behind the last flush.
+    ended : bool
+        Whether all is written.
+    """
+
+    name: str | None
+    fields: dict[str, Any]
+    waiting: deque[str | None] = field(default_factory=deque)
+    waiting_chars: int = 0
+    has_words: bool = False
+    flushed: bool = True
+    ended: bool = False
+
+
+class LiveConversation(Conversation):
+    """Speaks texts that are still being written, each in its turn; an error ends the connection.
+
+    A dialect calls `_open_turn`, `_write` and `_drop`, and sets `_leaving`.
+
+    Parameters
+    ----------
+    *connection
+        As of `Conversation`.
+    query : mapping of str to str
+        What stands behind the `?` of the address.
+    """
+
+    def __init__(self, *connection: Any, query: Mapping[str, str]) -> None:
+        super().__init__(*connection)
+        self._query = query
+        self._turns: deque[Turn] = deque()
+        self._leaving = False
+        """Whether the connection is closed once all turns are over."""
+        self._ignored: list[str] = []
+        """What the client asked for in its own words that has no effect."""
+        self._notes: dict[str, Any] = {}
+
+    # --------------------------------------------------------------------------- what a dialect says
+
+    def _greet(self) -> None:
+        """Said first. Raises what `_heed` raises."""
+
+    def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
+        """A turn is over; there is no `done` where it was taken back, or had no words.
+
+        `notes` are what was ignored, and what was substituted.
+        """
+
+    def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:
+        """Of an error in OpenAI's shape, its HTTP status and the code with which the connection is closed."""
+
+    # ----------------------------------------------------------------------------------------- turns
+
+    def _open_turn(self, name: str | None, fields: dict[str, Any]) -> Turn:
+        if len(self._turns) == MOST_TURNS:
+            raise TextError(f"{MOST_TURNS} texts are still to be spoken.", mend="Wait for the end of one.")
+        self._turns.append(Turn(name, fields))
+        return self._turns[-1]
+
+    def _write(self, turn: Turn, text: str, *, flush: bool = False, end: bool = False) -> None:
+        """Have `text` be spoken in its turn."""
+        if text:
+            turn.waiting.append(text)
+            turn.waiting_chars += len(text)
+            if not text.isspace():
+                turn.has_words, turn.flushed = True, False
+        if flush and not turn.flushed:
+            turn.waiting.append(None)
+            turn.flushed = True
+        turn.ended |= end
+        if turn is self._turns[0] and self._synthesis is not None:
+            self._hand_over()
+        elif turn.waiting_chars > self._state.settings.max_input_chars:
+            raise TextError(f"{turn.waiting_chars} characters wait for the texts before them to be spoken.")
+
+    def _drop(self, turn: Turn) -> None:
+        """The client does not want it any more."""
+        if turn is self._turns[0] and self._synthesis is not None:
+            self._finish("cancelled")
+        self._turns.remove(turn)
+        self._tell_end(turn)
+
+    def _hand_over(self) -> None:
+        turn = self._turns[0]
+        live = None if self._synthesis is None else self._synthesis.live
+        assert live is not None
+        while turn.waiting:
+            text = turn.waiting.popleft()
+            live.flush() if text is None else live.append(text, wait=False)
+        turn.waiting_chars = 0
+        if turn.ended:
+            live.end()
+
+    # -------------------------------------------------------------------------- the conversation's hooks
+
+    def run(self) -> None:
+        self._attempt(self._greet)
+        super().run()
+
+    def _go_on(self) -> None:
+        while self._synthesis is None and self._turns:
+            turn = self._turns[0]
+            if turn.has_words:
+                self._begin(turn.fields)
+                self._hand_over()
+            elif turn.ended:
+                self._tell_end(self._turns.popleft())
+            else:
+                return
+        self._over |= self._leaving and not self._turns
+
+    def _hear(self, message: str | bytes) -> None:
+        self._heard_s = self._since_s = time.monotonic()
+        super()._hear(message)
+
+    def _read(self, fields: dict[str, Any]) -> tuple[SpeechRequest, LiveText | None, float]:
+        settings, variant = self._state.settings, self._state.engine.config.variant
+        return speech_request_of({"input": "", **fields}, settings, variant), LiveText(), self._credit
+
+    def _idled(self) -> None:
+        if self._turns:
+            self._refuse(self._starved())
+
+    def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
+        ignored = events.synthesis.account.asked["ignored"]
+        ignored += self._ignored
+        self._notes = {"ignored": ignored} if ignored else {}
+
+    def _tell_done(self, done: Done) -> None:
+        fallbacks = by_stage(done.report.fallbacks)
+        notes = {**self._notes, **({"fallbacks": fallbacks} if fallbacks else {})}
+        self._tell_end(self._turns.popleft(), done, **notes)
+
+    def _tell_error(self, error: Exception) -> None:
+        described, status = self._described(error), status_of(error)
+        code = TRY_LATER if status in RETRYABLE else REFUSED if status < 500 else FAILED
+        self._tell_failure(described, status, code)
+        self.closing = (code, described["message"].encode()[:REASON_BYTES].decode(errors="ignore"))
+        self._over = True

@@ -1,0 +1,97 @@
+"""Which language Han is in: Chinese or Japanese.
+
+Kana beside it says Japanese. Of Han alone, the forms of its characters speak: those that only the character
+set of China (GB 2312) or of Taiwan (Big5) has are Chinese, those that only that of Japan (JIS X 0208) has are
+Japanese, and old forms that Japan keeps in its second level are Chinese. What is left is as the other Han of
+its sentence is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import regex
+
+from kokoro_lab.text.tables import any_of, words
+
+CHINESE, JAPANESE = "zh", "ja"
+
+_WORDS = words(__package__)
+_KANA = r"[\p{Hiragana}\p{Katakana}ー]"
+_HAS_KANA = regex.compile(_KANA)
+_KANA_RUN = regex.compile(rf"{_KANA}+(?:[\p{{Han}}々〆〇]+{_KANA}+)*")
+_CHINESE_WORD = regex.compile(any_of(_WORDS["zh word"]))
+_SECOND_LEVEL = b"\x98\x9f"
+"""Of JIS X 0208, in Shift JIS: where the first character of its second level is."""
+_KANA_SHARE = 1 / 4
+"""In a Chinese text, what has so much kana and no Chinese form is Japanese as a whole."""
+
+
+def has_kana(text: str) -> bool:
+    """Whether it is written as only Japanese is."""
+    return _HAS_KANA.search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _spoken_for(character: str) -> tuple[str | None, bool]:
+    """The language whose form a character is, if it is one's alone; and whether only GB 2312 has it."""
+    china, taiwan, japan = (_encoded(character, codec) for codec in ("gb2312", "big5", "shift_jis"))
+    if japan is None:
+        return (CHINESE if china or taiwan else None), bool(china and not taiwan)
+    if china is None and (taiwan is None or japan < _SECOND_LEVEL):
+        return (JAPANESE if taiwan is None else None), False
+    return (None if china else CHINESE), False
+
+
+def _encoded(character: str, codec: str) -> bytes | None:
+    try:
+        return character.encode(codec)
+    except UnicodeEncodeError:
+        return None
+
+
+def evidence(run: str) -> str | None:
+    """The language that kana, forms and words of a run speak for; None if nothing does."""
+    if has_kana(run):
+        return JAPANESE
+    found = [language for language, _ in map(_spoken_for, run) if language]
+    if found:
+        return CHINESE if found.count(CHINESE) >= found.count(JAPANESE) else JAPANESE
+    return CHINESE if _CHINESE_WORD.search(run) else None
+
+
+def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> list[str]:
+    """The language of each run of kana and Han of one sentence.
+
+    Parameters
+    ----------
+    runs : sequence of str
+        In order.
+    base, accent : str
+        The languages of the request and of the voice.
+    """
+    if base == CHINESE:
+        return [JAPANESE if has_kana(run) else CHINESE for run in runs]
+    if base == JAPANESE:
+        simplified = [not has_kana(run) and any(only for _, only in map(_spoken_for, run)) for run in runs]
+        return [CHINESE if each else JAPANESE for each in simplified]
+    found = [evidence(run) for run in runs]
+    others = CHINESE if accent == CHINESE else JAPANESE
+    if any(found):
+        others = JAPANESE if JAPANESE in found else CHINESE
+    return [language or others for language in found]
+
+
+def parted(run: str) -> Iterator[tuple[int, int]]:
+    """Ranges of a run of a Chinese text, with kana and without, where Chinese touches Japanese."""
+    kana = len(_HAS_KANA.findall(run))
+    whole = kana >= len(run) * _KANA_SHARE and all(_spoken_for(c)[0] != CHINESE for c in run)
+    at = 0
+    for match in _KANA_RUN.finditer(run) if kana and not whole else ():
+        if at < match.start():
+            yield at, match.start()
+        yield match.span()
+        at = match.end()
+    if at < len(run):
+        yield at, len(run)

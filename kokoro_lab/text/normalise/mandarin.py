@@ -1,0 +1,284 @@
+"""Mandarin: digits and signs become Chinese numerals and words, as they are read aloud.
+
+Latin words and letters stay as they are written: the G2P says them. Where digits only name something, one is
+幺, so that nobody takes it for 七.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from functools import partial
+from operator import add
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, in_calendar
+from kokoro_lab.text.tables import any_of, names
+
+NUMERALS = "零一二三四五六七八九"
+LARGEST = 10**16
+"""From here on a number is read digit by digit."""
+_PLACES = ("", *"十百千万十百千亿十百千万十百千")
+# What is written of 零, 一 and 二 by their places, and what is said
+_ZEROS = {
+    "零[十百千]": "零",
+    "零+": "零",
+    "零(?=[万亿])|零$": "",
+    "亿万": "亿",
+    "^一(?=十)": "",
+    "^二(?=[千万亿])": "两",
+}
+FIRST_YEAR, LAST_YEAR = 1000, 2199
+
+_NAMES = names(__package__, "mandarin.tsv")
+_UNITS, _CURRENCIES = _NAMES["unit"], _NAMES["currency"]
+_SIGNS = _NAMES["sign"] | _NAMES["power"]
+_BEFORE = _NAMES["sign before a number"] | {"": ""}
+_PER = _UNITS | _NAMES["per"]
+_IN_ADDRESS = _NAMES["sign in an address"]
+
+# Behind these, two of something is 两
+_COUNTED = r"""(?:[个位名人口只条张本件块元杯瓶碗台辆架艘次天时秒点倍种类些间座栋套双对份顿遍趟句段篇首幅封
+    把根棵朵匹头岁米里斤克升吨部家国页行层组队门步]|[美欧港日]元|英镑|年(?!级)|分钟|小时|公[里斤]|[厘毫分千纳微]米|[毫千]克|平方|立方|周(?!岁)|[MGT]B)"""
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans("￥～〜–−", "¥~~--")
+_KEPT_WIDE = {ord(mark) for mark in "，：；！？（）．"}
+_NARROW = {wide: narrow for wide, narrow in _WIDE.items() if wide not in _KEPT_WIDE}
+
+_WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
+_NUMBER = rf"(?:{_WHOLE}(?:\.\d+)?[百千万亿兆]*)"
+_START, _NO_LATIN = r"(?<!\d|\d[.,])", r"(?![A-Za-z])"
+_SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±])?"
+_BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
+_AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
+_DASH = r"[-\s]?"
+# What is named by the digits behind it
+_NAMED = r"""(?:(?:号码?|密码|验证码|[编代]码|邮编|账户|卡|QQ|ID|真|电话|热线)[是为:：]?\s?
+    |拨打?|呼叫|[请就]打|致电)"""
+_NOT_COUNTED = r"(?!\d|[.,:]\d|\s?[个位名人元块米年月日次万亿%℃])"
+
+
+def cardinal(value: int) -> str:
+    """`value` in Chinese numerals: 10_205 is 一万零二百零五, and 2_000 is 两千."""
+    if value < 0:
+        return "负" + cardinal(-value)
+    if value >= LARGEST:
+        return digits(str(value))
+    written = str(value)
+    said = "".join(map(add, digits(written), reversed(_PLACES[: len(written)])))
+    for superfluous, left in _ZEROS.items():
+        said = regex.sub(superfluous, left, said)
+    return said or NUMERALS[0]
+
+
+def digits(written: str) -> str:
+    """Each digit by itself: 2026 is 二零二六. What is no digit is left out."""
+    return "".join(NUMERALS[unicodedata.decimal(c)] for c in written if c.isdecimal())
+
+
+def code(written: str) -> str:
+    """Digits that name something, as on the telephone; a pause where a sign or a space divides them."""
+    return "，".join(digits(group).replace("一", "幺") for group in regex.findall(r"\d+", written))
+
+
+def number(written: str) -> str:
+    """A number as it is written, with commas, a point or 万, 亿 and the like in it: 3.5万 is 三点五万."""
+    match = regex.fullmatch(r"(?<whole>[\d,]+)(?:\.(?<decimals>\d*))?(?<size>\D*)", written)
+    whole = match["whole"].replace(",", "")
+    if len(whole) > 1 and whole[0] == "0":
+        said = digits(whole)
+    elif whole == "2" and match["size"] and not match["decimals"]:
+        said = "两"
+    else:
+        said = cardinal(int(whole))
+    decimals, size = match["decimals"], str(match["size"])
+    return said + ("点" + digits(decimals) if decimals else "") + size
+
+
+def ordinal(value: int) -> str:
+    """`value` as a place in a row: 第三."""
+    return f"第{cardinal(value)}"
+
+
+def date(year: int | None, month: int | None, day: int | None) -> str:
+    """Words for a date or a part of one: 二零二六年三月五日."""
+    said = "" if year is None else f"{digits(str(year))}年"
+    return said + "".join(f"{cardinal(v)}{u}" for v, u in ((month, "月"), (day, "日")) if v is not None)
+
+
+def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
+    """Words for a clock time: 下午两点零五分. A full hour has no minutes unless it has seconds."""
+    said = (_NAMES["half of the day"][half[0]] if half else "") + f"{_counted(str(hour))}点"
+    for value, unit in ((minute, "分"), (second, "秒")):
+        if value or (unit == "分" and second):
+            said += f"{'零' if value and value < 10 else ''}{cardinal(value or 0)}{unit}"
+    return said
+
+
+def _counted(written: str) -> str:
+    return "两" if written == "2" else number(written)
+
+
+def _clock(match: Any) -> str | None:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    half = (match["half"] or "").lower()
+    second = int(match["second"]) if match["second"] else None
+    return time(hour, minute, second, half or None) if hour <= (12 if half else 24) else None
+
+
+def _date(match: Any) -> str | None:
+    year, month = int(match["year"]), int(match["month"])
+    day = int(match["day"]) if match["day"] else None
+    known = FIRST_YEAR <= year <= LAST_YEAR and in_calendar(year, month, day)
+    return date(year, month, day) if known else None
+
+
+def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
+    """One number, or two as a range; `of` stands behind the sign."""
+    last = f"{'至' if match['to'] == '至' else '到'}{say(match['last'])}" if match["last"] else ""
+    return _BEFORE[match["sign"]] + of + say(match["n"]) + last
+
+
+def _measure(match: Any) -> str:
+    unit, per = match["unit"], match["per"]
+    said = _amount(match, _counted) + _UNITS[unit] + (f"每{_PER[per]}" if per else "")
+    return "零下" + said[1:] if match["sign"] in ("-", "−") and unit in ("℃", "°C") else said
+
+
+def _money(match: Any) -> str:
+    """Without the zeros that end its decimals."""
+    said = _amount(match, lambda n: _counted(regex.sub(r"(\.\d*?)0+(?!\d)", r"\1", n)))
+    return said + _CURRENCIES[match["currency"]]
+
+
+def _number(match: Any) -> str:
+    """A number by itself, or two: a range if the second one is larger, else a score."""
+    say = _counted if match["counted"] else number
+    if match["last"] and not match["sign"]:
+        first, last = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("n", "last"))
+        if match["score"] or (first >= last and match["last"][-1].isdigit()):
+            return f"{number(match['n'])}比{number(match['last'])}"
+    return _amount(match, say)
+
+
+def _telephone(match: Any) -> str:
+    """A mobile number in groups, as people say it."""
+    written: str = regex.sub(r"^(1\d\d)(\d{4})(\d{4})$", r"\1 \2 \3", match.group().lstrip("+"))
+    return ("加" if match.group().startswith("+") else "") + code(written)
+
+
+def _address(match: Any) -> str:
+    parts = regex.findall(r"[A-Za-z]+|\d+|.", match["address"].rstrip("/"))
+    return "".join(digits(part) if part.isdigit() else _IN_ADDRESS.get(part, part) for part in parts)
+
+
+def _parts(match: Any, say: Callable[[str], str] = number, by: str = "点") -> str:
+    return by.join(map(say, regex.findall(r"\d+", match.group())))
+
+
+def _numeral(match: Any) -> str | None:
+    """A digit of another script or shape, by its value: ①, Ⅱ, 〇, ½."""
+    top, _, bottom = unicodedata.normalize("NFKC", match.group()).partition("⁄")
+    if bottom:
+        return f"{number(bottom)}分之{number(top)}"
+    value = unicodedata.numeric(match.group(), -1.0)
+    return cardinal(int(value)) if value >= 0 and value == int(value) else None
+
+
+def _between(signs: str, behind: str) -> str:
+    """Signs of a sum between two operands, with what must follow."""
+    return rf"(?<=[\dA-Za-z)²³]\s?)[{signs}](?=\s?[\d(A-Za-z]{behind})"
+
+
+def _sign(match: Any) -> str:
+    return _SIGNS[match.group()]
+
+
+def _narrow(text: str) -> str:
+    return text.translate(_NARROW)
+
+
+_rule = partial(Rule, seen=_narrow, wakes=DIGITS)
+_UNIT, _CURRENCY = any_of(_UNITS), any_of(_CURRENCIES)
+
+RULES: tuple[Rule, ...] = (
+    _rule(
+        "address",
+        r"""(?<![A-Za-z0-9@._/-])(?:https?://)?(?<address>(?:[A-Za-z0-9_+%-]+[.@])+(?=[A-Za-z])[A-Za-z0-9]{2,10}
+            (?![A-Za-z0-9])(?:/[A-Za-z0-9\-._~/?\#=&%:]*)?)""",
+        _address,
+        wakes=".@",
+    ),
+    _rule(
+        "date", rf"{_START}(?<year>\d{{4}})(?<by>[-/.])(?<month>\d\d?)(?P=by)(?<day>\d\d?)(?![\d/-])", _date
+    ),
+    _rule("year and month", rf"{_START}(?<year>\d{{4}})[-/](?<month>[01]?\d)(?<day>)(?![\d/-])", _date),
+    _rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
+    _rule(
+        "years",
+        rf"{_START}(?<n>\d{{4}})\s?[-/~—]\s?(?<last>\d{{4}}|\d\d)(?=年|赛季|学年|财年)",
+        lambda m: f"{digits(m['n'])}到{digits(m['last'])}",
+    ),
+    _rule(
+        "year",
+        rf"{_START}(?<![有近约达过](?=\d\d00))(?<n>[12]\d{{3}})(?=\s?年(?!前|后|来|历史|以))",
+        lambda m: digits(m["n"]),
+    ),
+    _rule(
+        "clock time",
+        rf"""{_START}(?<!:)(?<hour>\d\d?)[:：](?<minute>[0-5]\d)(?:[:：](?<second>[0-5]\d))?(?![\d:：])
+            (?:\s?(?<half>[AaPp])\.?[Mm]\.?{_NO_LATIN})?""",
+        _clock,
+    ),
+    _rule("minutes", r"(?<=\d\s?[点时])0(?<n>[1-9])(?=分)", lambda m: f"零{cardinal(int(m['n']))}"),
+    _rule(
+        "telephone",
+        rf"""(?<![\d.A-Za-z])(?:(?:\+?86{_DASH})?1[3-9]\d{_DASH}\d{{4}}{_DASH}\d{{4}}
+            |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}
+            |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}})(?!\d)""",
+        _telephone,
+    ),
+    _rule("code", rf"(?<={_NAMED})\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
+    _rule(
+        "room, train, flight or model",
+        rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z]-?)\d{{3,}}(?![\d.]|\s?{_UNIT})",
+        lambda m: code(m.group()),
+    ),
+    _rule("address on a network", r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", partial(_parts, say=code)),
+    _rule("version", r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])", _parts),
+    _rule(
+        "fraction",
+        rf"{_START}(?<!/)(?<top>\d+)/(?<bottom>\d+)(?![\d/.]|\s?=)",
+        lambda m: f"{number(m['bottom'])}分之{number(m['top'])}" if int(m["bottom"]) else None,
+    ),
+    _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
+    _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
+    _rule("sign between two", _between("+×÷<>=", ""), _sign, wakes="+＋×÷<>=＜＞＝"),
+    _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
+    _rule(
+        "range between units",
+        rf"""(?<=[年月日号时点分秒周元块万亿%‰℃]|:\d\d)\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
+            |(?<=\d)[-~—](?={_CURRENCY}\d)""",
+        lambda _: "到",
+    ),
+    _rule("money", rf"(?<sign>{_SIGN})(?<currency>{_CURRENCY})\s?{_BEHIND}(?:[美欧港日]?元)?", _money),
+    _rule("money, its currency last", rf"{_AMOUNT}\s?(?<currency>{_CURRENCY}){_NO_LATIN}", _money),
+    _rule(
+        "per cent",
+        rf"{_AMOUNT}\s?(?<of>[%‰])",
+        lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
+    ),
+    _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
+    _rule("each", r"(?<=[元块]|\d\s?\p{Han}{1,2})/(?=\p{Han})", lambda _: "每", wakes="/／"),
+    _rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
+    _rule(
+        "number",
+        rf"(?:(?<=(?<score>[比战]分[为是]?|以|[胜赢负输]))|){_AMOUNT}(?=(?<counted>(?<!第\d)[多几]?\s?{_COUNTED})?)",
+        _number,
+    ),
+    _rule("digits that are left", r"\d+", lambda m: number(m.group())),
+    Rule("digit of another script or shape", r"[\p{No}\p{Nl}]", _numeral),
+    _rule("sign", r"[=×÷≥≤≠≈±&%√∞π°]|(?<=[\p{Han}\d]\s?)\+", _sign, wakes=""),
+    Rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda m: _narrow(m.group())),
+)
