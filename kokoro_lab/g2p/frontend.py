@@ -26,10 +26,11 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import MISSING
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
+from kokoro_lab.text.marks import unmarked
 from kokoro_lab.text.normalise import pasted
 from kokoro_lab.text.normalise.pictographs import without_emoji
 from kokoro_lab.text.sanitise import sanitise
-from kokoro_lab.text.segment import SpokenSentences, pack
+from kokoro_lab.text.segment import SpokenSentences, ended, pack
 from kokoro_lab.text.sentences import Sentences, sentences
 from kokoro_lab.text.spans import Forced, LanguageSpan, language_spans
 from kokoro_lab.text.ssml import Outside, SsmlDocument, parse, parse_inline
@@ -156,7 +157,7 @@ class FrontEnd:
         if not isinstance(text, SsmlDocument):
             ahead = ReadAhead(text) if isinstance(text, AlignedText) else text
             found = Sentences(ahead, languages.base)
-            read = ReadSentences(reader.noted_words, on_fallback, found, place.sentence)
+            read = ReadSentences(reader.unmarked_words, on_fallback, found, place.sentence)
             return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
@@ -256,7 +257,10 @@ class _TextReader:
         """A text as it is said, in words, run by run."""
         if isinstance(text, AlignedText):
             for sentence in sentences(text, self.languages.base):
-                yield from self._normalised(sentence.text)
+                for part in unmarked(
+                    sentence.text, self.languages.base, begins_line=sentence.begins_line
+                ).parts:
+                    yield from self._normalised(part)
             return
         for sentence in marked.sentences_of(text, self.languages.base):
             reader = self._forced(text, sentence.text)
@@ -301,9 +305,19 @@ class _TextReader:
             self.on_fallback(fallback)
         return words
 
-    def noted_words(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        """Words of a sentence; what is substituted in it is told to `on_fallback`."""
-        return replace(self, on_fallback=on_fallback).words(sentence)
+    def unmarked_words(self, sentence: AlignedText, begins_line: bool, on_fallback: OnFallback) -> list[Word]:
+        """Words of a sentence of a plain text, without marks of Markdown and HTML: what is between two
+        borders that these make is read by itself. What is substituted is told to `on_fallback`."""
+        words: list[Word] = []
+        found = unmarked(sentence, self.languages.base, begins_line=begins_line)
+        reader = replace(self, on_fallback=on_fallback)
+        for part in found.parts:
+            if words:
+                words[-1] = ended(replace(words[-1], space_after=True))
+            words += reader.words(part)
+        for fallback in found.fallbacks:
+            on_fallback(fallback)
+        return words
 
     def words(self, sentence: AlignedText) -> list[Word]:
         """Words of a sentence, each run by the G2P of its language."""

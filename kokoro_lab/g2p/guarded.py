@@ -184,6 +184,8 @@ class GuardedG2P:
 
     def read(self, sentence: AlignedText, given: Readings = ()) -> SentenceReading:
         """The words of `sentence`, whatever it takes."""
+        if not sentence.text.strip():  # all of it was left out
+            return SentenceReading([], [], lasting=True)
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))
         taken = self._take()
         if taken is None:

@@ -28,7 +28,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.spans import sounds
-from kokoro_lab.text.tables import names
+from kokoro_lab.text.tables import any_of, names
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,9 @@ LANGUAGE = "ja"
 MARKS = names(__package__)["Japanese mark"]
 """Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
+_TOGETHER = names(__package__)["Japanese words together"]
+"""Words that the analyser reads in another way than they are said beside one another."""
+_PHRASE = regex.compile(any_of(_TOGETHER))
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -58,6 +61,7 @@ _RUN = regex.compile(
       (?:[\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*)* | .""",
     regex.V1 | regex.VERBOSE | regex.DOTALL,
 )
+_KATAKANA_BEHIND = regex.compile(r"[\p{Katakana}ー]{2}")  # of 五メートル: a number, and no word of its own
 # What follows 十分 when it is ten minutes, not "enough"
 _MINUTES_BEHIND = regex.compile(r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|か[かけ]|弱|強|経")
 # What follows 一日 when it is the first of the month, not a day
@@ -119,7 +123,9 @@ class JapaneseG2P:
         """
         prepared = _prepared(sentence)
         try:
-            tokens = self._grouped(prepared.text, self._counted(prepared, self._tokens(prepared.text)))
+            tokens = self._grouped(
+                prepared.text, self._counted(prepared, _together(prepared.text, self._tokens(prepared.text)))
+            )
         except Exception as error:  # a C library on any string: its letters are still said
             start, end = prepared.span(0, len(prepared))
             log.warning("fugashi raised %s on characters %d:%d", type(error).__name__, start, end)
@@ -186,7 +192,10 @@ class JapaneseG2P:
             for counter in (match["counter"], ""):
                 i, j = match.start(), match.end("number") + len(counter)
                 first, last = starts.get(i), ends.get(j)
-                if first is None or last is None or not _is_number(tokens[first : last + 1], counter):
+                if first is None or last is None:
+                    continue
+                of_katakana = not counter and _KATAKANA_BEHIND.match(sentence.text, j)
+                if not (of_katakana or _is_number(tokens[first : last + 1], counter)):
                     continue
                 parts = _in_context(sentence, i, j, match["number"], counter)
                 if parts is None:
@@ -261,6 +270,19 @@ class JapaneseG2P:
         return self._phonemes(kana).strip()
 
 
+def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
+    """The tokens, those of words that are said otherwise together as one."""
+    for match in _PHRASE.finditer(text):
+        start, end = match.span()
+        first, last = (
+            {getattr(t, side): n for n, t in enumerate(tokens)}.get(at)
+            for side, at in (("start", start), ("end", end))
+        )
+        if first is not None and last is not None:
+            tokens[first : last + 1] = [KanaToken(start, end, _TOGETHER[match.group()], _COUNTED_TAG)]
+    return tokens
+
+
 def _alike(first: KanaToken, other: KanaToken) -> bool:
     """Whether two tokens may be parts of one word: both read by their kana, neither a number."""
     return first.kind == other.kind == _KANA_OR_WORD and _COUNTED_TAG not in (first.tag, other.tag)
@@ -292,7 +314,7 @@ def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str
         if parts:
             last = parts[-1]
             parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
-    elif counter == "" and len(number) == 1:
+    elif counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
         return None  # the analyser reads it in its context: 一 is ひと in 一つ星
     else:
         parts = reading(number, counter)

@@ -19,7 +19,15 @@ from kokoro_lab.text.tables import any_of, entries, names, rows
 _DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
 """Read out one by one, digits of one beat are drawn out to two, as in telephone numbers."""
-_SHORT = {"いち": "いっ", "ろく": "ろっ", "はち": "はっ", "じゅう": "じゅっ", "ひゃく": "ひゃっ"}
+_SHORT = {
+    "いち": "いっ",
+    "ろく": "ろっ",
+    "はち": "はっ",
+    "じゅう": "じゅっ",
+    "ひゃく": "ひゃっ",
+    "びゃく": "びゃっ",
+    "ぴゃく": "ぴゃっ",
+}
 _P = dict(zip("はひふへほ", "ぱぴぷぺぽ", strict=True))
 _B = dict(zip("はひふへほ", "ばびぶべぼ", strict=True))
 _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござじずぜぞば", strict=True))

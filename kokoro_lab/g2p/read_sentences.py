@@ -10,10 +10,10 @@ from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSentences, ended
-from kokoro_lab.text.sentences import Sentences
+from kokoro_lab.text.sentences import Sentence, Sentences
 
-NotedReader = Callable[[AlignedText, OnFallback], list[Word]]
-"""From a sentence to its words; tells what it had to substitute."""
+NotedReader = Callable[[AlignedText, bool, OnFallback], list[Word]]
+"""From a sentence, and whether it begins a line, to its words; tells what it had to substitute."""
 
 
 class ReadSentences(SpokenSentences):
@@ -42,7 +42,7 @@ class ReadSentences(SpokenSentences):
     def __next__(self) -> SpokenSentence:
         while True:
             sentence = next(self._found)
-            words = self._words(sentence.text)
+            words = self._words(sentence)
             if words and (sentence.ends_line or sentence.ends_paragraph):
                 words[-1] = ended(words[-1])
             self._number += 1
@@ -55,22 +55,24 @@ class ReadSentences(SpokenSentences):
     def opening(self) -> SpokenSentence | None:
         if not self._found.longer_than(OPENING_COLUMNS):
             return None
-        words = self._read(self._found.beginning(OPENING_COLUMNS), self._noted.append)
+        begun = self._found.beginning(OPENING_COLUMNS)
+        words = self._read(begun, self._found.begins_line, self._noted.append)
         return spoken_sentence(words, False, self._number, OPENING_COLUMNS) if words else None
 
     def enter(self, offset: int) -> None:
         self._entered = offset
 
-    def _words(self, sentence: AlignedText) -> list[Word]:
+    def _words(self, whole: Sentence) -> list[Word]:
+        sentence = whole.text
         offset, self._entered = self._entered, 0
         if not offset:
-            return self._read(sentence, self._on_fallback)
+            return self._read(sentence, whole.begins_line, self._on_fallback)
         noted: list[Fallback] = []
-        words = self._read(sentence, noted.append)
+        words = self._read(sentence, whole.begins_line, noted.append)
         if any(word.start < offset < word.end for word in words):
             noted.clear()  # more words in front make another one of it
             rest = sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip()
-            words = self._read(rest, noted.append)
+            words = self._read(rest, False, noted.append)
         told = [each for each in self._noted if each.start is None or each.start < offset]
         for fallback in told + [each for each in noted if each.start is not None and each.start >= offset]:
             self._on_fallback(fallback)

@@ -36,7 +36,8 @@ def _before_number(language: str) -> Any:
 
 _ABBREVIATION = {language: _before_number(language) for language in LATIN}
 _TITLE = {
-    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$") for language in LATIN
+    language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
+    for language in (*LATIN, "hi")
 }
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
@@ -49,7 +50,11 @@ _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b)")
-_NOTE = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*")
+_NOTE = regex.compile(
+    r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
+    regex.VERBOSE,
+)
+"""The sign of a note, or the end of what is emphasised."""
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
@@ -99,7 +104,7 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, the sign of a note behind a sentence in that sentence."""
+    """`ranges`, the sign of a note behind a sentence, and the end of its emphasis, in that sentence."""
     at = 0
     for start, end in ranges:
         note = _NOTE.match(text, end)
@@ -154,7 +159,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
     if _NUMBER.fullmatch(said) or (_COUNTS.match(rest) and _abbreviated(said, code)):
         return True
-    if rest[:1].isupper() and code in _TITLE and _TITLE[code].search(tail):
+    if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True
     if rest[:1].islower() and _SHORT_WORD.search(tail):
         return True  # an abbreviation that is in no list

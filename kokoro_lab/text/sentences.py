@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import regex
 
+from kokoro_lab.text import marks
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.boundaries import sentence_ranges
 from kokoro_lab.text.growing import ReadAhead
@@ -32,24 +33,29 @@ HARD_LINE_CHARS = 50
 """A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
-_MAY_END = regex.compile(r"[\p{Sentence_Terminal}…．]+[\p{Pe}\p{Pf}\p{Pi}\"']*\s*|\s*\n\s*")
+_MAY_END = regex.compile(
+    r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
+)
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 """The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
-_WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*|  +")
+_WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*(?:>+\s?(?=\p{{L}}))?|  +")
+"""A line of a quotation that goes on has a mark of its own."""
 
 
 class Sentence(NamedTuple):
     """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause.
 
-    `columns` is how wide it is as it is seen: kana and Han are as wide as two letters.
+    `columns` is how wide it is as it is seen: kana and Han are as wide as two letters. With one that
+    `begins_line`, a line begins.
     """
 
     text: AlignedText
     ends_line: bool
     ends_paragraph: bool
     columns: int = 0
+    begins_line: bool = False
 
 
 UNKNOWN = 0
@@ -79,6 +85,8 @@ class Sentences(Iterator[Sentence]):
         self._text = text
         self._language = language
         self._found: _Found | None = None
+        self.begins_line = True
+        """Whether the next sentence begins a line."""
 
     def __next__(self) -> Sentence:
         while True:
@@ -87,8 +95,9 @@ class Sentences(Iterator[Sentence]):
                 raise StopIteration
             self._found = None
             text = _unwrapped(self._text.take(found.length)).strip()
+            begins, self.begins_line = self.begins_line, found.ends_line
             if len(text):
-                return Sentence(text, found.ends_line, found.ends_paragraph, found.columns)
+                return Sentence(text, found.ends_line, found.ends_paragraph, found.columns, begins)
 
     def longer_than(self, columns: int) -> bool:
         """Whether the next sentence is wider than that. Does not wait for its end if it is."""
@@ -100,9 +109,8 @@ class Sentences(Iterator[Sentence]):
         text = self._text.rest(1, columns)
         while columns_of(text) > columns:
             text = text[:-1]
-        return _unwrapped(
-            self._text.ahead(_last(r"\s", text, len(text) // 2, len(text)) or len(text))
-        ).strip()
+        text = marks.whole_links(text[: _last(r"\s", text, len(text) // 2, len(text))])
+        return _unwrapped(self._text.ahead(len(text))).strip()
 
     def _find(self, limit: int | None = None) -> _Found | None:
         """The next sentence; None at the end of the text. With a `limit` of columns, one that is wider may
@@ -168,8 +176,11 @@ class Sentences(Iterator[Sentence]):
         ]
         for (start, stop), (following, _) in pairwise(lines):
             rest = paragraph[following:end].lstrip()
+            line = paragraph[start:stop]
+            if marks.goes_on(paragraph[:stop], rest):
+                continue
             goes_on = rest[:1].islower() or _SUBTITLE_TIME.match(rest) is not None
-            if columns_of(paragraph[start:stop]) < HARD_LINE_CHARS and not goes_on:
+            if marks.divides(line, rest) or (columns_of(line) < HARD_LINE_CHARS and not goes_on):
                 return stop
         return end
 

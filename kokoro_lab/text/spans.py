@@ -171,6 +171,10 @@ def _detected(
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
     addresses = [m.span() for m in _PRINTED.finditer(text) if _ADDRESS.search(m.group())]
+    if base[:2] == "ja":
+        from kokoro_lab.text.normalise.japanese.letters import STAYS
+
+        addresses += [m.span() for m in STAYS.finditer(text)]
     if base[:2] not in LATIN:
         latin = [k for k in latin if not _stays(text, words[k], addresses)]
     for k in latin:

@@ -61,6 +61,34 @@ def test_what_came_late_changes_no_segment(front_end: FrontEnd, seed: int) -> No
         assert list(front_end.segments_of(Awaited(pieces), language, lambda _: None)) == whole
 
 
+MARKED = """# A *title*
+Some **bold text. It goes on** here, and [a link](https://example.org/a_b?c=d) with $x^2$ in the middle of it.
+
+> A quoted line that is long enough to be wrapped, which is more than fifty columns,
+> goes on here.<br>Then &mdash; a break.
+
+| A | B |
+|---|---|
+| 1 | two[^1] |
+
+```python
+x = 1
+```
+- [x] One thing that is done, in a line which is longer than fifty columns
+- another <b>thing.</b>
+
+[^1]: See [the documentation of everything that anybody ever wanted to know](https://example.org/all), and
+go on, and on, and on, until the end of the line, and a bit behind it, so that this sentence becomes long.
+"""
+
+
+@pytest.mark.parametrize("language", ["en-us", "es", "hi"])
+def test_marks_that_came_late_change_no_segment(front_end: FrontEnd, language: str) -> None:
+    whole = segments(front_end, MARKED, language)
+    for pieces in (list(MARKED), *(cut_at_random(MARKED, seed) for seed in range(10))):
+        assert list(front_end.segments_of(Awaited(pieces), language, lambda _: None)) == whole
+
+
 LONGEST_LOOK_CHARS = 150
 """`OPENING_COLUMNS` or `JOINED_COLUMNS`, the `LOOK_CHARS` behind these, and a word."""
 

@@ -324,3 +324,25 @@ def test_without_the_extra_an_error_says_what_to_install(monkeypatch: pytest.Mon
     with pytest.raises(LanguageError, match=r"kokoro-lab\[ja\]") as caught:
         JapaneseG2P()
     assert caught.value.field == "language"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("世界中", "sekaiʥɨː"),
+        ("今何時", "ima naɲʥi"),
+        ("あの方", "anokata"),
+        ("金と銀", "kʲintoɡʲiɴ"),
+        ("300本、800本", "sambʲaʔpoɴ, haʔpʲaʔpoɴ"),
+        ("一ヵ国、1セント", "iʔkakokɯ, iʔsento"),
+        ("風速5m/s", "ɸɯːsokɯ ɡo meːtoɾɯmaibʲoː"),
+        ("一・二度", "iʔteɴ ɲido"),
+        # and what only looks so
+        ("中に", "naka ɲi"),
+        ("方", "hoː"),
+        ("一・二年生", "iʨi ɲineɴseː"),
+        ("一つ", "çitoʦɨ"),
+    ],
+)
+def test_words_beside_one_another_are_said_so(g2p: JapaneseG2P, text: str, said: str) -> None:
+    assert phonemes(g2p, text) == said

@@ -236,3 +236,18 @@ def test_without_the_detector_scripts_still_count_and_it_is_said_once(
     assert [language for language, _ in parts] == ["en-us", "ja"]
     assert [r.getMessage() for r in caplog.records] == [detect.MISSING]
     assert "pip install 'kokoro-lab[langid]'" in detect.MISSING
+
+
+@pytest.mark.parametrize(
+    ("written", "languages"),
+    [
+        ("VS Codeで開く。", ["ja"]),
+        ("GoogleとYouTubeを使う。", ["ja"]),
+        ("草www", ["ja"]),
+        ("すごい！www", ["ja"]),
+        ("彼は I love YouTube と言う。", ["ja", "en-us", "ja"]),
+        ("彼は wow と言う。", ["ja", "en-us", "ja"]),
+    ],
+)
+def test_names_that_japanese_has_kana_for_stay_japanese(written: str, languages: list[str]) -> None:
+    assert [span.language for span in language_spans(AlignedText.of(written), "ja")] == languages

@@ -25,7 +25,7 @@ _STYLES = {"strong": EMPHASIS["strong"], "em": EMPHASIS["moderate"], "s": EMPHAS
 """By what is open, the first that is."""
 _STYLE_TAGS = {"b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
 _LINE_TAGS = {*block_names, "br", "pre"} - {"td", "th"}
-_TAGS = words(__package__)["HTML within a line"] | _LINE_TAGS
+TAGS = words(__package__)["HTML within a line"] | _LINE_TAGS
 
 _SPACES = regex.compile(r"[ \t]*\n[ \t]*|[ \t]{2,}|\t")
 _MARKER = regex.compile(r"(?:(\d{1,9})[.)]|[-*+])(?:[ \t]+(\[[xX]\])(?=[ \t]))?")
@@ -174,6 +174,12 @@ class BlockReader:
         start, end = self._span(group.first_line, group.end_line)
         start, end = self._source.span(start, end)
         return Block(start, end, tuple(self._passages), tuple(self._styles), tuple(self._fallbacks))
+
+    def read_sentence(self, seen: str) -> tuple[list[AlignedText], list[Fallback]]:
+        """The source as one paragraph, of which the parser is shown `seen`."""
+        self._inline(self._source, seen)
+        self._border()
+        return [passage.text for passage in self._passages], self._fallbacks
 
     # What blocks hold, and where
 
@@ -365,12 +371,13 @@ class BlockReader:
             content = content.rewrite((m.start(), m.end(), "") for m in pattern.finditer(content.text))
         self._inline(content)
 
-    def _inline(self, content: AlignedText) -> None:
-        self._walk(inline_of(content.text), content)
+    def _inline(self, content: AlignedText, seen: str | None = None) -> None:
+        """Say what a text holds; `seen`, as long as it is, if the parser is to be shown something else."""
+        seen = content.text if seen is None else seen
+        self._walk(inline_of(seen), content, list(_left_over(seen)))
         self._open.clear()
 
-    def _walk(self, tokens: Sequence[Token], content: AlignedText) -> None:
-        edits = list(_left_over(content.text))
+    def _walk(self, tokens: Sequence[Token], content: AlignedText, edits: list[tuple[int, int, str]]) -> None:
         autolink = False
         for token in tokens:
             at: int = token.meta["at"]
@@ -393,7 +400,8 @@ class BlockReader:
                 case "link_open" | "link_close":
                     autolink = token.type == "link_open" and token.markup == "autolink"
                 case "image":
-                    self._walk(token.children or (), content.cut(at + 2, at + 2 + len(token.content)))
+                    alternative = content.cut(at + 2, at + 2 + len(token.content))
+                    self._walk(token.children or (), alternative, list(_left_over(alternative.text)))
                 case "formula":
                     self._formula(token.content, content.span(at, at + len(token.markup)))
                 case "note" if token.info == "definition":
@@ -452,11 +460,16 @@ class BlockReader:
         elif name == "img" and (alt := _ALT.search(tag)):
             group = alt.lastindex or 0
             text = content.cut(at + alt.start(group), at + alt.end(group))
-            self._walk(inline_of(text.text), text)
-        elif name not in _TAGS and not closes and not attributes and name not in _closed_tags(content.text):
+            self._walk(inline_of(text.text), text, list(_left_over(text.text)))
+        elif name not in TAGS and not closes and not attributes and name not in _closed_tags(content.text):
             space = " " if content.text[at - 1 : at].isalnum() else ""
             self._say(standing_for(space, *content.span(at, at)))
             self._say(content.cut(at + 1, at + len(tag) - 1))
+
+
+def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[AlignedText], list[Fallback]]:
+    """What is said of a sentence, part by part, and what is left out; the parser is shown `seen`."""
+    return BlockReader(sentence, language, "read", START).read_sentence(seen)
 
 
 def standing_for(words: str, start: int, end: int) -> AlignedText:

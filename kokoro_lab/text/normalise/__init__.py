@@ -66,10 +66,9 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
         Parts of `text`, in order, that stay as they are written.
     """
     named = name_emoji(text, language, keep)
-    found = reader(language)
-    if not found:
+    if not _rules(language):
         return named
-    return apply(named, (*pasted.RULES, *found.RULES), [named.range_of(*text.span(i, j)) for i, j in keep])
+    return apply(named, _rules(language), [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def name_of(character: str, language: str) -> str | None:
@@ -86,6 +85,15 @@ def name_of(character: str, language: str) -> str | None:
 
 def warm(language: str) -> None:
     """Compile the rules of `language`, so that no text waits for it."""
-    found = reader(language)
-    for each in (*pasted.RULES, *found.RULES) if found else ():
+    for each in _rules(language):
         next(each.matches(""), None)
+
+
+@cache
+def _rules(language: str) -> tuple[Rule, ...]:
+    """Those of what is pasted in any language, and of `language`; none if nothing reads it."""
+    found = reader(language)
+    if not found:
+        return ()
+    signs = () if language.startswith("ja") else (pasted.numerals(found.cardinal),)  # Japanese has its own
+    return (*pasted.RULES, *signs, *found.RULES)

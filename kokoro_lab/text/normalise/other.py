@@ -6,12 +6,13 @@ around it. Whatever digits are left are read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any, cast
 
 import regex
 
+from kokoro_lab.text.normalise.roman import valued
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
 
@@ -26,12 +27,26 @@ _NUMBERS, _SCALES, _ORDINALS = (
 """Of Hindi, which num2words does not know: those below a hundred are words of their own."""
 
 
+_BEHIND = {
+    "anywhere": "",
+    "before a name": r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu})",
+    "before a number": r"(?=\s?\d)",
+}
+"""What stands behind each kind of abbreviation."""
+_QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
+_HALVES = {1: "डेढ़", 2: "ढाई"}
+
+
 class OtherReader:
     """`Reader` (see `normalise`) of a language that `others.tsv` has words for, by its two letters."""
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
         self._currencies = units(__package__, "other_currencies.tsv", language)
+        self._units = units(__package__, "other_units.tsv", language)
+        self._names: dict[str, Mapping[str, str]] = {
+            kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BEHIND
+        }
         num2words = partial(_by_num2words, self._words["locale"])
         self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
         self.ordinal: Callable[[int], str] = (
@@ -87,13 +102,41 @@ class OtherReader:
         feminine, ordinal = (
             any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
         )
+        behind_number = rf"(?:{mark}\d+)?"
         return (
+            *(
+                Rule(
+                    "abbreviation",
+                    rf"(?<![\p{{L}}\p{{M}}\p{{N}}.-]){any_of(table)}{behind}(?!\p{{L}})",
+                    self._named,
+                )
+                for table, behind in ((self._names[kind], behind) for kind, behind in _BEHIND.items())
+                if table
+            ),
+            *self._roman_rules(),
             digit_rule(
                 "date", r"(?<![\w/.-])(?P<d>\d{1,2})([/.-])(?P<m>\d{1,2})\2(?P<y>\d{4})(?![\w/-])", self._day
             ),
             digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day),
+            digit_rule("time", r"(?<![\w:.,])(?P<h>\d{1,2}):(?P<m>[0-5]\d)\s?बजे", self._quarter),
             digit_rule(
-                "time", r"(?<![\w:.,])(?P<h>\d{1,2})(?::|\s?h\s?)(?P<m>[0-5]\d)(?![\w:]|[.,]\d)", self._clock
+                "time",
+                r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)|:(?P<m>[0-5]\d)(?:\s?h)?)(?![\w:]|[.,]\d)",
+                self._clock,
+            ),
+            *(
+                digit_rule(
+                    "time",
+                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})\.(?P<m>[0-5]\d)(?![\w.,]\d)",
+                    self._pointed,
+                )
+                for before in [entries(words["before a time with a point"])]
+                if before
+            ),
+            digit_rule(
+                "unit",
+                rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
+                self._measure,
             ),
             digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
             digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
@@ -117,6 +160,79 @@ class OtherReader:
     def _clock(self, match: Any) -> str | None:
         hour, minute = int(match["h"]), int(match["m"])
         return self.time(hour, minute, None, None) if hour < 24 else None
+
+    def _pointed(self, match: Any) -> str | None:
+        hour, minute = int(match["h"]), int(match["m"])
+        if hour > 23:
+            return None
+        return " ".join([self._say(hour), *([self._words["and"], self._say(minute)] if minute else [])])
+
+    def _quarter(self, match: Any) -> str | None:
+        """Hindi counts quarters of hours: a quarter past, half past, a quarter to the next."""
+        hour, minute = int(match["h"]), int(match["m"])
+        if hour > 23 or minute not in _QUARTERS:
+            return self._clock(match)
+        if minute == 30 and hour in _HALVES:
+            return f"{_HALVES[hour]} {self._words['hours']}"
+        hour = hour % 12 + 1 if minute == 45 else hour
+        return f"{_QUARTERS[minute]} {self._say(hour)} {self._words['hours']}"
+
+    def _measure(self, match: Any) -> str | None:
+        unit = self._units[match["unit"]]
+        whole = self._plain(match["whole"])
+        if len(whole) > MAX_DIGITS or (len(whole) > 1 and int(whole[0]) == 0):
+            return None
+        if match["part"]:
+            said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
+        else:
+            said = f"{self._words['minus']} " if match["sign"] else ""
+            said += self._counted(int(whole), unit)
+        if match["low"]:
+            low, _, part = match["low"].partition(self._words["decimal mark"])
+            first = self._say(int(low)) + (
+                f" {self._words['decimal mark, said']} {self._fraction(part)}" if part else ""
+            )
+            said = f"{first} {self._words['to']} {said}"
+        return said
+
+    def _named(self, match: Any) -> str:
+        """An abbreviation; the point of one that ends a sentence ends it still."""
+        written = match.group()
+        said = next(table[written] for table in self._names.values() if written in table)
+        return f"{said}." if written[-1] == "." and match.end() == len(match.string) else said
+
+    def _roman_rules(self) -> Iterator[Rule]:
+        """Numbers of rulers, chapters and centuries."""
+        words = self._words
+        endings, before, behind = (
+            entries(words[each])
+            for each in ("endings of a Roman ordinal", "before a Roman number", "behind a Roman ordinal")
+        )
+        if endings:
+            numeral = rf"(?P<roman>(?=[IVX]|[LCDM]{{2}})[IVXLCDM]+){any_of(endings)}"
+            yield Rule("Roman ordinal", rf"(?<!\p{{L}}){numeral}s?(?!\p{{L}})", valued(self._roman_ordinal))
+        if behind:
+            numeral = rf"(?<!\p{{L}})(?P<roman>[IVXLC]+)(?=\ {any_of(behind)})"
+            yield Rule("Roman ordinal", numeral, valued(self._roman_ordinal))
+        if before:
+            nouns = rf"(?<!\p{{L}}){any_of(before)}\ (?:[IVXLC]+\ (?:et|e)\ )?"
+            numeral = rf"(?<={nouns})(?P<roman>[IVX]+|[IVXLC]{{2,}})(?![\p{{L}}\p{{N}}'-])"
+            yield Rule("Roman number", numeral, valued(lambda match, value: self._say(value)))
+            ruler = r"(?<=\p{Lu}\p{Ll}+\ )(?P<roman>[IVX]{2,}|V|I(?=\ ?[,.;:!?)]|$))(?![\p{L}\p{N}'-])"
+            yield Rule("number of a ruler", ruler, valued(self._ruler))
+
+    def _roman_ordinal(self, match: Any, value: int) -> str:
+        said = self.ordinal(value)
+        feminine = match.string[match.end("roman") : match.end()].startswith("re") or match.string.startswith(
+            (" edizione", " giornata", " Olimpiade"), match.end()
+        )
+        return self._feminine(said) if feminine else said
+
+    def _ruler(self, match: Any, value: int) -> str:
+        if value > int(self._words["highest ordinal of a ruler"]):
+            return self._say(value)
+        said = self.ordinal(value)
+        return self._feminine(said) if match.string[match.start() - 2] == "a" else said
 
     def _percent(self, match: Any) -> str | None:
         said = self._number(match)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
 
 import regex
 
@@ -51,6 +52,21 @@ RULES: tuple[Rule, ...] = (
         wakes="-─━",
     ),
 )
+_NUMERALS = "".join(
+    map(chr, (*range(0x2160, 0x2180), *range(0x2460, 0x249C), 0x24EA, *range(0x2776, 0x2794)))
+)
+
+
+def numerals(cardinal: Callable[[int], str]) -> Rule:
+    """A number in one sign, `Ⅻ` or `①`, in the words that `cardinal` has for it."""
+    return Rule(
+        "numeral in one sign",
+        rf"[{_NUMERALS}]",
+        lambda match: cardinal(int(unicodedata.numeric(match.group()))),
+        wakes=_NUMERALS,
+    )
+
+
 _MAY_BE_LEFT_OUT = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]|-->")
 _READ = regex.compile(r"\p{L}+|\p{Nd}[\p{Nd}:.,]*|\p{No}+")
 

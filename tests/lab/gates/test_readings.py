@@ -55,5 +55,5 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 83, "own": 230, "same": 122}
+LEAST = {"reported": 139, "own": 305, "same": 123}
 """How many lines of each set are right, of 140, 309 and 126."""

@@ -287,7 +287,7 @@ def test_no_mark_is_read(source: str) -> None:
         return
     said = "\n".join(passage.text.text for passage in parse(source, "en-us").passages)
     assert not re.search(
-        r"\*\*|~~|(?<!\w)_+\w|\w_+(?!\w)|(?<!\w)\*\w|^#{1,6} |^> |^[-*+] |\]\(x\)$", said, re.M
+        r"\*\*|~~|(?<!\w)_+\w|\w_+(?!\w)|(?<!\w)\*\w|^#{1,6} |^> |^[-*+] |\[.*\]\(x\)$", said, re.M
     )
 
 

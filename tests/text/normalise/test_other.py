@@ -23,7 +23,37 @@ from kokoro_lab.text.normalise import normalise, other, reader
         ("fr", "£1", "une livre"),
         ("fr", "50 %", "cinquante pour cent"),
         ("fr", "14h30", "quatorze heures trente"),
-        ("fr", "1h", "un h"),
+        ("fr", "1h et 21 h", "une heure et vingt et une heures"),
+        (
+            "fr",
+            "M. Roy, Mme Roy et le Dr Roy, etc.",
+            "monsieur Roy, madame Roy et le docteur Roy, et cetera.",
+        ),
+        ("fr", "au n° 5, p. 3, fig. 2", "au numéro cinq, page trois, figure deux"),
+        (
+            "fr",
+            "5 km, 1,5 km, 2-3 kg",
+            "cinq kilomètres, un virgule cinq kilomètre, deux à trois kilogrammes",
+        ),
+        ("fr", "20 °C et -3 °C", "vingt degrés Celsius et moins trois degrés Celsius"),
+        ("fr", "au XXe siècle, la Ve République", "au vingtième siècle, la cinquième République"),
+        ("fr", "Louis XIV, François Ier, Charles V", "Louis quatorze, François premier, Charles cinq"),
+        ("fr", "les tomes II et IV", "les tomes deux et quatre"),
+        ("it", "il sig. Rossi, la dott.ssa Verdi, ecc.", "il signor Rossi, la dottoressa Verdi, eccetera."),
+        ("it", "a pag. 3, n. 5", "a pagina tre, numero cinque"),
+        ("it", "80 km/h, 1 h", "ottanta chilometri orari, una ora"),
+        ("it", "Pio XII, Elisabetta II", "Pio dodicesimo, Elisabetta seconda"),
+        ("it", "nel XX secolo, la III edizione", "nel ventesimo secolo, la terza edizione"),
+        ("it", "alle 18.30, dalle 9.00", "alle diciotto e trenta, dalle nove"),
+        ("pt-br", "a Sra. Lima mora na R. das Flores", "a senhora Lima mora na rua das Flores"),
+        ("pt-br", "às 14:30 h, 2 h", "às catorze horas e trinta, duas horas"),
+        ("pt-br", "João VI, Maria II, Luís XIV", "João sexto, Maria segunda, Luís catorze"),
+        ("pt-br", "século XXI, capítulo II", "século vinte e um, capítulo dois"),
+        ("hi", "डॉ. शर्मा", "डॉक्टर शर्मा"),
+        ("hi", "5 किमी, 3 kg", "पाँच किलोमीटर, तीन किलोग्राम"),
+        ("hi", "3:15 बजे, 5:30 बजे, 8:45 बजे", "सवा तीन बजे, साढ़े पाँच बजे, पौने नौ बजे"),
+        ("hi", "1:30 बजे, 2:30 बजे, 12:45 बजे", "डेढ़ बजे, ढाई बजे, पौने एक बजे"),
+        ("hi", "5:20 बजे", "पाँच बजकर बीस मिनट"),
         ("fr", "03/04/2024", "trois avril deux mille vingt-quatre"),
         ("fr", "10-15 jours", "dix à quinze jours"),
         ("fr", "0123", "zéro un deux trois"),
@@ -50,6 +80,21 @@ from kokoro_lab.text.normalise import normalise, other, reader
 )
 def test_read_as(language: str, written: str, said: str) -> None:
     assert normalise(AlignedText.of(written), language).text == said
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("fr", "M, le CD et le DVD, Ce De Le, MM, X et V"),
+        ("fr", "Me voici, la vie, un mm, l'av de tout"),
+        ("it", "La classe C. I ragazzi. Il sig e Malcolm X"),
+        ("it", "ecco, prof, c'è un kg"),
+        ("pt-br", "o km e a R de rua, XP e OK"),
+        ("hi", "सं और पृ"),
+    ],
+)
+def test_what_looks_like_an_abbreviation_or_a_numeral_stays(language: str, written: str) -> None:
+    assert normalise(AlignedText.of(written), language).text == written
 
 
 @pytest.mark.parametrize("language", ["fr", "it", "pt-br", "hi"])

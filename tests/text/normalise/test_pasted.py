@@ -60,3 +60,16 @@ def test_brackets_around_an_address_are_left_out() -> None:
 )
 def test_where_letters_were_left_out_is_known(written: str, ranges: list[tuple[int, int]]) -> None:
     assert list(left_out(written, normalise(AlignedText.of(written), "en-us"))) == ranges
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "said"),
+    [
+        ("en-us", "Chapter Ⅻ, step ①", "Chapter twelve, step one"),
+        ("hi", "अध्याय Ⅲ", "अध्याय तीन"),
+        ("en-us", "the 1º and the 3ª", "the first and the third"),
+        ("fr", "le 2º", "le deuxième"),
+    ],
+)
+def test_a_number_in_one_sign_is_read(language: str, written: str, said: str) -> None:
+    assert normalise(AlignedText.of(written), language).text == said

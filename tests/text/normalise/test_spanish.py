@@ -57,6 +57,31 @@ def test_what_is_words_already_is_left_alone(text: str) -> None:
     ("text", "said"),
     [
         ("Compró 3 libros, etc.", "Compró tres libros, etcétera."),
+        (
+            "Abre a las 17 h. Va a las 9 h, a las 5",
+            "Abre a las diecisiete horas. Va a las nueve horas, a las cinco",
+        ),
+        (
+            "De 9.30 a 14.00 h, de 9.30 a 10.5",
+            "De nueve y media a catorce horas, de nueve punto treinta a diez punto cinco",
+        ),
+        ("Lea Juan 3:16-18, a las 3:16", "Lea Juan tres dieciséis a dieciocho, a las tres y dieciséis"),
+        (
+            "12'50 €, 3'75 euros, 5'30\"",
+            "doce con cincuenta euros, tres con setenta y cinco euros, cinco minutos treinta segundos",
+        ),
+        (
+            "Hace -2 1/3 y -2 ½ horas, 2 1/2 tazas",
+            "Hace menos dos y un tercio y menos dos horas y media, dos tazas y media",
+        ),
+        ("50 usd, 120 eur", "cincuenta dólares, ciento veinte euros"),
+        (
+            "El sr. Ruiz en la avda. del Mar, Ntra. Sra. del Mar",
+            "El señor Ruiz en la avenida del Mar, nuestra señora del Mar",
+        ),
+        ("Los tipos V y VI, la fase II", "Los tipos cinco y seis, la fase dos"),
+        ("El grupo D, la clase C", "El grupo D, la clase C"),
+        ("Capítulo Ⅻ, paso ①", "Capítulo doce, paso uno"),
         ("Viene el Dr. Ruiz. Se va a las 5 p. m.", "Viene el doctor Ruiz. Se va a las cinco de la tarde."),
         ("(véase la pág. 5)", "(véase la página cinco)"),
         ("¿Son 20 €? ¡No, 30!", "¿Son veinte euros? ¡No, treinta!"),

@@ -160,7 +160,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "ordinal",
-        rf"{START}(?P<last>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ){END}",
+        rf"{START}(?P<last>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ|[ºª]){END}",
         _ordinal,
         ignore_case=True,
     ),

@@ -52,7 +52,14 @@ def _span(match: Any) -> str:
     return number(match["left"]) + ("から" if 0 < left < right else "対")
 
 
+_DECIMAL = "[一二三四五六七八九〇]"
 RULES_BEFORE: tuple[Rule, ...] = (
+    Rule(
+        "decimal in kanji",
+        rf"(?<=[一二三四五六七八九十〇])・(?={_DECIMAL}+(?:[度倍割秒億万兆%]|パー|ポイ|メート|キロ|センチ|ミリ|リット|グラ|トン))",
+        lambda match: "点",
+        wakes="・",
+    ),
     either_width("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
     either_width(
         "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus

@@ -42,9 +42,22 @@ def acronym(letters: str) -> str | None:
     return spelt(letters)
 
 
+LAUGH = r"(?:^|(?<=[\p{Hiragana}\p{Katakana}\p{Han}ー!?！？…)）]\s?))(?:w{2,}|(?<!^)w)(?=\s|$|[、。」!?…)])"
+"""The first letter of 笑い, once or often, behind what is laughed at."""
 _IN_A_PHRASE = r"(?<![a-z]['.]?\s)"
 _PHRASE_AHEAD = r"(?!\s[A-Za-z]*[a-z])"
+_NAME = (
+    rf"(?<![A-Za-z][ ]|[A-Za-z\d@./-]){any_of(NAMES['name in Latin letters'])}(?!{LATIN}|[ ]{LATIN}|[@./-]\w)"
+)
+STAYS = regex.compile(f"{_NAME}|{LAUGH}")
+"""Latin letters that are read by these rules, and not by those of another language."""
 WHOLE_NAMES: tuple[Rule, ...] = (
+    either_width(
+        "name in Latin letters",
+        _NAME,
+        lambda match: NAMES["name in Latin letters"][match.group()],
+    ),
+    either_width("laugh", LAUGH, lambda match: "笑い"),
     either_width(
         "name with a digit",
         rf"(?<![A-Za-z0-9]){any_of(NAMES['name with a digit'])}(?![A-Za-z0-9])",

@@ -64,6 +64,11 @@ _PLURAL_IN_ES = ("ses", "res", "nes", "des", "les")
 
 
 def _mixed(match: Any) -> str | None:
+    said = _mixed_without_sign(match)
+    return said and signed(match["sign"], said)
+
+
+def _mixed_without_sign(match: Any) -> str | None:
     groups = match.groupdict()
     top, bottom = VULGAR.get(groups.get("vulgar") or "") or (int(match["top"]), int(match["bottom"]))
     if not 0 < top < bottom:
@@ -170,7 +175,7 @@ ORDINALS: tuple[Rule, ...] = (
     ),
     digit_rule(
         "mixed fraction",
-        rf"{_START}(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
+        rf"{_START}(?P<sign>{SIGN})(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
         rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
         _mixed,
     ),

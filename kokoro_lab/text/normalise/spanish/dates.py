@@ -165,13 +165,27 @@ def _from_to(match: Any) -> str:
 
 def _bare_hour(match: Any) -> str | None:
     hour = int(match["hour"])
-    return cardinal(hour, gender="f") if hour <= 24 else None
+    if hour > 24:
+        return None
+    return (counted(hour, "hora") if match["hours"] else cardinal(hour, gender="f")) + final_stop(match)
 
 
+def _verse(match: Any) -> str:
+    """Of the Bible: chapter and verse, one behind the other, and from which one to which."""
+    chapter, verse, last = (cardinal(int(each)) for each in match.groups(default="0"))
+    return f"{chapter} {verse} a {last}" if match[3] else f"{chapter} {verse}"
+
+
+_BOOK = any_of(words(__package__)["book of the Bible"])
 _HOUR, _MINUTE = r"(?P<hour>[01]?\d|2[0-4])", r"(?P<minute>[0-5]\d)"
 _START, _STOP = r"(?<![\w:/-])(?<!\d[.,])", r"(?![\w:/]|[.,]\d)"
 
 RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "verses of the Bible",
+        rf"(?<=(?<!\w){_BOOK}[ ])(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])",
+        _verse,
+    ),
     Rule(
         "span of days of the week",
         rf"(?<![\p{{L}}\p{{N}}])(?P<first>{_ANY_DAY})\.?\ ?[-–]\ ?(?P<last>{_ANY_DAY})(?![\p{{L}}\p{{N}}])",
@@ -252,7 +266,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "clock time with a point",
-        rf"(?<=\blas[ ]){_HOUR}\.{_MINUTE}(?:[ ]?{HALF})?{_STOP}",
+        rf"(?:(?<=\blas[ ])|(?<=\bde[ ])(?=[\d.]+[ ]a[ ][\d.]+[ ]?h))"
+        rf"{_HOUR}\.{_MINUTE}(?:[ ]?{HALF})?{_STOP}",
         _clock,
         ignore_case=True,
     ),
@@ -273,7 +288,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "bare hour",
-        r"(?<=\b(?:a|de|desde|hasta|sobre)[ ]las?[ ])(?P<hour>\d{1,2})(?![\w:%/°ºª]|[.,]\d|[ ](?:mil|\d))",
+        r"(?<=\b(?:a|de|desde|hasta|sobre)[ ]las?[ ])(?P<hour>\d{1,2})(?P<hours>[ ]?h\b\.?)?"
+        r"(?![\w:%/°ºª]|[.,]\d|[ ](?:mil|\d))",
         _bare_hour,
         ignore_case=True,
     ),

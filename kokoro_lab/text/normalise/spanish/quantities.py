@@ -154,6 +154,13 @@ def _written(match: Any) -> str | None:
     return _with_cents(Amount(match["sign"] or "", number), currency)
 
 
+def _with_apostrophe(match: Any) -> str:
+    """`12'50 €`, as prices are written by hand: "doce con cincuenta euros"."""
+    currency = (CURRENCIES | WRITTEN)[match["symbol"]]
+    whole, cents = (cardinal(int(match[part]), gender=currency.gender) for part in ("whole", "cents"))
+    return f"{whole} con {cents} {currency.many}"
+
+
 def _cents(match: Any) -> str:
     amount = amount_of(match)
     name = "centavo" if match["cents"] == "¢" else "céntimo"
@@ -194,6 +201,11 @@ RULES: tuple[Rule, ...] = (
 )
 
 MONEY: tuple[Rule, ...] = (
+    digit_rule(
+        "money with an apostrophe",
+        rf"{START}(?P<whole>\d{{1,6}})['’](?P<cents>\d\d)[ ]?(?P<symbol>{_SIGNS}|{_NAMES})(?!\w)",
+        _with_apostrophe,
+    ),
     digit_rule(
         "money, symbol first",
         rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?

@@ -65,7 +65,12 @@ def _event(match: Any, value: int) -> str:
     return ordinal(value, gender=gender, short=not plural) + ("s" if plural else "")
 
 
-_numbered = _valued(lambda match, value: match["lead"] + cardinal(value))
+@_valued
+def _numbered(match: Any, value: int) -> str | None:
+    """`fase II`, but `grupo D`: of single letters, those of small numbers are numerals."""
+    return match["lead"] + cardinal(value) if match["roman"] not in {"C", "D", "L", "M"} else None
+
+
 _alone = _valued(lambda _, value: cardinal(value))
 
 

@@ -1,0 +1,126 @@
+"""Markdown, HTML and LaTeX in a text that is not said to hold any: marks, told from what only looks so.
+
+What a mark means is read by `markdown`, sentence by sentence, so that a text can be read while it is written.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import regex
+
+from kokoro_lab.datatypes import Fallback
+from kokoro_lab.text.aligned import AlignedText
+
+_MAY_BE_MARKED = regex.compile(
+    r"""[*|│-╿]|~~|==|'''|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\]\(|\[\^|\[[ xX]\]\ |<[A-Za-z/!]|&\#?\w+;
+    |\$[^$]+\$|\\[(\[]|\\[*_~\#`]|^-{3}|^(?:>|\#{1,6}\ )""",
+    regex.VERBOSE,
+)
+_RULER = regex.compile(r"([=*_~-])(?: ?\1){2,}|\|?(?: *:?-+:? *\|)+(?: *:?-+:? *)?")
+_BEGINNING = regex.compile(
+    r"""(?:(?:>\s?)+(?!\s*[\d$€£=]))?+
+    (?:'''+\w*(?:\s|\Z) | \#{1,6}\s+(?!of\s) | \*\s+)?+
+    (?:[-*]\s\[[\ xX]\]\s)?""",
+    regex.VERBOSE,
+)
+_DRAWN = regex.compile(r"[│-╿]+|[─━]{2,}|'{3,}")
+_LOOKS_SO = regex.compile(
+    r"""(?P<read>
+        \$\$?(?![A-Z]{2})[^$]+\$\$? | \\\(.*?\\\) | \\\[.*?\\\]
+      | </?(?P<tag>[A-Za-z][A-Za-z0-9]*)(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>]+))*\s*/?>
+      | <!--.*?--> | <(?:\w+://|[\w.+-]+@)[^\s<>]+>
+      | \]\((?:<[^<>]*>|[^\s()]*[/.\#:@?]|\)) | \]\[\d+\] | \[\^[^\s\]]+\](?![*+?{])
+    )
+    | (?P<address> (?<![\w.~-])(?:\w+://|www\.|[\w.-]++@|[~.\w-]*+/)
+        (?:[^\s()\[\]<>*|]|\([^\s()]*\))+ )
+    | (?P<bar> \| )
+    | (?P<text>
+        (?<=[A-Za-z0-9])\*(?=[A-Za-z0-9]) | (?<=\d)\*+(?=[\p{L}\d]) | \*(?=\.\w)
+      | (?<=[\w:])\\[*_~]* | \](?=[(\[]) | < | \$(?=[A-Z]{2}) | \[(?=\^)
+    )""",
+    regex.VERBOSE,
+)
+"""What has to be `read` as it is, an `address` with its own signs, and what is `text` although it could be
+a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
+_IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
+_UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
+_BLOCK = regex.compile(r"'''|\#{1,6} |\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
+_ITEM = regex.compile(r"[-*•] ")
+_QUOTE = regex.compile(r">+\s?(?=\p{L})")
+_OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
+LEFT_OUT = "left out: the address of a link, or a comment"
+
+
+class Unmarked(NamedTuple):
+    """A sentence without its marks: what is said up to each border that they make, and what is left out."""
+
+    parts: list[AlignedText]
+    fallbacks: tuple[Fallback, ...] = ()
+
+
+def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unmarked:
+    """A sentence of a plain text, as it is to be read.
+
+    Parameters
+    ----------
+    sentence : AlignedText
+        Clean, without line breaks.
+    language : str
+        A canonical tag; formulas are read in it.
+    begins_line : bool
+        Whether a line begins with it, or else it may have no heading's or quote's mark.
+    """
+    text = sentence.text
+    if not _MAY_BE_MARKED.search(text):
+        return Unmarked([sentence])
+    if _RULER.fullmatch(text):
+        return Unmarked([])
+    from kokoro_lab.text.markdown.reading import sentence_of
+
+    found = _BEGINNING.match(text) if begins_line else None
+    content = sentence.cut(found.end() if found else 0, len(text))
+    content = content.rewrite((*m.span(), " ") for m in _DRAWN.finditer(content.text)).strip()
+    is_row = text.startswith("|") or text.endswith("|")
+    seen = _LOOKS_SO.sub(partial(_shown, is_row=is_row), content.text)
+    said, fallbacks = sentence_of(content, seen, language)
+    left_out = (Fallback("text", LEFT_OUT, *content.span(*m.span())) for m in _UNSEEN.finditer(seen))
+    return Unmarked(said, (*fallbacks, *left_out))
+
+
+def _shown(match: regex.Match[str], *, is_row: bool) -> str:
+    """What the reader of Markdown is shown: a letter for each character that is no mark."""
+    found: str = match.group()
+    if match["address"]:
+        return found.translate(_IN_ADDRESS)
+    if match["tag"]:
+        from kokoro_lab.text.markdown.reading import TAGS
+
+        return found if match["tag"].lower() in TAGS else f"x{found[1:]}"
+    return found if match["read"] or (match["bar"] and is_row) else "x" * len(found)
+
+
+def divides(line: str, following: str) -> bool:
+    """Whether a line of a plain text ends by its marks, or by those of the one that follows."""
+    begun = line.lstrip()
+    return bool(
+        _BLOCK.match(begun)
+        or _BLOCK.match(following)
+        or (_ITEM.match(begun) and _ITEM.match(following))
+        or (_QUOTE.match(following) and not begun.startswith(">"))
+    )
+
+
+def goes_on(text: str, following: str) -> bool:
+    """Whether a line belongs to the text before: it is in a formula, or in a quotation in small letters."""
+    if text.count("$$") % 2 or text.count(r"\[") > text.count(r"\]"):
+        return True
+    quoted = _QUOTE.match(following)
+    return quoted is not None and following[quoted.end()].islower()
+
+
+def whole_links(text: str) -> str:
+    """`text`, which is cut, without the link in whose address that is."""
+    found = _OPEN_LINK.search(text)
+    return text[: found.start()] if found and found.start() else text
