@@ -216,6 +216,21 @@ def test_contexts_are_spoken_one_behind_another_each_with_its_end(
     assert client.audio["a"] == first + again
 
 
+def test_what_was_flushed_and_closed_is_spoken_before_the_connection_ends(
+    server: RunningServer, engine: Engine
+) -> None:
+    texts = {"a": "The kettle is on. " * 3, "b": "The window is open."}
+    with several(server) as client:
+        for context, text in texts.items():
+            client.say(text=text, context_id=context, flush=True)
+            client.say(context_id=context, close_context=True)
+        client.say(text="Nobody wants this.", context_id="c")
+        client.say(close_socket=True)
+        assert {client.until("isFinal")["contextId"] for _ in range(3)} == {"a", "b", "c"}
+        assert client.hear()["closed"] == 1000
+    assert client.audio == {context: pcm_of_stream(engine, text) for context, text in texts.items()}
+
+
 def test_who_interrupts_closes_the_context_and_computing_ends(server: RunningServer) -> None:
     before = server.status()["requests"]["cancelled"]
     slow = "And this is a slow one. " * 12

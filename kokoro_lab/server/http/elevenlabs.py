@@ -115,7 +115,7 @@ class ElevenLabsConversation(LiveConversation):
         turns = [turn for turn in self._turns if asked.close_socket or turn.name == asked.context_id]
         if asked.close_context or asked.close_socket:
             for each in turns:
-                self._close(each)
+                self._close(each, socket=bool(asked.close_socket))
             self._leaving |= bool(asked.close_socket)
             return
         closes = asked.text == "" and not asked.flush and not self._several
@@ -137,9 +137,12 @@ class ElevenLabsConversation(LiveConversation):
         self._ignored += sorted(given.keys() - set(self._ignored))
         return speed
 
-    def _close(self, turn: Turn) -> None:
-        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants."""
-        if turn.ended or not turn.flushed:
+    def _close(self, turn: Turn, *, socket: bool) -> None:
+        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants.
+
+        The end of the `socket` closes no context once more.
+        """
+        if not turn.flushed or (turn.ended and not socket):
             self._drop(turn)
         else:
             self._write(turn, "", end=True)
