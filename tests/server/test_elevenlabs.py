@@ -231,6 +231,38 @@ def test_what_was_flushed_and_closed_is_spoken_before_the_connection_ends(
     assert client.audio == {context: pcm_of_stream(engine, text) for context, text in texts.items()}
 
 
+def test_a_context_without_words_yet_lets_others_be_spoken(server: RunningServer) -> None:
+    with several(server) as client:
+        client.say(text=" ", context_id="a")
+        for context in "bc":
+            client.say(text="The window is open.", context_id=context, flush=True)
+            client.say(context_id=context, close_context=True)
+        assert [client.until("isFinal")["contextId"] for _ in range(2)] == ["b", "c"]
+        client.say(text="The kettle is on.", context_id="a", flush=True)
+        client.say(close_socket=True)
+        assert client.until("isFinal")["contextId"] == "a"
+    assert client.audio.keys() == {"a", "b", "c"}
+
+
+def test_text_behind_the_end_is_refused_at_once(server: RunningServer) -> None:
+    with listening(server) as client:
+        client.say(text="And this is a slow one. " * 40)
+        client.say(text="")
+        client.say(text="")  # once more is no harm
+        client.say(text="More. ")
+        assert "Nothing is spoken behind" in client.until("message")["message"]
+        assert client.hear()["closed"] == 1008
+
+
+def test_an_end_that_is_said_twice_is_one(server: RunningServer) -> None:
+    with listening(server) as client:
+        client.say(text="The kettle is on. " * 5)
+        client.say(text="")
+        client.say(text="")
+        client.until("isFinal")
+        assert client.hear()["closed"] == 1000
+
+
 def test_who_interrupts_closes_the_context_and_computing_ends(server: RunningServer) -> None:
     before = server.status()["requests"]["cancelled"]
     slow = "And this is a slow one. " * 12
@@ -393,7 +425,7 @@ def test_no_more_than_five_contexts_wait(server: RunningServer) -> None:
 
 def test_more_than_can_wait_is_refused(server: RunningServer) -> None:
     with several(server) as client:
-        client.say(text=" ", context_id="a")
+        client.say(text="The", context_id="a")
         for _ in range(5):
             client.say(text="word " * 1000, context_id="b")
         assert "characters wait" in client.until("message")["message"]

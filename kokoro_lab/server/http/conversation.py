@@ -146,6 +146,7 @@ class Conversation:
         while not self._over:
             if self._synthesis is not None and self._synthesis.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
+                continue  # it may have been the last word
             if self._synthesis is None and STOPPING in self._state.admission.reasons:
                 self._attempt(self._state.admission.check)  # say so rather than wait for the next request
                 return
@@ -158,6 +159,9 @@ class Conversation:
                 message = self._ws.receive(timeout=0 if speaking else POLL_S)
             if message is not None:
                 self._attempt(partial(self._hear, message))
+                events = self._events
+                if events is not None and self._credit > 0 and not self._over and events.ready(0):
+                    self._speak_on()  # who says much hears speech meanwhile
             elif speaking:
                 self._speak_on()
             elif self._waited_s() > (self._idle_s if self._events is None else self._stall_s):
@@ -241,7 +245,8 @@ class Conversation:
                 self._refuse(self._starved(), ends=True)
             elif self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
-                synthesis.account.stalled()
+                if not starving_s:  # else it is the writer that makes us wait
+                    synthesis.account.stalled()
                 self._tell_waiting()
             return
         try:
