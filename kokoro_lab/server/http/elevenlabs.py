@@ -93,6 +93,10 @@ class ElevenLabsConversation(LiveConversation):
     def _greet(self) -> None:
         asked = model_of(self._query, ConnectionQuery)
         kind, rate_hz = asked.output_format.split("_")[:2]
+        if asked.enable_ssml_parsing:
+            raise ParameterError(
+                "SSML is not read while it is written.", field="enable_ssml_parsing", mend="Leave it out."
+            )
         self._state.engine.voice(self._voice)
         self._idle_s = asked.inactivity_timeout
         self._flushes = asked.auto_mode
@@ -101,7 +105,6 @@ class ElevenLabsConversation(LiveConversation):
             "voice": self._voice,
             "model": asked.model_id,
             "language": asked.language_code,
-            "input_format": "ssml" if asked.enable_ssml_parsing else "text",
             "ephemeral": not asked.enable_logging,
             "timestamps": True,
             "response_format": kind,
