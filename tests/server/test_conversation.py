@@ -9,9 +9,11 @@ from unittest.mock import Mock
 import pytest
 from flask import Flask
 
-from kokoro_lab.errors import Interrupted, Unavailable
+from kokoro_lab.config import settings
+from kokoro_lab.errors import Interrupted, TextError, Unavailable
 from kokoro_lab.server.health.lifecycle import STOPPING
 from kokoro_lab.server.http.conversation import Conversation
+from kokoro_lab.server.http.guard import max_body_bytes
 from kokoro_lab.server.requests.slots import Admission
 
 
@@ -64,3 +66,15 @@ def test_only_what_we_make_a_client_wait_for_is_a_stall(app: Flask, starving_s: 
     conversation._keepalive_s = -1.0
     conversation._speak_on()
     assert conversation._synthesis.account.stalled.called == (not starving_s)
+
+
+def test_of_what_is_said_before_a_text_begins_only_so_much_is_kept(app: Flask) -> None:
+    conversation = Scripted(app)
+    conversation._state.settings = settings()
+    said = "a" * (max_body_bytes(settings()) // 4)
+    conversation._ws.receive.side_effect = [said] * 4 + [None] + [said] * 4
+    assert not conversation._given_up()
+    assert list(conversation._said_meanwhile) == [said] * 4
+    with pytest.raises(TextError, match="Too much was written"):
+        conversation._given_up()
+    assert not conversation._said_meanwhile
