@@ -258,6 +258,7 @@ def test_an_end_that_is_said_twice_is_one(server: RunningServer) -> None:
     with listening(server) as client:
         client.say(text="The kettle is on. " * 5)
         client.say(text="")
+        client.say(text=" ")
         client.say(text="")
         client.until("isFinal")
         assert client.hear()["closed"] == 1000

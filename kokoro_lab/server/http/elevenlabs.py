@@ -126,7 +126,8 @@ class ElevenLabsConversation(LiveConversation):
             raise ParameterError("A message has a text.", field="text", allowed="a string")
         turn = turns[-1] if turns and not turns[-1].ended else None
         if turn is None:
-            if not (asked.text or (closes and not self._leaving)):
+            words = (asked.text or "").strip()  # behind the end, only those matter
+            if not (words if self._leaving else asked.text or closes):
                 return
             turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
         elif asked.voice_settings and turn.fields | self._heard_settings(asked) != turn.fields:
