@@ -133,7 +133,12 @@ _judged(
 
 @bench.command()
 @click.option(
-    "--tokens-per-second", "pace", default=30.0, type=click.FloatRange(5, 100), help="Of the writer."
+    "--tokens-per-second",
+    "pace",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(5, 100),
+    help="Of the writer.",
 )
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers.")
 @voice_option

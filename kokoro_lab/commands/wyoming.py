@@ -19,7 +19,7 @@ from kokoro_lab.config import settings
 )
 @variant_option
 def wyoming(host: str, port: int, variant: str | None) -> None:
-    """Serve speech to Home Assistant, as it is written, by Wyoming."""
+    """Speak to Home Assistant by the Wyoming protocol, while the text is written."""
     from kokoro_lab.serve import main as serve_main
 
     serve_main(host=host, port=port, variant=variant, wyoming=True)

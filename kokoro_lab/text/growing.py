@@ -160,10 +160,12 @@ class GrowingText(ReadAhead):
             self._require_open()
             while not (self._over() or self._has_room(len(text), wait=wait)):
                 if not wait:
+                    waiting = self._unread() + len(self._raw)
                     raise TextError(
-                        f"{self._most_ahead} characters are waiting to be spoken.",
+                        f"{len(text)} characters, and {waiting} that wait to be spoken, are more than "
+                        f"{self._most_ahead} characters.",
                         field="text",
-                        mend="Send more once some of it has been heard.",
+                        mend="Send less, once some of it has been heard; flush a block that is longer.",
                     )
                 self._changed.wait(STOP_POLL_S)
             self._go_on()
@@ -265,7 +267,7 @@ class GrowingText(ReadAhead):
     def _has_room(self, count: int, *, wait: bool) -> bool:
         if wait and self.waiting_since is not None and not self._known(self._awaited):
             return True  # the reader waits itself, for this
-        return self._unread() + len(self._raw) + (0 if wait else count) < self._most_ahead
+        return self._unread() + len(self._raw) + (1 if wait else count) <= self._most_ahead
 
     def _require_open(self) -> None:
         if self._ended:

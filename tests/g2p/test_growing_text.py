@@ -293,9 +293,24 @@ def test_nothing_is_written_behind_the_end() -> None:
 
 def test_more_than_there_is_room_for_is_refused_where_nobody_waits() -> None:
     writing = GrowingText(most_ahead=5000)
-    with pytest.raises(TextError, match="5000 characters"):
+    with pytest.raises(TextError, match=r"6000 characters, and 0 that wait .* 5000 characters"):
         writing.append("a " * 3000, wait=False)
-    writing.append("a " * 2000, wait=False)
+    writing.append("a " * 2500, wait=False)  # exactly as many as there may be
+    with pytest.raises(TextError, match="and 5000 that wait"):
+        writing.append("a", wait=False)
+
+
+def test_a_block_that_is_longer_than_may_wait_is_refused_until_it_is_flushed() -> None:
+    writing = GrowingLines(most_ahead=5000)
+    reader = threading.Thread(target=lambda: writing.take(len(writing.rest(5001, 9000))))
+    reader.start()
+    for _ in range(5):
+        writing.append("a line of code, " * 60 + "\n" + " " * 39, wait=False)
+    with pytest.raises(TextError, match="flush a block that is longer"):
+        writing.append("b", wait=False)
+    writing.flush()
+    reader.join(60)
+    writing.append("b", wait=False)
 
 
 def test_who_writes_far_ahead_copies_nothing_that_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:

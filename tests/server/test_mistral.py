@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 import websocket
@@ -119,6 +120,29 @@ def test_what_the_address_must_not_say_is_told(server: RunningServer, query: str
         while said.get("type") != "error":
             said = client.hear()
         assert client.hear()["closed"] == 1008
+
+
+def test_text_behind_the_end_is_refused_at_once(server: RunningServer) -> None:
+    with connected(server) as client:
+        client.kind("session.created")
+        client.say(type="input_text.append", text="And this is a slow one. " * 40)
+        client.say(type="input_text.end")
+        client.say(type="input_text.append", text="More.")
+        assert "Nothing is spoken behind" in client.kind("error")["error"]["message"]
+        assert client.hear()["closed"] == 1008
+
+
+def test_a_text_that_was_stopped_is_not_begun_once_more(server: RunningServer) -> None:
+    before = server.status()["requests"]["total"]
+    with connected(server) as client:
+        request_id = client.kind("session.created")["session"]["request_id"]
+        client.say(type="input_text.append", text="And this is a slow one. " * 40)
+        assert client.hear()["type"] == "speech.audio.delta"
+        httpx2.delete(f"{server.speech_url}/{request_id}").raise_for_status()
+        assert "stopped" in client.kind("error")["error"]["message"]
+        assert client.hear()["closed"]
+    wait_until(lambda: server.status()["active"] == 0)
+    assert server.status()["requests"]["total"] == before + 1
 
 
 def test_a_failure_in_the_midst_is_told(server: RunningServer) -> None:

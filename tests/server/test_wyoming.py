@@ -132,6 +132,18 @@ def test_the_first_words_are_heard_before_the_last_ones_are_written(port: int, e
     assert talk(port, work).pcm == pcm_of_stream(engine, THREE)
 
 
+@pytest.mark.parametrize("pieces", [[], [" "]])
+def test_a_text_that_comes_in_no_chunk_is_spoken_as_a_whole(
+    port: int, engine: Engine, pieces: list[str]
+) -> None:
+    async def work(client: AsyncTcpClient) -> Heard:
+        await write(client, pieces)
+        await end(client, THREE)
+        return await Heard().listen(client, "synthesize-stopped")
+
+    assert talk(port, work).pcm == pcm_of_stream(engine, THREE)
+
+
 def test_one_connection_speaks_one_text_after_another(port: int, engine: Engine) -> None:
     async def work(client: AsyncTcpClient) -> list[Heard]:
         await client.write_event(Synthesize("One.").event())  # each waits for the one before it

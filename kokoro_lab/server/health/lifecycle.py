@@ -190,7 +190,7 @@ def say_goodbye(state: ServerState) -> None:
         "This server stops now; the speech is not at its end.",
         retry_after_s=NEXT_SERVER_AFTER_S,
         code=STOPPING,
-        mend="Send the same request to the next server, with the last id and token that you have.",
+        mend="Send the same request to the next server, with the last id and token if you have any.",
     )
     stopped = state.syntheses.interrupt(reason)
     if stopped:

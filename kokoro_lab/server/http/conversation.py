@@ -19,12 +19,13 @@ from simple_websocket import ConnectionClosed, Server
 from werkzeug.exceptions import HTTPException
 
 from kokoro_lab.containers import Encoder
-from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError
+from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, TextError
 from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.health.lifecycle import STOPPING
 from kokoro_lab.server.http.delivery import warn_of_clipping
 from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome_of
+from kokoro_lab.server.http.guard import max_body_bytes
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.json_body import object_of
 from kokoro_lab.server.requests.slots import ClientLeft
@@ -88,6 +89,7 @@ class Conversation:
         self._events: SpeechEvents | None = None
         self._credit = math.inf
         self._said_meanwhile: deque[str | bytes] = deque()
+        self._meanwhile_chars = 0
         self._since_s = self._heard_s = time.monotonic()
         self._over = False
         self.closing = (NORMAL, "")
@@ -146,6 +148,7 @@ class Conversation:
         while not self._over:
             if self._synthesis is not None and self._synthesis.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
+                continue  # it may have been the last word
             if self._synthesis is None and STOPPING in self._state.admission.reasons:
                 self._attempt(self._state.admission.check)  # say so rather than wait for the next request
                 return
@@ -158,6 +161,9 @@ class Conversation:
                 message = self._ws.receive(timeout=0 if speaking else POLL_S)
             if message is not None:
                 self._attempt(partial(self._hear, message))
+                events = self._events
+                if events is not None and self._credit > 0 and not self._over and events.ready(0):
+                    self._speak_on()  # who says much hears speech meanwhile
             elif speaking:
                 self._speak_on()
             elif self._waited_s() > (self._idle_s if self._events is None else self._stall_s):
@@ -191,7 +197,7 @@ class Conversation:
     def _given_up(self) -> bool:
         """Whether the client does not want any more what waits for its slot: it has left, or takes it back.
 
-        What else it says is kept for later.
+        What else it says is kept for later: no more of it than one message may have.
         """
         while self._ws.connected:
             try:
@@ -202,6 +208,10 @@ class Conversation:
                 return False
             if self._withdraws(message):
                 return True
+            self._meanwhile_chars += len(message)
+            if self._meanwhile_chars > max_body_bytes(self._state.settings):
+                self._said_meanwhile.clear()
+                raise TextError("Too much was written before this text could begin.", mend="Begin once more.")
         return True
 
     def _begin(self, fields: dict[str, Any]) -> None:
@@ -210,7 +220,7 @@ class Conversation:
             asked, live, credit = self._read(fields)
             if self._synthesis is not None:
                 self._finish("cancelled")
-            self._credit = credit
+            self._credit, self._meanwhile_chars = credit, 0
             synthesis = synthesis_of(self._state, account, asked, "websocket")
             synthesis.connection = self._watched
             try:
@@ -241,7 +251,8 @@ class Conversation:
                 self._refuse(self._starved(), ends=True)
             elif self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
-                synthesis.account.stalled()
+                if not starving_s:  # else it is the writer that makes us wait
+                    synthesis.account.stalled()
                 self._tell_waiting()
             return
         try:

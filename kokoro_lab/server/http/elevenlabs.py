@@ -93,6 +93,10 @@ class ElevenLabsConversation(LiveConversation):
     def _greet(self) -> None:
         asked = model_of(self._query, ConnectionQuery)
         kind, rate_hz = asked.output_format.split("_")[:2]
+        if asked.enable_ssml_parsing:
+            raise ParameterError(
+                "SSML is not read while it is written.", field="enable_ssml_parsing", mend="Leave it out."
+            )
         self._state.engine.voice(self._voice)
         self._idle_s = asked.inactivity_timeout
         self._flushes = asked.auto_mode
@@ -101,7 +105,6 @@ class ElevenLabsConversation(LiveConversation):
             "voice": self._voice,
             "model": asked.model_id,
             "language": asked.language_code,
-            "input_format": "ssml" if asked.enable_ssml_parsing else "text",
             "ephemeral": not asked.enable_logging,
             "timestamps": True,
             "response_format": kind,
@@ -115,7 +118,7 @@ class ElevenLabsConversation(LiveConversation):
         turns = [turn for turn in self._turns if asked.close_socket or turn.name == asked.context_id]
         if asked.close_context or asked.close_socket:
             for each in turns:
-                self._close(each)
+                self._close(each, socket=bool(asked.close_socket))
             self._leaving |= bool(asked.close_socket)
             return
         closes = asked.text == "" and not asked.flush and not self._several
@@ -123,7 +126,8 @@ class ElevenLabsConversation(LiveConversation):
             raise ParameterError("A message has a text.", field="text", allowed="a string")
         turn = turns[-1] if turns and not turns[-1].ended else None
         if turn is None:
-            if not (asked.text or closes):
+            words = (asked.text or "").strip()  # behind the end, only those matter
+            if not (words if self._leaving else asked.text or closes):
                 return
             turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
         elif asked.voice_settings and turn.fields | self._heard_settings(asked) != turn.fields:
@@ -137,9 +141,12 @@ class ElevenLabsConversation(LiveConversation):
         self._ignored += sorted(given.keys() - set(self._ignored))
         return speed
 
-    def _close(self, turn: Turn) -> None:
-        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants."""
-        if turn.ended or not turn.flushed:
+    def _close(self, turn: Turn, *, socket: bool) -> None:
+        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants.
+
+        The end of the `socket` closes no context once more.
+        """
+        if not turn.flushed or (turn.ended and not socket):
             self._drop(turn)
         else:
             self._write(turn, "", end=True)

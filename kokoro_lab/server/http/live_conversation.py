@@ -95,6 +95,8 @@ class LiveConversation(Conversation):
     # ----------------------------------------------------------------------------------------- turns
 
     def _open_turn(self, name: str | None, fields: dict[str, Any]) -> Turn:
+        if self._leaving:
+            raise TextError(f"Nothing is spoken behind {self.ending}.", mend="Connect once more.")
         if len(self._turns) == MOST_TURNS:
             raise TextError(f"{MOST_TURNS} texts are still to be spoken.", mend="Wait for the end of one.")
         self._turns.append(Turn(name, fields))
@@ -141,15 +143,17 @@ class LiveConversation(Conversation):
         super().run()
 
     def _go_on(self) -> None:
-        while self._synthesis is None and self._turns:
-            turn = self._turns[0]
+        while self._synthesis is None:
+            turn = next((each for each in self._turns if each.has_words or each.ended), None)
+            if turn is None:
+                break
+            self._turns.remove(turn)  # before those of which nothing is known yet
+            self._turns.appendleft(turn)
             if turn.has_words:
                 self._begin(turn.fields)
                 self._hand_over()
-            elif turn.ended:
-                self._tell_end(self._turns.popleft())
             else:
-                return
+                self._tell_end(self._turns.popleft())
         self._over |= self._leaving and not self._turns
 
     def _hear(self, message: str | bytes) -> None:
@@ -180,3 +184,4 @@ class LiveConversation(Conversation):
         self._tell_failure(described, status, code)
         self.closing = (code, described["message"].encode()[:REASON_BYTES].decode(errors="ignore"))
         self._over = True
+        self._turns.clear()

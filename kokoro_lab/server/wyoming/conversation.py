@@ -10,7 +10,7 @@
 
 A text that comes in chunks is live: its first words are spoken while the next ones are written. For servers
 that know no chunks, Home Assistant sends all of it once more, by `synthesize` before `synthesize-stop`: that
-is not spoken. Any other event is left unanswered, as the protocol wants it.
+is spoken only if no chunk had words. Any other event is left unanswered, as the protocol wants it.
 
 While a text is spoken, the next event waits, and a client that has left is noticed.
 """
@@ -87,6 +87,8 @@ class WyomingConversation:
         self._synthesis: Synthesis | None = None
         self._events: SpeechEvents | None = None
         self._writing = self._sounds = False
+        self._whole: str | None = None
+        """What was sent beside the chunks of a live text; None once one of those has words."""
         self._since_s = time.monotonic()
 
     def run(self) -> None:
@@ -159,10 +161,15 @@ class WyomingConversation:
             self._begin(data, _text_of(data), None)
         elif kind == "synthesize-start":
             self._begin(data, "", LiveText())
-            self._writing = True
+            self._writing, self._whole = True, ""
+        elif kind == "synthesize" and self._whole is not None:
+            self._whole = _text_of(data)
         elif kind == "synthesize-chunk" and live is not None:
-            live.append(_text_of(data))
+            live.append(text := _text_of(data))
+            self._whole = None if text.strip() else self._whole
         elif kind == "synthesize-stop" and live is not None:
+            if self._whole:
+                live.append(self._whole)
             live.end()
             self._writing = False
 
