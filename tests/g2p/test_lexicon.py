@@ -314,12 +314,13 @@ def test_names_are_said_as_their_owners_do(
 def test_an_entry_is_there_because_it_would_be_said_otherwise() -> None:
     accents = {"en": EnglishG2P("en-us"), "en-gb": EnglishG2P("en-gb")}
     others = set()
-    for entry in default_entries():
+    english = [entry for entry in default_entries() if entry.lang in accents]
+    for entry in english:
         spoken = accents[entry.lang](AlignedText.of(entry.grapheme), lambda _: None)
         before = "".join(word.phonemes + " " * word.space_after for word in spoken).strip()
         if before != entry.phoneme:
             others.add(entry.grapheme)
-    assert others == {entry.grapheme for entry in default_entries()}
+    assert others == {entry.grapheme for entry in english}
     assert len(others) > 500
 
 

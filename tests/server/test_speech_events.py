@@ -20,6 +20,7 @@ class LateStream(Iterator[AudioChunk]):
     primed = wordless = False
     places: dict[int, Any] = {}  # noqa: RUF012
     timings: tuple[Any, ...] = ()
+    marks: tuple[Any, ...] = ()
     text_came_s = -1.0
 
     def __init__(self) -> None:

@@ -186,7 +186,7 @@ def test_voices_are_listed_for_openwebui_and_for_raycast(client: FlaskClient) ->
         "gender": "female",
     } in voices
     assert {"bm_george": "George (en-gb, male)"}.items() <= {v["id"]: v["name"] for v in voices}.items()
-    assert len({voice["name"] for voice in voices}) == 46
+    assert len({voice["name"] for voice in voices}) == 54
 
 
 def test_models_are_listed_for_openai_and_for_openwebui(client: FlaskClient) -> None:
