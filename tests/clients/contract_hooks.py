@@ -29,6 +29,8 @@ def filter_failure(
     if not isinstance(failure, RejectedPositiveData) or case.operation.path != "/v1/audio/speech":
         return True
     error = response.json()["error"]
+    if error["code"] == "unsupported_language" and "not installed" in error["message"]:
+        return False  # a schema knows of no extras
     return not _beyond_a_schema(case.body, error["code"], error["param"])
 
 

@@ -364,7 +364,7 @@ def prepared(installed: Installed) -> Installed:
 def test_it_does_what_the_page_says(line: Line, prepared: Installed) -> None:
     folder = prepared.folder
     command = re.sub(r"(?<![\w-])kokoro-lab(?= )", shlex.quote(str(SCRIPT)), line.smaller or line.written)
-    done = prepared.shell(command, PATH=f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin")
+    done = prepared.shell(command, timeout_s=600, PATH=f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin")
     output = done.stdout + done.stderr
     assert done.returncode in line.exit_codes, output
     assert re.search(line.says, output, re.DOTALL), output
