@@ -165,14 +165,6 @@ SIGNS_ALONE: tuple[Rule, ...] = (
     ),
     Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
     Rule(
-        "emphasis of plain text",
-        r"""(?<![\p{L}\p{N}*])\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?![\p{L}\p{N}*])
-        |(?<![\p{L}\p{N}`])`+|`+(?![\p{L}\p{N}`])|^\#{1,6}\ """,
-        lambda m: "",
-        wakes="#*`",
-    ),
-    Rule("underscore", rf"{LOOSE_START}_+|_+{LOOSE_END}", lambda m: "", wakes="_"),
-    Rule(
         "less or greater",
         r"(?<=\s)(?P<sign>[<>])(?=\s)",
         lambda m: {"<": "is less than", ">": "is greater than"}[m["sign"]],
