@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 import regex
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.errors import LanguageError
-from kokoro_lab.extras import MISAKI
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
 from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import lacks_packages
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.spans import sounds
@@ -107,12 +106,7 @@ class JapaneseG2P:
         try:
             from misaki.cutlet import Cutlet
         except ImportError as error:
-            raise LanguageError(
-                f"Japanese needs packages that are not installed ({error.name}).",
-                field="language",
-                value=LANGUAGE,
-                mend=MISAKI if error.name == "misaki" else "pip install 'kokoro-lab[ja]'",
-            ) from error
+            raise lacks_packages("Japanese", LANGUAGE, error) from error
         return Cutlet()
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:

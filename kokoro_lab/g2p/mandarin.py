@@ -15,12 +15,12 @@ from functools import cache, partial
 import regex
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.errors import LanguageError
-from kokoro_lab.extras import MISAKI, imported
+from kokoro_lab.extras import imported
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.protocol import OnFallback
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.language import lacks_packages
 from kokoro_lab.text.spans import sounds
 from kokoro_lab.text.tables import names
 
@@ -57,12 +57,7 @@ class MandarinG2P:
                 jieba, pypinyin = (imported(module, extra="zh") for module in ("jieba", "pypinyin"))
                 from misaki.zh import ZHG2P
         except ImportError as error:
-            raise LanguageError(
-                f"Mandarin needs packages that are not installed ({error.name}).",
-                field="language",
-                value=LANGUAGE,
-                mend=MISAKI if error.name == "misaki" else "pip install 'kokoro-lab[zh]'",
-            ) from error
+            raise lacks_packages("Mandarin", LANGUAGE, error) from error
         jieba.default_logger.handlers.clear()  # it would write to standard error; its lines go on to ours
         divide = jieba.Tokenizer()
         # As its `initialize` does, but for a copy in a folder that anybody may write to

@@ -100,6 +100,16 @@ def why_not_read(language: str) -> str | None:
     return f"{language} needs the extra kokoro-lab[{language}]: {lacking[0]} is missing" if lacking else None
 
 
+def lacks_packages(name: str, tag: str, error: ImportError) -> LanguageError:
+    """What is raised where the G2P of a language, called `name`, cannot be imported."""
+    return LanguageError(
+        f"{name} needs packages that are not installed ({error.name}).",
+        field="language",
+        value=tag,
+        mend=MISAKI if error.name == "misaki" else f"pip install 'kokoro-lab[{tag}]'",
+    )
+
+
 def english_of(*tags: str | None) -> str:
     """The English that is meant: of the first tag that is English, else American."""
     return next((tag for tag in tags if tag is not None and tag.startswith("en-")), "en-us")
