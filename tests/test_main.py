@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,11 +24,12 @@ from tests.playback.fake_card import FakeStream, fake_sounddevice
 
 
 @pytest.fixture
-def lab(hum: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def lab(hum: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """The command line on the tiny voice, in an empty folder."""
     monkeypatch.setattr("kokoro_lab.speech.engine.load_engine", lambda *a, **k: hum)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    gc.unfreeze()
 
 
 def call(*arguments: str, stdin: str | bytes | None = None) -> Result:
@@ -43,6 +46,13 @@ def test_speak_writes_what_it_says(lab: Path) -> None:
     assert (found.samplerate, found.channels, found.subtype) == (24_000, 1, "PCM_16")
     assert found.frames / 24_000 == pytest.approx(said["audio_s"], abs=0.001)
     assert said["integrated_lufs"] == pytest.approx(-16, abs=1)
+
+
+def test_the_collector_of_garbage_does_not_look_through_what_speak_has_loaded(lab: Path) -> None:
+    before = gc.get_freeze_count()
+    assert call("speak", "The kettle is on.", "--voice", "hum").exit_code == 0
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > before
 
 
 @pytest.mark.parametrize("rate", [22_050, 44_100, 48_000])

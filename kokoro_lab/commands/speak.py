@@ -106,6 +106,7 @@ def speak(
     from kokoro_lab.playback.aloud import aloud
     from kokoro_lab.playback.sinks import SoundCard
     from kokoro_lab.scheduling.kept_threads import Lookahead
+    from kokoro_lab.scheduling.priority import loaded_without_collector
     from kokoro_lab.speech.captions import caption_format_of, captions_file
     from kokoro_lab.speech.engine import load_engine
 
@@ -135,7 +136,8 @@ def speak(
     encoder = Encoder(format_of(output), sample_rate, options["seed"], streamed=False, dither=dither)
     if dither != "tpdf" and not dithered(encoder.kind):
         say(f"note   dither: {encoder.kind} is not of 16 bit, and has none to shape.")
-    engine = load_engine(variant, provider, voice=options["voice"], say=say)
+    with loaded_without_collector():
+        engine = load_engine(variant, provider, voice=options["voice"], say=say)
     with ExitStack() as stack:
         dithering = ditherer(dither, 24_000, options["seed"])
         heard = stack.enter_context(aloud(SoundCard(), dithering)) if play else None

@@ -137,6 +137,17 @@ def test_what_stays_loaded_is_kept_from_the_collector() -> None:
         gc.unfreeze()
 
 
+def test_the_collector_rests_while_one_loads_and_leaves_out_what_was_loaded() -> None:
+    try:
+        before = gc.get_freeze_count()
+        with scheduling.loaded_without_collector():
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > before
+    finally:
+        gc.unfreeze()
+
+
 def _on_a_mac(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """Which threads the system was asked for the class by, by their numbers."""
     asked: list[int | None] = []
