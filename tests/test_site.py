@@ -34,7 +34,7 @@ def make() -> Make:
 def pages(tmp_path: Path) -> Path:
     """A folder with all that the site is made of."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    for name in ("README.md", "CHANGELOG.md"):
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -44,7 +44,9 @@ def test_each_page_is_in_the_site_and_in_its_contents(make: Make, pages: Path) -
     assert done.returncode == 0, done.stderr
     first = (pages / "site/index.html").read_text("utf-8")
     contents = set(re.findall(r'class="toctree-l1"><a class="reference internal" href="([^"#]+)', first))
-    assert contents == {"CHANGELOG.html"} | {f"docs/{page.stem}.html" for page in pages.glob("docs/*.md")}
+    assert contents == {"CHANGELOG.html", "CONTRIBUTING.html"} | {
+        f"docs/{page.stem}.html" for page in pages.glob("docs/*.md")
+    }
     assert all((pages / "site" / page).is_file() for page in contents)
 
 

@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 project = "kokoro-lab"
 extensions = ["myst_parser"]
-include_patterns = ["README.md", "CHANGELOG.md", "docs/*.md"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md"]
 root_doc = "README"
 nitpicky = True
 myst_heading_anchors = 4
@@ -44,6 +44,7 @@ docs/tune
 :hidden:
 :caption: Change
 docs/architecture
+CONTRIBUTING
 docs/change
 docs/glossary
 docs/decisions
