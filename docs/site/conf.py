@@ -30,6 +30,7 @@ docs/from-openai
 docs/play
 docs/service
 docs/configuration
+docs/troubleshooting
 ```
 ```{toctree}
 :hidden:
