@@ -62,6 +62,14 @@ test-long: env ## what is run before an issue is resolved: fuzz, sanitizers, mut
 clients: ## install what tests have from npm: an SDK, and what finds barriers on pages
 	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund
 
+# an environment of its own (130 MB): nothing else needs what is in it
+site: ## make the site of README and docs, with every link checked, in results/site
+	@test -n "$(PYTHON)" || { echo "needs Python 3.11 or later: make site PYTHON=/path/to/python3.12"; exit 1; }
+	@test -x .venv-site/bin/sphinx-build || $(PYTHON) -m venv .venv-site
+	@.venv-site/bin/python -m pip install --quiet -r docs/site/requirements.txt
+	.venv-site/bin/python -m sphinx -q -W --keep-going -c docs/site . results/site
+	@echo "Open results/site/index.html"
+
 test-macos: env ## the checks that need an Apple-silicon Mac
 	$(BIN)/python -m pytest -m macos
 

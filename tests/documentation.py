@@ -10,6 +10,7 @@ from kokoro_lab.config import PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+RECIPES = ROOT / "CONTRIBUTING.md"
 
 
 def page(name: str) -> str:
@@ -18,8 +19,8 @@ def page(name: str) -> str:
 
 
 def all_pages() -> str:
-    """The text of README.md and of every page in docs/, one behind the other."""
-    return "\n".join(path.read_text("utf-8") for path in PAGES)
+    """The text of README.md, of every page in docs/ and of CONTRIBUTING.md, one behind the other."""
+    return "\n".join(path.read_text("utf-8") for path in (*PAGES, RECIPES))
 
 
 def settings_table() -> str:

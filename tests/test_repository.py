@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from kokoro_lab import __version__
 from kokoro_lab.lab.notebooks import INDEX, find_notebook, notebook_names, question
-from tests.documentation import PAGES, ROOT, all_pages, page, settings_table
+from tests.documentation import PAGES, RECIPES, ROOT, all_pages, page, settings_table
 
 
 def project(repository: Path) -> dict:  # type: ignore[type-arg]
@@ -99,7 +99,7 @@ def test_the_readme_leads_to_every_page() -> None:
         assert f"({path.relative_to(ROOT).as_posix()})" in readme
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*PAGES, RECIPES], ids=lambda path: path.name)
 def test_links_of_the_documentation_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", without_code(path)):
         file, _, anchor = target.partition("#")
@@ -109,23 +109,46 @@ def test_links_of_the_documentation_lead_somewhere(path: Path) -> None:
 
 
 def test_every_file_and_name_of_the_page_of_changes_is_there(repository: Path) -> None:
-    """Paths stand below the root, the package or the tests; a name in brackets is in a file of its cell."""
     lines = [line for line in page("docs/change.md").splitlines() if line.startswith("| ")]
     rows = [line.split("|")[1:-1] for line in lines[1:]]
     assert len(rows) > 15
     for cell in (cell for row in rows for cell in row):
-        quoted = [token for token in re.findall(r"`([^`]+)`", cell) if not re.search(r"[ <*]|NN_", token)]
-        files = []
-        for token in quoted:
-            if re.search(r"/|\.(py|tsv|json|md|toml)$", token):
-                below = [repository / root / token for root in ("", "kokoro_lab", "tests")]
-                below += [file.parent / token for file in files]
-                found = next((file for file in below if file.exists()), None)
-                assert found is not None, token
-                files.append(found)
-        sources = "\n".join(file.read_text("utf-8") for file in files if file.is_file())
-        for name in (token for token in quoted if re.fullmatch(r"_?[A-Z]\w*(\.\w+)?", token)):
-            assert name.rpartition(".")[2] in sources, (name, cell)
+        walk(cell, repository)
+
+
+def test_every_file_name_test_and_notebook_of_a_recipe_is_there(repository: Path) -> None:
+    recipes = RECIPES.read_text("utf-8").split("\n## ")[1:]
+    assert len(recipes) >= 10
+    for recipe in recipes:
+        assert "**Shows:**" in recipe
+        for step in re.split(r"\n\d\. ", recipe)[1:]:
+            walk(step, repository)
+        for tests in re.findall(r"`pytest ([^`]+)`", recipe):
+            assert all((repository / path).exists() for path in tests.split()), tests
+        for name in re.findall(r"kokoro-lab run (\d\w+)", recipe):
+            assert name in notebook_names()
+
+
+@pytest.mark.parametrize("missing", ["`text/nowhere.py`", "`text/detect.py` (`NOBODY`)"])
+def test_a_file_or_name_that_is_gone_is_noticed(repository: Path, missing: str) -> None:
+    with pytest.raises(AssertionError):
+        walk(f"Add it to {missing}.", repository)
+
+
+def walk(said: str, repository: Path) -> None:
+    """Paths stand below the root, the package or the tests; a name in capitals is in one of the files."""
+    quoted = [token for token in re.findall(r"`([^`]+)`", said) if not re.search(r"[ <*]|NN_", token)]
+    files = []
+    for token in quoted:
+        if re.search(r"/|\.(py|tsv|json|md|toml)$", token):
+            below = [repository / root / token for root in ("", "kokoro_lab", "tests")]
+            below += [file.parent / token for file in files]
+            found = next((file for file in below if file.exists()), None)
+            assert found is not None, token
+            files.append(found)
+    sources = "\n".join(file.read_text("utf-8") for file in files if file.is_file())
+    for name in (token for token in quoted if re.fullmatch(r"_?[A-Z]\w*(\.\w+)?", token)):
+        assert name.rpartition(".")[2] in sources, (name, said)
 
 
 def without_code(path: Path) -> str:

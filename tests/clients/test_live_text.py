@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import base64
-import fcntl
-import hashlib
 import json
-import os
 import subprocess
-import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser import require
 from tests.clients.listening import TEXT, reference, samples_of
+from tests.environments import python_with
 from tests.server.conftest import RunningServer
 
 pytestmark = pytest.mark.test_all
@@ -32,19 +27,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="session")
 def python() -> Path:
     """The environment that holds them, made once for each state of python.txt (460 MB)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "kokoro-lab-tests"
-    state = hashlib.sha256(WANTED.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    folder = cache / f"clients-{state}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait for the first one
-        if not (folder / "whole").exists():
-            venv.create(folder, clear=True, with_pip=True)
-            command = [folder / "bin/python", "-m", "pip", "install", "--quiet", "-r", WANTED]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            require({f"a package index (pip: {done.stderr[-300:]})": done.returncode == 0})
-            (folder / "whole").touch()
-    return folder / "bin/python"
+    return python_with("clients", WANTED)
 
 
 @pytest.fixture
