@@ -55,13 +55,10 @@ class Case:
             There is no such text.
         """
         found = {each.id: each.text for each in load_texts(self.texts)}
-        if self.text not in found:
-            raise ParameterError(
-                f"The golden case {self.name!r} has a text that is not there.",
-                field="text",
-                value=self.text,
-                allowed=f"an id of fixtures/texts/{self.texts}.jsonl",
-            )
+        allowed = f"an id of fixtures/texts/{self.texts}.jsonl"
+        require_known(
+            f"text for the golden case {self.name!r} named", self.text, found, "text", allowed=allowed
+        )
         return found[self.text]
 
     @property
