@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import check_listener
@@ -148,16 +150,13 @@ def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Pane
 
 def _read_links(path: Path) -> dict[str, str]:
     try:
-        links = json.loads(path.read_text("utf-8"))
-        if isinstance(links, dict) and all(isinstance(token, str) for token in links.values()):
-            return links
+        return TypeAdapter(dict[str, str]).validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except ValueError:
-        pass
-    raise AnswersError(
-        f"{path.name} is not a file of links.",
-        field="folder",
-        value=path.name,
-        mend="Move it away: new links are made; answers stay.",
-    )
+    except ValueError as error:
+        raise AnswersError(
+            f"{path.name} is not a file of links.",
+            field="folder",
+            value=path.name,
+            mend="Move it away: new links are made; answers stay.",
+        ) from error
