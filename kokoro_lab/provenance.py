@@ -67,13 +67,7 @@ def git_state() -> dict[str, Any]:
     """
 
     def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", *words], cwd=repository_root(), capture_output=True, text=True, timeout=10, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return done.stdout.strip()
+        return _answer(["git", *words], cwd=repository_root())
 
     changed, added = git("diff", "--name-only", "HEAD"), git("ls-files", "--others", "--exclude-standard")
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if changed is None else bool(changed or added)}
@@ -91,8 +85,9 @@ def machine() -> dict[str, Any]:
 
 @cache
 def _cpu_name() -> str:
-    if platform.system() == "Darwin" and (brand := _apple_brand()):
-        return brand
+    brand = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]  # where `platform` says `arm` of each
+    if platform.system() == "Darwin" and (told := _answer(brand)):
+        return told
     info = Path("/proc/cpuinfo")
     if info.exists():
         for line in info.read_text().splitlines():
@@ -101,11 +96,10 @@ def _cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _apple_brand() -> str:
-    """Such as `Apple M2 Pro`, where `platform` says `arm` of each; empty if macOS does not tell."""
-    asked = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+def _answer(command: list[str], cwd: Path | None = None) -> str | None:
+    """What a program prints; None if it is not there, fails or hangs."""
     try:
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return done.stdout.strip()

@@ -47,6 +47,13 @@ host_option = click.option(
 )
 
 
+def port_option(setting: str, shown: str, kind: Any = int, purpose: str = "Port to listen on.") -> Option:
+    """The port that a setting has unless it is given; `shown` is what help says of that."""
+    return click.option(
+        "--port", type=kind, default=lambda: getattr(settings(), setting), show_default=shown, help=purpose
+    )
+
+
 def input_format_option(purpose: str) -> Option:
     return click.option("--input-format", type=click.Choice(INPUT_FORMATS), default="text", help=purpose)
 

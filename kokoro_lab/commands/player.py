@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show
-from kokoro_lab.commands.options import PATH, choice_option, json_option
-from kokoro_lab.config import settings
+from kokoro_lab.commands.options import PATH, choice_option, json_option, port_option
 from kokoro_lab.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,13 +20,7 @@ SINKS = ("sound", "file", "null")
 
 
 @click.command()
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=lambda: settings().player_port,
-    show_default="8081",
-    help="Port of 127.0.0.1 to listen on.",
-)
+@port_option("player_port", "8081", click.IntRange(0, 65535), "Port of 127.0.0.1 to listen on.")
 @choice_option(
     "--sink",
     SINKS,

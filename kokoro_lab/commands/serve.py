@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kokoro_lab.commands.options import host_option, variant_option
-from kokoro_lab.config import settings
+from kokoro_lab.commands.options import host_option, port_option, variant_option
 
 
 @click.command()
 @host_option
-@click.option(
-    "--port", type=int, default=lambda: settings().port, show_default="8880", help="Port to listen on."
-)
+@port_option("port", "8880")
 @variant_option
 def serve(host: str, port: int, variant: str | None) -> None:
     """Serve speech to Raycast, OpenWebUI and every OpenAI client."""

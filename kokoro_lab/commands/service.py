@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from kokoro_lab.commands.console import DONE, FAILED, say, show
-from kokoro_lab.commands.options import host_option, json_option, variant_option
+from kokoro_lab.commands.options import host_option, json_option, port_option, variant_option
 from kokoro_lab.config import PREFIX, handed_on, settings
 from kokoro_lab.errors import ServiceError
 
@@ -31,13 +31,7 @@ def service() -> None:
 
 @service.command()
 @host_option
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=lambda: settings().port,
-    show_default="8880",
-    help="Port to listen on.",
-)
+@port_option("port", "8880", click.IntRange(1, 65535))
 @variant_option
 @click.option("--print", "only_print", is_flag=True, help="Print the file that would be written, and stop.")
 def install(host: str, port: int, variant: str | None, only_print: bool) -> None:

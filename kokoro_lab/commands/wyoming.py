@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kokoro_lab.commands.options import host_option, variant_option
-from kokoro_lab.config import settings
+from kokoro_lab.commands.options import host_option, port_option, variant_option
 
 
 @click.command()
 @host_option
-@click.option(
-    "--port",
-    type=int,
-    default=lambda: settings().wyoming_port,
-    show_default="10200",
-    help="Port to listen on.",
-)
+@port_option("wyoming_port", "10200")
 @variant_option
 def wyoming(host: str, port: int, variant: str | None) -> None:
     """Speak to Home Assistant by the Wyoming protocol, while the text is written."""

@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from kokoro_lab.errors import ResultError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kokoro_lab.errors import KokoroLabError, ParameterError, ResultError
 
 
 def finite(value: Any) -> Any:
@@ -40,6 +42,33 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise damaged(path, "it holds no object")
     return found
+
+
+class FileModel(BaseModel):
+    """What a file of JSON holds, and nothing besides: it is read as the fields of a subclass state it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def read(cls, path: Path, error: type[KokoroLabError] = ParameterError, **said: str) -> Self:
+        """The content of a file.
+
+        Parameters
+        ----------
+        error : type of KokoroLabError
+            What is raised where it cannot be read; names the file, and where in it something is wrong.
+        said : str
+            Fields that the error has besides.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except (OSError, ValueError) as wrong:
+            why = f"{type(wrong).__name__}: {wrong}"
+            if isinstance(wrong, ValidationError):
+                first = wrong.errors(include_url=False)[0]
+                why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            fields = {"field": path.name, "value": str(path), **said}
+            raise error(f"{path.name} cannot be read: {why}.", **fields) from wrong
 
 
 def damaged(path: Path, why: str) -> ResultError:

@@ -54,11 +54,7 @@ def spread(items: Sequence[T], limit: int = 0) -> list[T]:
 def load_rows(name: str) -> list[dict[str, Any]]:
     """The objects of `fixtures/texts/<name>.jsonl`, with whatever fields they have."""
     path = repository_root() / "fixtures" / "texts" / f"{name}.jsonl"
-    if not path.is_file():
-        there = sorted(p.stem for p in path.parent.glob("*.jsonl"))
-        raise ParameterError(
-            f"There are no texts {name!r}.", field="texts", value=name, allowed=", ".join(there)
-        )
+    require_known("file of texts", name, sorted(p.stem for p in path.parent.glob("*.jsonl")), "texts")
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
 
 

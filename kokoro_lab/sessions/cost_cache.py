@@ -10,23 +10,22 @@ ONNX Runtime, system, processor and options.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator, Field, FiniteFloat, PositiveFloat, PositiveInt
 
-from kokoro_lab.containers.plain_json import write_json
+from kokoro_lab.containers.plain_json import FileModel, write_json
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.provenance import machine, versions
 from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.weights.store import weights_home
 
-FORMAT = 1
 FILE = "provider_costs.json"
 MOST_ENTRIES = 16
 """Older ones make room: they are of weights, versions and options that were left behind."""
@@ -59,6 +58,8 @@ class SegmentCost:
         return float(np.interp(token_count, lengths, seconds)) * beyond
 
 
+Points = tuple[tuple[PositiveInt, PositiveFloat], ...]
+"""Token ids of a segment, and seconds."""
 Conditions = Mapping[str, Any]
 """What a measured cost depends on; another value of any of them makes it worthless."""
 
@@ -82,6 +83,28 @@ class BelievedCosts:
 
     costs: Mapping[str, SegmentCost]
     reason: str
+
+
+def _rising(points: Points) -> Points:
+    lengths = [count for count, _ in points]
+    if lengths != sorted(set(lengths)):
+        raise ValueError("lengths do not rise")
+    return points
+
+
+class CostEntry(FileModel):
+    """What was measured under the same conditions, and when, in seconds since 1970."""
+
+    conditions: dict[str, Any]
+    measured_at_s: FiniteFloat
+    costs: dict[str, Annotated[Points, Field(min_length=1), AfterValidator(_rising)]]
+
+
+class CostFile(FileModel):
+    """What the file holds."""
+
+    format: Literal[1] = 1
+    entries: list[CostEntry]
 
 
 class CostCache:
@@ -112,16 +135,13 @@ class CostCache:
         if not entries:
             return BelievedCosts({}, "nothing was measured before")
         for entry in entries:
-            if entry["conditions"] == conditions:
-                age_s = now_s - entry["measured_at_s"]
+            if entry.conditions == conditions:
+                age_s = now_s - entry.measured_at_s
                 if not 0 <= age_s < self._ttl_s:
                     return BelievedCosts({}, f"measured {age_s:.0f} s ago, believed for {self._ttl_s:.0f} s")
-                costs = {
-                    name: SegmentCost(tuple((int(n), float(s)) for n, s in points))
-                    for name, points in entry["costs"].items()
-                }
+                costs = {name: SegmentCost(points) for name, points in entry.costs.items()}
                 return BelievedCosts(costs, f"measured {age_s:.0f} s ago")
-        latest = max(entries, key=lambda entry: float(entry["measured_at_s"]))["conditions"]
+        latest = max(entries, key=lambda entry: entry.measured_at_s).conditions
         changed = [name for name in conditions if latest.get(name) != conditions[name]]
         return BelievedCosts({}, f"measured with another {' and another '.join(changed)}")
 
@@ -139,39 +159,17 @@ class CostCache:
             entries = self._read()
         except CostCacheError:
             entries = []
-        entry = {
-            "conditions": conditions,
-            "measured_at_s": time.time() if now_s is None else now_s,
-            "costs": {name: [list(point) for point in cost.points] for name, cost in costs.items()},
-        }
-        kept = [entry, *(other for other in entries if other["conditions"] != conditions)][:MOST_ENTRIES]
+        entry = CostEntry(
+            conditions=dict(conditions),
+            measured_at_s=time.time() if now_s is None else now_s,
+            costs={name: cost.points for name, cost in costs.items()},
+        )
+        kept = [entry, *(other for other in entries if other.conditions != conditions)][:MOST_ENTRIES]
         # Two starts at a time: one of them wins, and both are right
-        write_json(self.path, {"format": FORMAT, "entries": kept})
+        write_json(self.path, CostFile(entries=kept).model_dump())
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> list[CostEntry]:
         if not self.path.exists():
             return []
-        try:
-            held = json.loads(self.path.read_text("utf-8"))
-            if held["format"] != FORMAT:
-                raise ValueError(f"format {held['format']!r}, not {FORMAT}")
-            entries = list(held["entries"])
-            for entry in entries:
-                _require_costs(entry)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CostCacheError(
-                f"The file of measured costs is damaged: {type(error).__name__}: {error}.",
-                field="provider_costs",
-                value=str(self.path),
-                mend="It is measured anew and written over; nothing else is lost.",
-            ) from error
-        return entries
-
-
-def _require_costs(entry: Any) -> None:
-    if not isinstance(entry["conditions"], dict) or not math.isfinite(entry["measured_at_s"]):
-        raise ValueError("an entry without conditions or time")
-    for name, points in entry["costs"].items():
-        lengths = [n for n, _ in points]
-        if not points or lengths != sorted(set(lengths)) or not all(n > 0 and s > 0 for n, s in points):
-            raise ValueError(f"costs of {name} that are no costs")
+        mend = "It is measured anew and written over; nothing else is lost."
+        return CostFile.read(self.path, CostCacheError, field="provider_costs", mend=mend).entries

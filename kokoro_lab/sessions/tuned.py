@@ -9,18 +9,17 @@ only for what nobody has set: what became of it is in `EngineConfig.tuned`, and 
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from kokoro_lab.containers.plain_json import write_json
+from kokoro_lab.containers.plain_json import FileModel, write_json
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import KokoroLabError, SettingsError
 from kokoro_lab.provenance import machine, versions
 from kokoro_lab.sessions.provider_registry import choose
 from kokoro_lab.weights.disk import told_apart
@@ -122,6 +121,13 @@ class TunedConfiguration:
     found_at: str
 
 
+class TunedFile(FileModel):
+    """What the file holds."""
+
+    about: str = ABOUT
+    configurations: list[TunedConfiguration]
+
+
 def tuned_path(home: Path | None = None) -> Path:
     """The file; it need not be there."""
     return weights_home(home) / NAME
@@ -132,23 +138,13 @@ def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
 
     Raises
     ------
-    ValueError
+    SettingsError
         The file is not what we write: half of it, or another program's.
     """
     path = tuned_path(home)
     if not path.exists():
         return []
-    try:
-        listed = json.loads(path.read_text("utf-8"))["configurations"]
-        found = [
-            TunedConfiguration(**row | {"made_for": TuningConditions(**row["made_for"])}) for row in listed
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path.name} cannot be read ({type(error).__name__}: {error})") from error
-    for each in found:
-        if not isinstance(each.settings, dict):
-            raise ValueError(f"{path.name} cannot be read (settings are no object)")
-    return found
+    return TunedFile.read(path, SettingsError).configurations
 
 
 def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
@@ -166,7 +162,7 @@ def forget(made_for: TuningConditions, home: Path | None = None) -> bool:
     """Go back to the defaults; whether there was anything to forget. A file that cannot be read is lost."""
     try:
         there = any(t.made_for == made_for for t in read_tuned(home))
-    except ValueError:
+    except SettingsError:
         there = True
     if there:
         _rewrite(home, lambda kept: [t for t in kept if t.made_for != made_for])
@@ -248,8 +244,7 @@ def _rewrite(
         with FileLock(path.with_suffix(".lock")):
             try:
                 kept = read_tuned(home)
-            except ValueError:
+            except SettingsError:
                 kept = []
-            record = {"about": ABOUT, "configurations": [asdict(t) for t in change(kept)]}
-            write_json(path, record)
+            write_json(path, TunedFile(configurations=change(kept)).model_dump())
     return path

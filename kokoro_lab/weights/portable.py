@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -117,6 +116,8 @@ def fill(
     IntegrityError, SourceUnavailable
         A file of the cache is damaged or gone.
     """
+    from kokoro_lab.containers.plain_json import write_json
+
     cache = FilledFolder(weights_home(home) / "weights", progress)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -131,9 +132,7 @@ def fill(
             "use": "kokoro-lab fetch --from FOLDER, or KOKORO_SOURCE=FOLDER",
             "files": {file.name: {"bytes": file.bytes, "sha256": file.sha256} for file in listed},
         }
-        making = folder / f"{LIST}.partial"
-        making.write_text(json.dumps(contents, indent=1) + "\n", encoding="utf-8")
-        os.replace(making, folder / LIST)
+        write_json(folder / LIST, contents)
     except (IntegrityError, SourceUnavailable) as error:
         raise type(error)(
             f"The cache cannot be copied: {error.message}", mend="Run the same command with --force."

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -145,12 +144,8 @@ def record(folder: Path, entries: Mapping[str, Any]) -> None:
     after = {name: entry for name, entry in changed.items() if entry and (folder / name).exists()}
     if after == before:
         return
-    temporary = folder / f"verified.json.{uuid.uuid4().hex}.tmp"
+    from kokoro_lab.containers.plain_json import write_json
+
     # A cache that may only be read works too: its files are then hashed at each start
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_text(json.dumps(after, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            os.replace(temporary, folder / "verified.json")
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_json(folder / "verified.json", dict(sorted(after.items())))

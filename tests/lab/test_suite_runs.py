@@ -168,8 +168,8 @@ def test_options_that_would_do_nothing_are_refused(lab: Path, arguments: tuple[s
 
 
 def test_how_long_it_takes_is_said() -> None:
-    one = Measurement("gates", "01_a", "", {}, {}, 50, 3000)
-    alone = Measurement("gates", "60_b", "", {}, {}, 20, 200, alone=("full",))
+    one = Measurement("01_a", "", {}, {}, 50, 3000, kind="gates")
+    alone = Measurement("60_b", "", {}, {}, 20, 200, alone=("full",), kind="gates")
     assert about([one, one], True) == "2 to run, about 100 s: 01_a, 01_a."
     assert about([one, one, alone], True, jobs=2) == "3 to run, about 84 s: 01_a, 01_a, 60_b."
     assert about([one, one, alone], False, jobs=2) == "3 to run, about 73 min: 01_a, 01_a, 60_b."

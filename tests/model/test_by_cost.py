@@ -116,8 +116,8 @@ def test_a_damaged_file_of_costs_is_recorded_logged_and_measured_anew(
             config, "hum", lambda: tiny_voice.voice("hum"), lambda _: decoder, ["cpu", "coreml"]
         )
     assert isinstance(found, ByCost)
-    assert "damaged" in fallbacks[0].reason
-    assert "damaged" in caplog.text
+    assert "cannot be read" in fallbacks[0].reason
+    assert "cannot be read" in caplog.text
     again = chosen_by_cost(config, "hum", _no_voice, lambda _: decoder, ["cpu", "coreml"])
     assert again[1] == ()
     report = engine_with(found, config, fallbacks=fallbacks).synthesize("Hello.", voice="hum").report

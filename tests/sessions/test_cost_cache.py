@@ -85,7 +85,7 @@ def test_what_was_measured_under_other_conditions_stays(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_and_written_over(tmp_path: Path, held: str | bytes) -> None:
     cache = CostCache(tmp_path, ttl_s=100)
     cache.path.write_bytes(held if isinstance(held, bytes) else held.encode())
-    with pytest.raises(CostCacheError, match="damaged") as damaged:
+    with pytest.raises(CostCacheError, match="cannot be read") as damaged:
         cache.find(HERE)
     assert damaged.value.value == str(cache.path)
     cache.keep(HERE, COSTS, now_s=0)

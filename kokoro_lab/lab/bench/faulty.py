@@ -14,7 +14,7 @@ from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
 from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.faults.engine import FaultyEngine
-from kokoro_lab.lab.faults.injector import Injector, StreamWords
+from kokoro_lab.lab.faults.injector import Injector, WholeStream
 from kokoro_lab.lab.faults.proxy import FaultProxy, fault_proxy
 from kokoro_lab.lab.faults.scenario import (
     READY,
@@ -132,7 +132,7 @@ class DisturbedStream:
 
     heard: ReceivedStream
     struck: int
-    spoken: tuple[StreamWords, ...]
+    spoken: tuple[WholeStream, ...]
 
 
 def disturbed(
@@ -176,7 +176,7 @@ def disturbed(
         journal = subject.journal()
     finally:
         subject.arm(None)
-    spoken = (StreamWords(tuple(map(tuple, one["words"])), one["samples"]) for one in journal["spoken"])
+    spoken = (WholeStream(tuple(map(tuple, one["words"])), one["samples"]) for one in journal["spoken"])
     return DisturbedStream(heard, struck + int(journal["struck"]), tuple(spoken))
 
 

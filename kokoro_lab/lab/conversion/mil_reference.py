@@ -1,15 +1,14 @@
 """ML Programs read back from their package, and evaluated operation by operation in NumPy.
 
-Nothing here knows how `mlprogram` wrote them: the program is read as it lies on the disk, weights by their
-offsets, and every operation is worked out from Apple's description of it (coremltools, MIL operations of
-iOS 15 to 17). Each result is rounded to the type that the program states for it; sums within an operation
-are in single precision, which is what Core ML promises at least on the CPU.
+Nothing here knows how `mlprogram` wrote them: coremltools reads the program as it lies on the disk, and every
+operation is worked out from Apple's description of it (coremltools, MIL operations of iOS 15 to 17). Each
+result is rounded to the type that the program states for it; sums within an operation are in single
+precision, which is what Core ML promises at least on the CPU.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,23 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kokoro_lab.errors import WeightsError
+from kokoro_lab.extras import imported
 from kokoro_lab.graphs.mlprogram import quietly
 
 Array = npt.NDArray[Any]
-
-_BLOB_MAGIC = 0xDEADBEEF
-_BLOB_ENTRY = struct.Struct("<IIQQ")
-"""Of a weight in `weight.bin`: magic, type, size in bytes, and where its values begin."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MilOperation:
-    """One operation: what it is, its inputs by their names (tensors, or values that stand there), outputs."""
-
-    kind: str
-    inputs: Mapping[str, Any]
-    outputs: tuple[str, ...]
-    dtypes: tuple[np.dtype[Any], ...]
+_CONSTANT = "constexpr_"
+"""How the names of operations begin that only unpack a weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,24 +31,27 @@ class Program:
 
     Parameters
     ----------
-    inputs : mapping of str to tuple of int
-        Shapes.
-    operations : tuple of MilOperation
-        In order, constants left out.
-    constants : mapping of str to numpy.ndarray
-    outputs : tuple of str
+    function : coremltools Function
+        Its only one.
     metadata : mapping of str to str
     """
 
-    inputs: Mapping[str, tuple[int, ...]]
-    operations: tuple[MilOperation, ...]
-    constants: Mapping[str, Array]
-    outputs: tuple[str, ...]
+    function: Any
     metadata: Mapping[str, str]
 
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Name of each input → its shape."""
+        return {name: tuple(var.shape) for name, var in self.function.inputs.items()}
 
-class Name(str):
-    """A tensor's name where a value could stand."""
+    @property
+    def operations(self) -> list[Any]:
+        """In order, constants left out."""
+        return [op for op in self.function.operations if op.op_type != "const"]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(var.name for var in self.function.outputs)
 
 
 def read(path: Path) -> Program:
@@ -72,77 +63,16 @@ def read(path: Path) -> Program:
         It holds no ML Program with fixed shapes, or weights that are not where it says.
     """
     with quietly() as ct:
+        loader = imported("coremltools.converters.mil.frontend.milproto.load", extra="lab")
         try:
             package = ct.models.MLModel(str(path), skip_model_load=True)
+            spec = package.get_spec()
+            program = loader.load(spec, spec.specificationVersion, package.weights_dir)
         except (OSError, ValueError, RuntimeError) as error:
             raise WeightsError(
                 f"{path} is no package that can be opened: {error}", value=str(path)
             ) from error
-        spec = package.get_spec()
-        weights = Path(package.weights_dir) / "weight.bin"
-        blob = np.memmap(weights, np.uint8, "r") if weights.exists() else np.zeros(0, np.uint8)
-    if spec.WhichOneof("Type") != "mlProgram":
-        raise WeightsError(f"{path} holds a {spec.WhichOneof('Type')}, not an ML Program.", value=str(path))
-    function = spec.mlProgram.functions["main"]
-    block = function.block_specializations[function.opset]
-    operations, constants = [], {}
-    for raw in block.operations:
-        op = _operation(raw, blob)
-        if op.kind == "const":
-            constants[op.outputs[0]] = op.inputs["val"]
-        else:
-            operations.append(op)
-    return Program(
-        inputs={i.name: tuple(i.type.multiArrayType.shape) for i in spec.description.input},
-        operations=tuple(operations),
-        constants=constants,
-        outputs=tuple(o.name for o in spec.description.output),
-        metadata=dict(spec.description.metadata.userDefined),
-    )
-
-
-def _operation(raw: Any, blob: Array) -> MilOperation:
-    inputs: dict[str, Any] = {}
-    for name, argument in raw.inputs.items():
-        bound = [
-            Name(a.name) if a.WhichOneof("binding") == "name" else _value(a.value, blob)
-            for a in argument.arguments
-        ]
-        inputs[name] = bound if len(bound) > 1 or name == "values" else bound[0]
-    inputs |= {n: _value(v, blob) for n, v in raw.attributes.items()}
-    return MilOperation(
-        kind=raw.type,
-        inputs=inputs,
-        outputs=tuple(o.name for o in raw.outputs),
-        dtypes=tuple(_dtype(o.type.tensorType.dataType) for o in raw.outputs),
-    )
-
-
-_DTYPES = {10: "f2", 11: "f4", 12: "f8", 21: "i1", 22: "i2", 23: "i4", 24: "i8", 31: "u1", 1: "?", 2: "O"}
-"""The program's type numbers (`MIL.proto`, DataType)."""
-
-
-def _dtype(number: int) -> np.dtype[Any]:
-    return np.dtype(_DTYPES[number])
-
-
-def _value(value: Any, blob: Array) -> Any:
-    dtype = _dtype(value.type.tensorType.dataType)
-    shape = tuple(d.constant.size for d in value.type.tensorType.dimensions)
-    if value.WhichOneof("value") == "blobFileValue":
-        at = value.blobFileValue.offset
-        magic, _, size, begin = _BLOB_ENTRY.unpack(blob[at : at + _BLOB_ENTRY.size].tobytes())
-        if magic != _BLOB_MAGIC or size != np.prod(shape) * dtype.itemsize:
-            raise WeightsError(f"There is no weight of {shape} values at byte {at}.", value=str(at))
-        return np.frombuffer(blob[begin : begin + size].tobytes(), dtype).reshape(shape)
-    tensor = value.immediateValue.tensor
-    kind = tensor.WhichOneof("value")
-    held = getattr(tensor, kind).values
-    if isinstance(held, bytes):
-        return np.frombuffer(held, dtype).reshape(shape)
-    if kind == "strings":
-        return str(held[0])
-    return np.array(list(held), dtype).reshape(shape)
+    return Program(program.functions["main"], dict(spec.description.metadata.userDefined))
 
 
 def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
@@ -156,30 +86,39 @@ def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
     for name, shape in program.inputs.items():
         if feed[name].shape != shape:
             raise WeightsError(f"The input {name} is {shape}, not {feed[name].shape}.", field=name)
-    known: dict[str, Array] = {**program.constants, **feed}
-    last_read = {
-        name: k
-        for k, op in enumerate(program.operations)
-        for value in op.inputs.values()
-        for name in (value if isinstance(value, list) else [value])
-        if isinstance(name, Name)
-    }
-    for k, op in enumerate(program.operations):
-        if op.kind not in _EVALUATED:
-            raise WeightsError(f"The operation {op.kind} is not known here.", value=op.kind)
-        inputs = {name: _resolved(value, known) for name, value in op.inputs.items()}
-        made = _EVALUATED[op.kind](inputs)
-        for name, value, dtype in zip(op.outputs, made, op.dtypes, strict=True):
-            known[name] = np.asarray(value).astype(dtype, copy=False)
-        for name in [n for n, last in last_read.items() if last == k and n not in program.outputs]:
-            known.pop(name, None)
+    known: dict[str, Array] = dict(feed)
+    for op in program.operations:
+        for var, value in zip(op.outputs, _made(op, known), strict=True):
+            known[var.name] = np.asarray(value).astype(_dtype(var), copy=False)
+        for var in _variables(op):
+            if var.child_ops[-1] is op and var.name not in program.outputs:
+                known.pop(var.name, None)
     return {name: known[name] for name in program.outputs}
 
 
+def _made(op: Any, known: Mapping[str, Array]) -> Sequence[Array]:
+    if op.op_type.startswith(_CONSTANT):
+        return [op.materialized_val_inference()]
+    if op.op_type not in _EVALUATED:
+        raise WeightsError(f"The operation {op.op_type} is not known here.", value=op.op_type)
+    return _EVALUATED[op.op_type]({name: _resolved(value, known) for name, value in op.inputs.items()})
+
+
+def _dtype(var: Any) -> np.dtype[Any]:
+    types = imported("coremltools.converters.mil.mil.types", extra="lab")
+    found: np.dtype[Any] = np.dtype(types.nptype_from_builtin(var.dtype))
+    return found
+
+
+def _variables(op: Any) -> Iterator[Any]:
+    for value in op.inputs.values():
+        yield from value if isinstance(value, list | tuple) else [value]
+
+
 def _resolved(value: Any, known: Mapping[str, Array]) -> Any:
-    if isinstance(value, list):
-        return [_resolved(v, known) for v in value]
-    return known[value] if isinstance(value, Name) else value
+    if isinstance(value, list | tuple):
+        return [_resolved(each, known) for each in value]
+    return known.get(value.name, value.val)
 
 
 Inputs = Mapping[str, Any]
@@ -255,16 +194,6 @@ def _flag(i: Inputs, name: str, k: int) -> bool:
     return name in i and bool(np.reshape(i[name], -1)[k])
 
 
-def _dequantised(i: Inputs) -> Sequence[Array]:
-    """`constexpr_affine_dequantize`: scale · (q − zero point), one of each along an axis."""
-    q, axis = i["quantized_data"], int(i["axis"])
-    along = [-1 if k == axis else 1 for k in range(q.ndim)]
-    scale, zero = (
-        np.reshape(_wide(i[n]), along if np.size(i[n]) > 1 else ()) for n in ("scale", "zero_point")
-    )
-    return [scale * (_wide(q) - zero)]
-
-
 _EVALUATED: Mapping[str, Callable[[Inputs], Sequence[Array]]] = {
     "add": _elementwise(np.add),
     "sub": _elementwise(np.subtract),
@@ -281,5 +210,4 @@ _EVALUATED: Mapping[str, Callable[[Inputs], Sequence[Array]]] = {
     "split": _split,
     "concat": _concat,
     "slice_by_index": _slice_by_index,
-    "constexpr_affine_dequantize": _dequantised,
 }

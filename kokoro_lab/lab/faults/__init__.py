@@ -7,5 +7,5 @@ and a client. Nothing of it is there unless it is asked for: an engine, and a se
 hold no hook.
 """
 
-from kokoro_lab.lab.faults.injector import Injector, Struck
+from kokoro_lab.lab.faults.injector import Injector, Strike
 from kokoro_lab.lab.faults.scenario import Scenario, load_scenario, load_scenarios, read_scenario

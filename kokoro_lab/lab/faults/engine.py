@@ -15,6 +15,7 @@ from kokoro_lab.g2p.protocol import FixedReading, OnFallback, SentenceG2P
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.lab.faults.injector import Injector
 from kokoro_lab.lab.faults.scenario import Scenario
+from kokoro_lab.lab.gates.forced import DecoderAround
 from kokoro_lab.model.decoder import DecodedSegment, Decoder, SegmentRequest, StagedDecoder
 from kokoro_lab.sessions.guarded_session import GuardedSession, Placement, Runs
 from kokoro_lab.speech.engine import Engine
@@ -22,7 +23,6 @@ from kokoro_lab.speech.parts import Parts
 from kokoro_lab.speech.stream import SpeechStream
 from kokoro_lab.speech.utterance import CheckedUtterance
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.weights.voices import Voice
 
 LOST = "A provider"
 
@@ -126,37 +126,18 @@ def _faulty_decoder(decoder: Decoder, injector: Injector) -> Decoder:
     """
     if isinstance(decoder, StagedDecoder):
         return decoder.through(partial(FaultySession, injector))
-    return FaultyDecoder(decoder, injector)
 
-
-class FaultyDecoder:
-    """Decodes with `decoder`, some of whose blocks of samples fail."""
-
-    def __init__(self, decoder: Decoder, injector: Injector) -> None:
-        self._injector = injector
-        self._decoder = decoder
-
-    @property
-    def details(self) -> Mapping[str, str]:
-        return self._decoder.details
-
-    @property
-    def conversion(self) -> Mapping[str, Any]:
-        """How the graphs were made, as the engine asks for it: a result with faults in it says so, too."""
-        return getattr(self._decoder, "conversion", {})
-
-    def predicts(self, voice: Voice) -> str | None:
-        return self._decoder.predicts(voice)
-
-    def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        decoded = self._decoder.decode(asked)
-        return replace(decoded, blocks=self._struck(decoded.blocks))
-
-    def _struck(self, blocks: Iterator[Samples]) -> Iterator[Samples]:
+    def struck(blocks: Iterator[Samples]) -> Iterator[Samples]:
         for block in blocks:
-            if self._injector.at_window():
+            if injector.at_window():
                 raise ProviderError(f"{LOST} was lost on purpose.", field="provider")
             yield block
+
+    def decode(asked: SegmentRequest) -> DecodedSegment:
+        decoded = decoder.decode(asked)
+        return replace(decoded, blocks=struck(decoded.blocks))
+
+    return DecoderAround(decoder, decode)
 
 
 class FaultySession(GuardedSession):

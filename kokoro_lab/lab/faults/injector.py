@@ -80,19 +80,18 @@ DISK = Disk()
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
-    """A fault that was put in: which, and where, in the seam's own count."""
+class Strike:
+    """One fault that struck: which, and at which window, sentence or chunk."""
 
     kind: str
     at: int
 
 
 @dataclass(frozen=True, slots=True)
-class StreamWords:
-    """A stream that came to its end: where its words are in the text, in the order in which they were spoken,
-    and how many samples it had from the beginning of the speech."""
+class WholeStream:
+    """A stream that came to its end: where its words are in the text, and its length."""
 
-    words: tuple[tuple[int, int], ...]
+    words: tuple[tuple[int, int], ...]  # in the order in which they were spoken
     samples: int
 
 
@@ -133,8 +132,8 @@ class Injector:
             self._faults: tuple[AnyFault, ...] = faults
             self._losses = [Losses(f, seed) for f in faults if isinstance(f, ChunksLost)]
             self._holds = [Holds(f, seed) for f in faults if isinstance(f, Bursts)]
-            self._struck: list[Struck] = []
-            self._spoken: list[StreamWords] = []
+            self._struck: list[Strike] = []
+            self._spoken: list[WholeStream] = []
         if scenario is not None:
             log.warning("Faults are put in on purpose: %s. %s.", scenario.name, scenario.title)
 
@@ -176,7 +175,7 @@ class Injector:
         words = tuple((timing.start, timing.end) for timing in timings)
         with self._lock:
             if len(self._spoken) < MOST:
-                self._spoken.append(StreamWords(words, samples))
+                self._spoken.append(WholeStream(words, samples))
 
     def at_window(self) -> bool:
         """The vocoder is about to decode a window: whether its provider is lost now.
@@ -236,13 +235,13 @@ class Injector:
     # ------------------------------------------------------------------------------ journal
 
     @property
-    def struck(self) -> list[Struck]:
+    def struck(self) -> list[Strike]:
         """What has been put in since it was armed."""
         with self._lock:
             return list(self._struck)
 
     @property
-    def spoken(self) -> list[StreamWords]:
+    def spoken(self) -> list[WholeStream]:
         """The streams that came to their end since then."""
         with self._lock:
             return list(self._spoken)
@@ -262,5 +261,5 @@ class Injector:
 
     def _tell(self, kind: str, at: int) -> None:
         if len(self._struck) < MOST:
-            self._struck.append(Struck(kind, at))
+            self._struck.append(Strike(kind, at))
             log.warning("Fault put in on purpose: %s, at %d", kind, at)

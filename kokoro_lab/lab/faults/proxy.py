@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.faults.injector import Struck
+from kokoro_lab.lab.faults.injector import Strike
 from kokoro_lab.lab.faults.scenario import (
     AnyFault,
     Bursts,
@@ -73,12 +73,12 @@ class FaultProxy(socketserver.ThreadingTCPServer):
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._sockets: set[socket.socket] = set()
-        self._struck: list[Struck] = []
+        self._struck: list[Strike] = []
         self._accepting = threading.Thread(target=self.serve_forever, args=(LOOK_S,), name="fault-proxy")
         self._accepting.start()
 
     @property
-    def struck(self) -> list[Struck]:
+    def struck(self) -> list[Strike]:
         """What has been put in, and at which byte of its connection."""
         with self._lock:
             return list(self._struck)
@@ -152,7 +152,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
                 with self._lock:
                     strikes = carried + coming > at and all(one.kind != fault.kind for one in self._struck)
                     if strikes:
-                        self._struck.append(Struck(fault.kind, carried))
+                        self._struck.append(Strike(fault.kind, carried))
                 if strikes:
                     return fault
         return None
@@ -168,7 +168,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
 
     def _tell(self, kind: str, at: int) -> None:
         with self._lock:
-            self._struck.append(Struck(kind, at))
+            self._struck.append(Strike(kind, at))
 
     def _reset(self, connection: socket.socket) -> None:
         with suppress(OSError):

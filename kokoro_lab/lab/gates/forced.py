@@ -43,6 +43,7 @@ class DecoderAround:
     ) -> None:
         self.decode = decode
         self.predicts = decoder.predicts
+        self.conversion = getattr(decoder, "conversion", {})  # of a result with other prosody, too
         self._decoder = decoder
         self._details = details
 

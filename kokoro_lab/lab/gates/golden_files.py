@@ -7,18 +7,18 @@ what is known of each clip that was, and the FLAC files beside it are the clips.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import soundfile
+from pydantic import BeforeValidator
 
 from kokoro_lab.containers.pcm import read_wav, write_whole
-from kokoro_lab.containers.plain_json import write_json
+from kokoro_lab.containers.plain_json import FileModel, write_json
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_texts, require_known
@@ -55,13 +55,10 @@ class Case:
             There is no such text.
         """
         found = {each.id: each.text for each in load_texts(self.texts)}
-        if self.text not in found:
-            raise ParameterError(
-                f"The golden case {self.name!r} has a text that is not there.",
-                field="text",
-                value=self.text,
-                allowed=f"an id of fixtures/texts/{self.texts}.jsonl",
-            )
+        allowed = f"an id of fixtures/texts/{self.texts}.jsonl"
+        require_known(
+            f"text for the golden case {self.name!r} named", self.text, found, "text", allowed=allowed
+        )
         return found[self.text]
 
     @property
@@ -117,6 +114,12 @@ class HeardWord(NamedTuple):
     end_s: float
 
 
+def _heard(line: Any) -> Any:
+    """Both times and the word, of a line of the manifest."""
+    start_s, end_s, text = line.split(" ", 2) if isinstance(line, str) else line
+    return HeardWord(text, float(start_s), float(end_s))
+
+
 @dataclass(frozen=True, slots=True)
 class GoldenRecording:
     """What is known of one clip, besides its samples. All figures are of the clip as it is written: 16 bit,
@@ -134,9 +137,22 @@ class GoldenRecording:
     phonemes: tuple[str, ...]
     token_counts: tuple[int, ...]
     segments_s: tuple[float, ...]
-    words: tuple[HeardWord, ...]
+    words: tuple[Annotated[HeardWord, BeforeValidator(_heard)], ...]
     fingerprint: str
     flac_sha256: str = ""
+
+
+class Plan(FileModel):
+    """What `plan.json` holds: tolerances by build and variant."""
+
+    cases: tuple[Case, ...]
+    tolerances: dict[str, dict[str, Tolerance]]
+
+
+class Manifest(FileModel):
+    """What `manifest.json` holds."""
+
+    recordings: tuple[GoldenRecording, ...] = ()
 
 
 class GoldenClip(NamedTuple):
@@ -242,22 +258,12 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
         The plan is missing, or one of the two is not as it should be.
     """
     folder = folder or repository_root() / "golden"
-    plan, manifest = (_read(folder / name) for name in (PLAN, MANIFEST))
-    try:
-        cases = tuple(Case(**(row | {"variants": tuple(row["variants"])})) for row in plan["cases"])
-        tolerances = {
-            build: {variant: Tolerance(**limits) for variant, limits in by_variant.items()}
-            for build, by_variant in plan["tolerances"].items()
-        }
-        recordings = {row["name"]: _recording(row) for row in manifest.get("recordings", [])}
-    except (KeyError, TypeError, ValueError) as error:
-        raise ParameterError(
-            f"A file in {folder.name}/ is not as it should be: {error}.",
-            field="golden",
-            value=str(error),
-            mend="golden/README.md says what they hold.",
-        ) from error
-    return GoldenFolder(folder, cases, tolerances, recordings)
+    mend = "golden/README.md says what it holds."
+    plan, manifest = Plan.read(folder / PLAN, mend=mend), Manifest()
+    if (folder / MANIFEST).exists():  # not before the first recording
+        manifest = Manifest.read(folder / MANIFEST, mend=mend)
+    recordings = {recording.name: recording for recording in manifest.recordings}
+    return GoldenFolder(folder, plan.cases, plan.tolerances, recordings)
 
 
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
@@ -282,28 +288,6 @@ def flac_bytes(samples: Samples) -> bytes:
     return content.getvalue()
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.exists() and path.name == MANIFEST:  # before the first recording
-        return {}
-    try:
-        return dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ParameterError(
-            f"{path.parent.name}/{path.name} cannot be read: {error}.", field="golden", value=path.name
-        ) from error
-
-
 def _row(recording: GoldenRecording) -> dict[str, Any]:
     words = [f"{word.start_s} {word.end_s} {word.text}" for word in recording.words]  # a line each
     return asdict(recording) | {"words": words}
-
-
-def _recording(row: Mapping[str, Any]) -> GoldenRecording:
-    lists = {name: tuple(row[name]) for name in ("phonemes", "token_counts", "segments_s")}
-    words = tuple(_word(line) for line in row["words"])
-    return GoldenRecording(**{**row, **lists, "words": words, "build": Build(**row["build"])})
-
-
-def _word(line: str) -> HeardWord:
-    start_s, end_s, text = line.split(" ", 2)
-    return HeardWord(text, float(start_s), float(end_s))

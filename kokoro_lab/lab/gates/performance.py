@@ -10,7 +10,6 @@ the machine is busy or another one of its kind; see `bench.reference` for why it
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.containers.plain_json import write_json
+from kokoro_lab.containers.plain_json import FileModel, write_json
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.fresh_process import FIRST_TEXT, TEXT, What, started
@@ -76,6 +75,12 @@ class Band:
 
 
 # ------------------------------------------------------------------------------------------ measure
+
+
+class BandFile(FileModel):
+    """What `golden/bands.json` holds."""
+
+    bands: list[Band]
 
 
 def measure(engine: Engine, reference: Reference, voice: str, trials: int, starts: int) -> pd.DataFrame:
@@ -223,16 +228,7 @@ def read_bands(path: Path | None = None) -> list[Band]:
     path = path or bands_path()
     if not path.exists():
         return []
-    try:
-        rows = json.loads(path.read_text("utf-8"))["bands"]
-        found = [Band(Kind(**row["kind"]), dict(row["ratios"]), row["recorded"]) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ParameterError(
-            f"{path.name} cannot be read: {type(error).__name__}: {error}.",
-            field="bands",
-            value=path.name,
-            mend="Take it back: git checkout golden/bands.json",
-        ) from error
+    found = BandFile.read(path, mend="Take it back: git checkout golden/bands.json").bands
     for band in found:
         wrong = [name for name in FIGURES if not _is_ratio(band.ratios.get(name))]
         if wrong or set(band.ratios) - set(FIGURES):

@@ -6,19 +6,17 @@ for evidence reads the same rows. What else a new gate needs: `docs/change.md`.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.containers.plain_json import FileModel
 from kokoro_lab.lab.notebooks import defaults, find_notebook
 from kokoro_lab.provenance import repository_root
 
 KINDS = ("gates", "notebooks", "benchmarks")
-_FIELDS = {"name", "guards", "fast", "fast_s", "full", "full_s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,6 @@ class Measurement:
 
     Parameters
     ----------
-    kind : str
-        One of `KINDS`. A gate is a notebook that `kokoro-lab run gates` runs.
     name : str
         Of the notebook, or of the benchmark in this list.
     guards : str
@@ -43,18 +39,20 @@ class Measurement:
         Subcommand of `bench` that is the benchmark; empty if it is how soon and how fast texts are spoken.
     alone : sequence of str
         Modes, `fast` or `full`, in which times decide, so that nothing else may run beside it.
+    kind : str
+        One of `KINDS`. A gate is a notebook that `kokoro-lab run gates` runs.
     """
 
-    kind: str
     name: str
     guards: str
     fast: Mapping[str, Any]
     full: Mapping[str, Any]
-    fast_s: float
-    full_s: float
+    fast_s: int | float
+    full_s: int | float
     variant: str = ""
     instrument: str = ""
     alone: Sequence[str] = ()
+    kind: str = ""
 
     @property
     def benchmark(self) -> bool:
@@ -113,6 +111,14 @@ class Measurement:
         return asdict(SERVER_PLANS.get(self.instrument, SpeechPlan)())
 
 
+class Suite(FileModel):
+    """What `notebooks/suite.json` holds: measurements by their kinds."""
+
+    gates: tuple[Measurement, ...] = ()
+    notebooks: tuple[Measurement, ...] = ()
+    benchmarks: tuple[Measurement, ...] = ()
+
+
 def measurements(kind: str | None = None) -> list[Measurement]:
     """Those of `notebooks/suite.json`, in its order: all of them, or one kind.
 
@@ -121,24 +127,8 @@ def measurements(kind: str | None = None) -> list[Measurement]:
     ParameterError
         There is no such file, or a row in it is wrong.
     """
-    path = repository_root() / "notebooks" / "suite.json"
-    try:
-        listed = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ParameterError(
-            f"{path.name} cannot be read: {error}.", field="suite", value=path.name
-        ) from error
-    found = []
-    for each in KINDS:
-        for row in listed.get(each, []):
-            if missing := _FIELDS - row.keys():
-                raise ParameterError(
-                    f"A row of {path.name} lacks {', '.join(sorted(missing))}.",
-                    field=each,
-                    value=row.get("name", ""),
-                    allowed=", ".join(sorted(_FIELDS)),
-                )
-            found.append(Measurement(kind=each, **row))
+    listed = Suite.read(repository_root() / "notebooks" / "suite.json")
+    found = [replace(row, kind=each) for each in KINDS for row in getattr(listed, each)]
     return [one for one in found if kind in (None, one.kind)]
 
 

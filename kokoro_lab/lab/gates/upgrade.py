@@ -36,6 +36,7 @@ from kokoro_lab.lab.gates import golden
 from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
 from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.lab.results.compared import leaves
 from kokoro_lab.metrics.intervals import median_of
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.provenance import SAMPLE_CHANGERS
@@ -183,7 +184,8 @@ def spoken_memory_mb(engine: Engine, before_mb: float, voice: str) -> float:
 
 def made_by(record: Mapping[str, Any]) -> dict[str, str]:
     """What made a result, flat: `versions.onnxruntime`, `toolchain.compiler`, `git.commit` and so on."""
-    return dict(_flat({name: record.get(name) for name in _MADE_BY}))
+    made = {name: record.get(name) for name in _MADE_BY}
+    return {name: json.dumps(value) for name, value in leaves(made, joint=".")}
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
@@ -284,14 +286,6 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
         )
     columns = ["figure", "before", "now", "change_percent", "least_percent", "worse"]
     return pd.DataFrame(rows, columns=columns).set_index("figure")
-
-
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, json.dumps(value)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -7,13 +7,15 @@ each trial, X is a copy with a name of its own, and all are of one size.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import AnswersError
 from kokoro_lab.lab.listening.answers import check_listener
 from kokoro_lab.lab.listening.plan import Letter
@@ -140,25 +142,21 @@ def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Pane
     kept = _read_links(path)
     panel = Panel(session, [name for name in (*kept, *listeners) if name], kept)
     if panel.tokens != kept:
-        making = path.with_suffix(".making")
-        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(panel.tokens, file, indent=1)
-        os.replace(making, path)
+        with whole_file(path) as making:
+            making.touch(0o600)
+            making.write_text(json.dumps(panel.tokens, indent=1), "utf-8")
     return panel
 
 
 def _read_links(path: Path) -> dict[str, str]:
     try:
-        links = json.loads(path.read_text("utf-8"))
-        if isinstance(links, dict) and all(isinstance(token, str) for token in links.values()):
-            return links
+        return TypeAdapter(dict[str, str]).validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except ValueError:
-        pass
-    raise AnswersError(
-        f"{path.name} is not a file of links.",
-        field="folder",
-        value=path.name,
-        mend="Move it away: new links are made; answers stay.",
-    )
+    except ValueError as error:
+        raise AnswersError(
+            f"{path.name} is not a file of links.",
+            field="folder",
+            value=path.name,
+            mend="Move it away: new links are made; answers stay.",
+        ) from error

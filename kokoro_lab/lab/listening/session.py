@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from kokoro_lab.containers import Encoder
+from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import AnswersError, ParameterError
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, open_answers, read_answers
 from kokoro_lab.lab.listening.plan import (
@@ -291,9 +292,8 @@ def _save(path: Path, plan: ListeningPlan) -> None:
     arrays = {"about": np.array(json.dumps({"repeats": plan.repeats, "seed": plan.seed, "pairs": pairs}))}
     for number, pair in enumerate(plan.pairs):
         arrays |= {f"reference_{number}": pair.reference, f"candidate_{number}": pair.candidate}
-    making = path.with_suffix(".making.npz")
-    np.savez(making, **arrays)  # type: ignore[arg-type]  # numpy types its flag as one of them
-    os.replace(making, path)
+    with whole_file(path) as making, making.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy types its flag as one of them
 
 
 def _load(path: Path) -> ListeningPlan:

@@ -131,7 +131,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
 def figures_of(run: KeptRun) -> dict[str, float]:
     """All numbers of a run by their names; of a benchmark those of its summary, `kokoro-lab > rtf > p50`."""
     controls = {f"{CAUGHT}{one.name}": float(one.caught) for one in run.result.controls}
-    named = run.result.figures or dict(_leaves(run.mapping("summary"))) | dict(_leaves(run.mapping("ratios")))
+    named = run.result.figures or dict(leaves(run.mapping("summary"))) | dict(leaves(run.mapping("ratios")))
     found = {
         name: math.nan if value is None else float(value)
         for name, value in named.items()
@@ -140,10 +140,11 @@ def figures_of(run: KeptRun) -> dict[str, float]:
     return found | controls
 
 
-def _leaves(tree: Mapping[str, Any], path: str = "", joint: str = " > ") -> Iterator[tuple[str, Any]]:
+def leaves(tree: Mapping[str, Any], path: str = "", joint: str = " > ") -> Iterator[tuple[str, Any]]:
+    """What mappings in mappings hold in the end, by all names that lead there."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}{name}{joint}", joint)
+            yield from leaves(value, f"{path}{name}{joint}", joint)
         else:
             yield f"{path}{name}", value
 
@@ -228,7 +229,7 @@ def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
 def _facts(run: KeptRun) -> dict[str, Any]:
     given = {f"parameter {name}": value for name, value in run.result.parameters.items()}
     made = {name: run.result.record[name] for name in _FACTS if name in run.result.record}
-    return {**given, "verdict": run.result.verdict, **dict(_leaves(made, joint=" "))}
+    return {**given, "verdict": run.result.verdict, **dict(leaves(made, joint=" "))}
 
 
 def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:

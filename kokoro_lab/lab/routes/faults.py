@@ -6,12 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, Flask, current_app, request
+from pydantic import BaseModel, ConfigDict
 
-from kokoro_lab.lab.faults import Injector, load_scenario, read_scenario
+from kokoro_lab.lab.faults import Injector, Strike, load_scenario, read_scenario
+from kokoro_lab.lab.faults.injector import WholeStream
 from kokoro_lab.lab.faults.scenario import READY
 from kokoro_lab.server.http.guard import require_key
 from kokoro_lab.server.openapi.document import documented
-from kokoro_lab.server.openapi.schemas import ArmRequest, FaultJournal
+from kokoro_lab.server.openapi.schemas import Faults
 from kokoro_lab.server.requests.json_body import optional_model
 from kokoro_lab.server.state import EXTENSION, ServerState
 
@@ -23,6 +25,21 @@ _INJECTOR = "kokoro_lab.faults"
 
 blueprint = Blueprint("faults", __name__, url_prefix="/debug")
 blueprint.before_request(require_key)
+
+
+class FaultJournal(Faults):
+    """All that happened since the scenario was put in."""
+
+    strikes: list[Strike]
+    spoken: list[WholeStream]
+
+
+class ArmRequest(BaseModel):
+    """A scenario as in `fixtures/faults`; null takes out the one before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: dict[str, Any] | None = None
 
 
 def injected(engine: Engine, setting: str) -> tuple[Engine, Injector | None]:

@@ -16,6 +16,7 @@ from werkzeug.routing import Rule
 from kokoro_lab._version import __version__
 from kokoro_lab.server.openapi.schemas import ErrorBody
 from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.text.tables import rows
 
 View = TypeVar("View", bound=Callable[..., Any])
 Refine = Callable[[dict[str, Any], ServerState], None]
@@ -29,36 +30,8 @@ _EVERYWHERE = (400, 403)
 _WRITING = (413,)
 _WITH_BODY = (408, 415)
 _KEY = "key"
-_REASONS = {
-    101: "From here on it is a WebSocket",
-    200: "Done",
-    202: "Begun",
-    400: "The request is wrong, or the Host is not answered to",
-    401: "The key is missing or wrong",
-    403: "Not from this web origin, or switched off",
-    404: "There is none",
-    408: "The body did not arrive",
-    409: "Not now, or it was stopped",
-    410: "The stream cannot be gone on with; the message says why",
-    413: "The body is too long",
-    415: "The body is not JSON",
-    426: "Only a WebSocket is spoken here",
-    429: "All are busy; `Retry-After` says when to come back",
-    499: "The client left",
-    500: "The server failed",
-    503: "Not ready, stopping, short of memory, or the provider failed",
-    504: "The deadline is over",
-    507: "The language needs more memory than the server may have; the message says how much",
-}
-
-
-_HEADERS: dict[int, dict[str, str]] = {
-    401: {"WWW-Authenticate": "How to send the key"},
-    426: {"Upgrade": "What to ask for"},
-    429: {"Retry-After": "Seconds until another try"},
-    503: {"Retry-After": "Seconds until another try"},
-}
-"""Of errors, beside those of every answer."""
+_STATUSES = {int(row["status"]): row for row in rows(__package__, "statuses.tsv")}
+"""What each says, and what header it has beside those of every answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +214,10 @@ def _headers(found: Mapping[str, str], at_times: Mapping[str, str] | None = None
 
 
 def _error(status: int) -> dict[str, Any]:
+    row = _STATUSES[status]
     return {
-        "description": _REASONS[status],
-        "headers": _headers(_HEADERS.get(status, {})),
+        "description": row["meaning"],
+        "headers": _headers({row["header"]: row["says"]} if row["header"] else {}),
         "content": {_JSON: {"schema": _ref(ErrorBody)}},
     }
 
@@ -255,7 +229,7 @@ def _success(status: int, about: ViewDescription) -> dict[str, Any]:
     if about.events is not None:
         content[_EVENTS] = {"schema": _ref(about.events)}
     return {
-        "description": _REASONS[status],
+        "description": _STATUSES[status]["meaning"],
         "headers": _headers(about.headers, about.at_times),
         **({"content": content} if content else {}),
         **({"links": {name: dict(link) for name, link in about.links.items()}} if about.links else {}),

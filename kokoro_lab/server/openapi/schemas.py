@@ -136,35 +136,6 @@ class Faults(Answer):
     struck: int
 
 
-class Strike(BaseModel):
-    """One fault that struck: which, and at which window, sentence or chunk."""
-
-    kind: str
-    at: int
-
-
-class WholeStream(BaseModel):
-    """A stream that came to its end: where its words are in the text, and its length."""
-
-    words: list[tuple[int, int]]
-    samples: int
-
-
-class FaultJournal(Faults):
-    """All that happened since the scenario was put in."""
-
-    strikes: list[Strike]
-    spoken: list[WholeStream]
-
-
-class ArmRequest(BaseModel):
-    """A scenario as in `fixtures/faults`; null takes out the one before."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    scenario: dict[str, Any] | None = None
-
-
 class Running(Answer):
     """A request that is being answered."""
 

@@ -12,7 +12,7 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import OutOfMemory, ProviderError
 from kokoro_lab.lab.bench.persistent import OfEngine, listen
 from kokoro_lab.lab.bench.received import differences
-from kokoro_lab.lab.faults import Injector, Struck
+from kokoro_lab.lab.faults import Injector, Strike
 from kokoro_lab.lab.faults.engine import FaultyEngine, injected
 from kokoro_lab.speech.chunker import CHUNK_S
 from kokoro_lab.speech.engine import Engine, load_engine
@@ -41,14 +41,14 @@ def test_without_a_scenario_it_speaks_as_the_engine_that_it_shares(hum: Engine, 
 @pytest.mark.parametrize(
     ("fault", "struck"),
     [
-        (made.PROVIDER_LOST, [Struck("provider_lost", 1)]),
-        (made.ALLOCATION_FAILS, [Struck("allocation_fails", 1)]),
-        (made.BALLAST, [Struck("ballast", 64)]),
-        (made.FULL, [Struck("disk_refuses", 0)]),
+        (made.PROVIDER_LOST, [Strike("provider_lost", 1)]),
+        (made.ALLOCATION_FAILS, [Strike("allocation_fails", 1)]),
+        (made.BALLAST, [Strike("ballast", 64)]),
+        (made.FULL, [Strike("disk_refuses", 0)]),
     ],
 )
 def test_no_word_is_lost_and_none_repeated(
-    hum: Engine, whole: bytes, fault: dict[str, object], struck: list[Struck]
+    hum: Engine, whole: bytes, fault: dict[str, object], struck: list[Strike]
 ) -> None:
     with injected(hum, made.scenario(fault, transports=("library",))) as faulty:
         heard = listen(OfEngine(faulty, TEXT, "hum"))
@@ -176,7 +176,7 @@ def test_a_provider_that_is_lost_in_mid_sentence_costs_no_sample_and_no_break(
         for _ in range(2):
             faulty.injector.arm(made.scenario(fault, transports=("library",)))
             heard = listen(OfEngine(faulty, text, "af_heart"))
-            assert faulty.injector.struck == [Struck("provider_lost", 3)]
+            assert faulty.injector.struck == [Strike("provider_lost", 3)]
             assert (heard.complete, heard.breaks) == (True, [])
             assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
         (lost,) = faulty.placement.figures()["fallbacks"]
@@ -207,6 +207,6 @@ def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
     fault = {"kind": "provider_lost", "at_window": 2}
     with injected(fixed, made.scenario(fault, transports=("library",))) as faulty:
         heard = listen(OfEngine(faulty, text, "af_heart"))
-        assert faulty.injector.struck == [Struck("provider_lost", 2)]
+        assert faulty.injector.struck == [Strike("provider_lost", 2)]
     assert (heard.complete, heard.breaks) == (True, [])
     assert differences(heard.pcm, undisturbed.pcm) == (0, 0)

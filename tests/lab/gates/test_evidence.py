@@ -20,8 +20,8 @@ from kokoro_lab.lab.results import FAILED, PASSED
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 
 HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32, "fp32": "5a" * 32})
-GATE = Measurement("gates", "30_loudness_gate", "", {"voices": "bf_emma"}, {"voices": "all"}, 1, 1)
-BENCH = Measurement("benchmarks", "soon", "", {}, {"trials": 3}, 1, 1)
+GATE = Measurement("30_loudness_gate", "", {"voices": "bf_emma"}, {"voices": "all"}, 1, 1, kind="gates")
+BENCH = Measurement("soon", "", {}, {"trials": 3}, 1, 1, kind="benchmarks")
 GIT = {"commit": HERE.commit, "dirty": False}
 
 
@@ -145,7 +145,7 @@ def test_a_stale_failure_says_that_it_was_one(tmp_path: Path) -> None:
 
 def test_a_measurement_may_be_of_a_variant_of_its_own(tmp_path: Path) -> None:
     keep(tmp_path, result(variant="fp32"))
-    own = Measurement("gates", GATE.name, "", {}, {"voices": "all"}, 1, 1, variant="fp32")
+    own = Measurement(GATE.name, "", {}, {"voices": "all"}, 1, 1, variant="fp32", kind="gates")
     assert Records(tmp_path, HERE).figure(own, "peak_dbtp", high=-1).verdict == PASSED
 
 

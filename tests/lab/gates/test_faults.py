@@ -18,7 +18,7 @@ from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, subjects
 from kokoro_lab.lab.bench.own_server import own_server
 from kokoro_lab.lab.bench.received import ReceivedStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
-from kokoro_lab.lab.faults.injector import StreamWords
+from kokoro_lab.lab.faults.injector import WholeStream
 from kokoro_lab.lab.faults.scenario import Transport
 from kokoro_lab.lab.gates import faults
 from kokoro_lab.lab.gates.faults import controls
@@ -82,7 +82,7 @@ def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> No
 PCM = bytearray(range(200)) * 100
 WORDS = ((0, 3), (4, 10), (11, 13))
 HEARD = ReceivedStream(PCM, [0.1, 0.2], [0.2, 0.2], complete=True)
-WHOLE = DisturbedStream(HEARD, 0, (StreamWords(WORDS, len(PCM) // 2),))
+WHOLE = DisturbedStream(HEARD, 0, (WholeStream(WORDS, len(PCM) // 2),))
 CUT = load_scenario("connection_cut")
 QUEUE = load_scenario("chunks_lost_in_queue")
 STALLED = load_scenario("g2p_stalled")

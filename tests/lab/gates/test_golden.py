@@ -187,7 +187,7 @@ def test_recording_anew_touches_what_is_named_and_shows_it(recorded: GoldenFolde
 
 def test_a_plan_that_is_broken_is_refused(hummed: GoldenFolder) -> None:
     (hummed.folder / PLAN).write_text('{"cases": [{"nmae": "low"}], "tolerances": {}}')
-    with pytest.raises(ParameterError, match="not as it should be"):
+    with pytest.raises(ParameterError, match="cannot be read"):
         load_golden(hummed.folder)
 
 

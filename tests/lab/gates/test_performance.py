@@ -128,7 +128,7 @@ def test_a_ratio_that_is_none_is_refused(bands: Path, ratio: object) -> None:
     kept = json.loads(bands.read_text())
     kept["bands"][0]["ratios"]["memory"] = ratio
     bands.write_text(json.dumps(kept))
-    with pytest.raises(ParameterError, match="not whole"):
+    with pytest.raises(ParameterError, match=r"A band|cannot be read"):
         performance.read_bands()
 
 

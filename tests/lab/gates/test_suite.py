@@ -47,7 +47,7 @@ def test_a_command_is_what_one_types() -> None:
         "kokoro-lab run 30_loudness_gate -p voices=bf_emma,zf_xiaobei -p texts=2"
     )
     options = {"http": True, "peers": False, "listen_s": 2.5, "chunk_ms": 40, "streamed": False}
-    assert Measurement("benchmarks", "x", "", {}, options, 1, 1).command(False) == (
+    assert Measurement("x", "", {}, options, 1, 1, kind="benchmarks").command(False) == (
         "kokoro-lab bench --http --listen 2.5 --chunk-ms 40 --file"
     )
     assert measurement("soak_crowd").command(True) == (
@@ -72,7 +72,7 @@ def test_a_run_of_another_candidate_is_no_evidence() -> None:
 
 
 def test_a_corpus_may_be_recorded_by_its_name() -> None:
-    one = Measurement("gates", "20_quantization_abx", "", {}, {"corpus": "data/prose.txt"}, 1, 1)
+    one = Measurement("20_quantization_abx", "", {}, {"corpus": "data/prose.txt"}, 1, 1, kind="gates")
     assert one.was_asked({"corpus": "prose.txt"}, fast=False)
     assert not one.was_asked({"corpus": "verse.txt"}, fast=False)
 
