@@ -25,9 +25,7 @@ SPOILT = (
     ("--chunk-ms", "--http", "the server sets its own"),
     ("--listen", "--file", "a file is there at once or not at all"),
     ("--peers", "--file", "streams are compared"),
-    ("--peers", "--concurrency", "one text at a time is compared"),
     ("--peers", "--memory", IN_ITS_MEMORY),
-    ("--save-audio", "--concurrency", "one text's file would be written while others are timed"),
     ("--save-audio", "--memory", IN_ITS_MEMORY),
 )
 """Options that spoil each other's figures, and why."""
@@ -47,8 +45,6 @@ class BenchPlan:
         A name, or a blend.
     variant : str, optional
         Precision of the weights; None takes what the environment says.
-    concurrency : int
-        Texts spoken at a time.
     seed : int
         Of the choice of texts, and of where streams are cut.
     """
@@ -57,13 +53,12 @@ class BenchPlan:
     trials: int = 10
     voice: str = "af_heart"
     variant: str | None = None
-    concurrency: int = 1
     seed: int = 0
 
     @property
-    def listeners(self) -> int:
+    def at_once(self) -> int:
         """How many the server has to serve at a time."""
-        return self.concurrency
+        return 1
 
     @property
     def server_settings(self) -> dict[str, object]:
@@ -71,7 +66,7 @@ class BenchPlan:
         return {
             "variant": self.variant or settings().variant,
             "voice": self.voice,
-            "concurrency": max(self.listeners, settings().concurrency),
+            "concurrency": max(self.at_once, settings().concurrency),
             # A repeated beginning is computed again, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }
@@ -123,7 +118,6 @@ class SpeechPlan(BenchPlan):
             )
         given = {
             "--file": not self.streamed,
-            "--concurrency": self.concurrency > 1,
             "--chunk-ms": self.chunk_ms is not None,
             "--memory": self.memory and not self.http,
             "--listen": self.listen_s is not None,
@@ -143,7 +137,7 @@ class SpeechPlan(BenchPlan):
                 "warm",
                 "uncached",
                 "distinct texts, each with a beginning of its own",
-                "one at a time" if self.concurrency == 1 else f"up to {self.concurrency} at a time",
+                "one at a time",
                 *([] if self.listen_s is None else [f"hung up on after {self.listen_s:g} s of speech"]),
                 *(["over HTTP on the loopback"] if self.http else []),
                 *(["systems in turn, text by text, on the same number of threads"] if self.peers else []),
@@ -184,7 +178,6 @@ def carry_out(
         trials = measure(
             speakers,
             texts,
-            concurrency=plan.concurrency,
             memory_interval_s=interval_s,
             listen_s=math.inf if plan.listen_s is None else plan.listen_s,
             audio_folder=folder / "audio" if plan.save_audio else None,

@@ -130,7 +130,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterat
 def test_our_server_is_measured(server: OwnServer, streamed: bool) -> None:
     client = OverHttp(server, "hum", streamed=streamed)
     texts = ["The kettle is on, and the window is open.", "Nobody is in."]
-    trials = measure([client], texts, concurrency=2, memory_interval_s=0.01)
+    trials = measure([client], texts, memory_interval_s=0.01)
     for trial in trials:
         assert trial.streamed is streamed
         assert 0 < trial.ttfb_s <= trial.ttfa_s <= trial.wall_s
