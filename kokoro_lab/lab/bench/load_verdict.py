@@ -204,12 +204,13 @@ def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:
     )
 
 
-def printed(load: Load) -> Iterator[str]:
-    """The figures as a person reads them."""
+def printed(load: Load, *, table: bool = True) -> Iterator[str]:
+    """The figures as a person reads them; without the table where that is shown beside it."""
     yield (
         f"one stream of 1,000 characters: RTF {load.rtf:.3f}, so that {load.capacity} listeners should be "
         f"borne; all were served in time up to {knee(load)}"
     )
-    yield curve(load).round(3).T.to_string()
+    if table:
+        yield curve(load).round(3).T.to_string()
     for name, seconds in (("429", load.refused_s), ("/health", _health_s(load))):
         yield f"{name}, {len(seconds)} times: p95 {1000 * _p95_s(seconds):.1f} ms"
