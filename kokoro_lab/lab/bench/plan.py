@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench import report
 from kokoro_lab.lab.bench.memory import INTERVAL_S
 from kokoro_lab.lab.bench.own_server import OverHttp, own_server
-from kokoro_lab.lab.bench.peers import VARIANTS, load_kokoro_onnx
+from kokoro_lab.lab.bench.peers import VARIANTS, load_kokoro_onnx, started_piper
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.bench.timing import InProcess, Speaker, measure
 from kokoro_lab.lab.results import new_run_folder
@@ -26,6 +26,7 @@ SPOILT = (
     ("--listen", "--file", "a file is there at once or not at all"),
     ("--peers", "--file", "streams are compared"),
     ("--peers", "--memory", IN_ITS_MEMORY),
+    ("--piper", "--file", "streams are compared"),
     ("--save-audio", "--memory", IN_ITS_MEMORY),
 )
 """Options that spoil each other's figures, and why."""
@@ -94,6 +95,8 @@ class SpeechPlan(BenchPlan):
         Through our server and the loopback, instead of as a library.
     peers : bool
         Whether kokoro-onnx speaks the same texts in turn.
+    piper : str, optional
+        Whether Piper does: the Python that has it.
 
     Raises
     ------
@@ -109,6 +112,7 @@ class SpeechPlan(BenchPlan):
     save_audio: bool = False
     http: bool = False
     peers: bool = False
+    piper: str | None = None
 
     def __post_init__(self) -> None:
         if self.profile_interval_s is not None and not self.memory:
@@ -124,6 +128,7 @@ class SpeechPlan(BenchPlan):
             "--save-audio": self.save_audio,
             "--http": self.http,
             "--peers": self.peers,
+            "--piper": self.piper is not None,
         }
         for option, other, why in SPOILT:
             if given[option] and given[other]:
@@ -141,6 +146,7 @@ class SpeechPlan(BenchPlan):
                 *([] if self.listen_s is None else [f"hung up on after {self.listen_s:g} s of speech"]),
                 *(["over HTTP on the loopback"] if self.http else []),
                 *(["systems in turn, text by text, on the same number of threads"] if self.peers else []),
+                *(["with Piper in turn, on every core"] if self.piper else []),
                 *(["memory sampled meanwhile"] if self.memory else []),
             )
         )
@@ -204,4 +210,5 @@ def _speakers(
             ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, chunk_s=chunk_s)
         peers = VARIANTS if plan.peers else ()
         threads = ours.facts()["threads"] if peers else 0
-        yield [ours, *(load_kokoro_onnx(peer, plan.voice, threads, say=say) for peer in peers)]
+        others: list[Speaker] = [load_kokoro_onnx(peer, plan.voice, threads, say=say) for peer in peers]
+        yield [ours, *others, *([stack.enter_context(started_piper(plan.piper))] if plan.piper else [])]

@@ -48,6 +48,7 @@ def bench(*options: str) -> Result:
         ({"peers": True, "streamed": False}, "--peers cannot be given with --file"),
         ({"peers": True, "memory": True}, "add --http"),
         ({"save_audio": True, "memory": True}, "add --http"),
+        ({"piper": "python", "streamed": False}, "--piper cannot be given with --file"),
     ],
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
