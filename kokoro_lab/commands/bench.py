@@ -108,8 +108,7 @@ def _judged(name: str, purpose: str, *own: Option) -> None:
 _judged("resume", "Streams that are cut and resumed: are they whole, and how soon?", _preset)
 _judged(
     "load",
-    "More and more listeners, in real time: how soon is each heard, and up to how many? By default for about "
-    "8 minutes; over at most the six crowds that the real-time factor calls for.",
+    "Ever more listeners, in real time: how soon is each heard, up to how many? By default about 9 minutes.",
     _preset,
     click.option(
         "--listeners",

@@ -175,6 +175,10 @@ LINES = (
         slow=True,
     ),
     Line(
+        "KOKORO_PORT=8881 kokoro-lab serve & KOKORO_PORT=8882 kokoro-lab serve &",
+        tested_by="tests/server/test_balancer.py",
+    ),
+    Line(
         "kokoro-lab bench --piper piper/bin/python --preset medium --trials 12",
         tested_by="tests/lab/bench/test_peers.py",
     ),

@@ -158,18 +158,15 @@ def controls(load: Load) -> list[NegativeControl]:
 def figures(load: Load) -> dict[str, float]:
     """What has no limit: of the machine, and of the crowd that it should bear."""
     most = _most(load, load.capacity)
+    row = _row(load, most)
+    kept = ("speech_minutes", "ttfa_p50_s", "ttfa_p95_s", "ttfa_p99_s", "fairness_ratio")
     return {
         "rtf_p50": load.rtf,
         "capacity_count": load.capacity,
         "knee_count": knee(load),
         "listeners_count": most.listeners,
         "half_listeners_count": _most(load, load.capacity // 2).listeners,
-        "speech_minutes": _row(load, most)["speech_minutes"],
-        **{name: _row(load, most)[name] for name in ("ttfa_p50_s", "ttfa_p95_s", "ttfa_p99_s")},
-        **{
-            name: _row(load, most)[name]
-            for name in ("fairness_ratio", "utilisation_percent", "own_cpu_percent")
-        },
+        **{name: row[name] for name in (*kept, "utilisation_percent", "own_cpu_percent")},
         "health_max_s": max(_health_s(load)),
     }
 
@@ -196,9 +193,9 @@ def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:
         figures=figures(load),
         details={
             "crowds": curve(load).reset_index(names="crowd").to_dict("records"),
-            "streams": [
-                row for one in load.crowds for row in one.streams.assign(crowd=one.name).to_dict("records")
-            ],
+            "streams": pd.concat([one.streams.assign(crowd=one.name) for one in load.crowds]).to_dict(
+                "records"
+            ),
         },
         remarks=remarks(load, decides=decides),
     )

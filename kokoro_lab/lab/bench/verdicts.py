@@ -98,7 +98,7 @@ class LoadPlan(ServerPlan):
 
     @property
     def begins(self) -> str:
-        crowds = len({1, *self.crowds}) if self.crowds else 6
+        crowds = len({1, *self.crowds}) if self.crowds else 7
         minutes = ((crowds + len(self.shares)) * (self.seconds + 8) + 60) / 60
         return f"Starting the server. It takes about {minutes:.0f} minutes."
 
@@ -124,12 +124,8 @@ def _numbers(field: str, given: str, low: float, high: float) -> list[float]:
         found = [float(number) for number in given.split(",") if number.strip()]
         if all(low <= number <= high for number in found):
             return found
-    raise ParameterError(
-        f"{field} cannot be {given!r}.",
-        field=field,
-        value=given,
-        allowed=f"numbers of {low:g} to {high:g}, with commas",
-    )
+    allowed = f"numbers of {low:g} to {high:g}, with commas"
+    raise ParameterError(f"{field} cannot be {given!r}.", field=field, value=given, allowed=allowed)
 
 
 class LifecyclePlan(ServerPlan):
