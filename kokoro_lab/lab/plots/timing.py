@@ -238,7 +238,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     chance = table.index.str.endswith("by chance")
     figure, (times, gaps) = panels(1, 2, height=3.2, sharex=True)
     drawn = (times, "ttfa_p50_s", BLUE, "p50"), (times, "ttfa_p95_s", GREEN, "p95"), (
-        gaps, "underruns_in_10_minutes", BAD, None,
+        gaps, "underruns_in_10_minutes_count", BAD, None,
     )  # fmt: skip
     for axes, column, colour, label in drawn:
         axes.plot(table.listeners[~chance], table[column][~chance], "o-", color=colour, label=label)
@@ -248,10 +248,11 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
         axes.axvline(borne, color=INK, linewidth=0.8, linestyle="--")
         axes.axvline(knee, color=INK, linewidth=0.8, linestyle=":")
         axes.set(xlabel="listeners", ylabel=ylabel, ylim=(0, None), xlim=(0, None))
+        axes.locator_params(axis="x", integer=True)
     times.legend(loc="upper left")
     said = [
         f"{name}: TTFA {row.ttfa_p50_s:.3f} s, p95 {row.ttfa_p95_s:.3f} s; in 10 minutes of speech "
-        f"{row.underruns_in_10_minutes:.1f} underruns"
+        f"{row.underruns_in_10_minutes_count:.1f} underruns"
         for name, row in table.iterrows()
     ]
     return Drawing(figure, f"{borne} should be borne, the knee is at {knee}. {listed(said)}")

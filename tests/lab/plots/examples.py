@@ -150,7 +150,7 @@ CROWDS = pd.DataFrame(
         "listeners": [1.0, 6.0, 12.0, 5.0],
         "ttfa_p50_s": [0.04, 0.06, 0.3, 0.07],
         "ttfa_p95_s": [0.05, 0.14, 1.2, 0.2],
-        "underruns_in_10_minutes": [0.0, 0.0, 9.0, 0.5],
+        "underruns_in_10_minutes_count": [0.0, 0.0, 9.0, 0.5],
     },
     ["1 listener", "6 listeners", "12 listeners", "60% by chance"],
 )
