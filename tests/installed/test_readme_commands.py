@@ -175,10 +175,12 @@ LINES = (
         slow=True,
     ),
     Line(
-        "kokoro-lab bench --concurrency 4 --trials 20",
-        KEPT,
-        f"kokoro-lab bench --concurrency 2 {SHORT} --trials 2",
-        slow=True,
+        "KOKORO_PORT=8881 kokoro-lab serve & KOKORO_PORT=8882 kokoro-lab serve &",
+        tested_by="tests/server/test_balancer.py",
+    ),
+    Line(
+        "kokoro-lab bench --piper piper/bin/python --preset medium --trials 12",
+        tested_by="tests/lab/bench/test_peers.py",
     ),
     Line(
         "kokoro-lab bench --chunk-ms 120 --save-audio --json",
@@ -195,9 +197,9 @@ LINES = (
         exit_codes=(0, 1),
     ),
     Line(
-        "kokoro-lab bench load --concurrency 4 --trials 8",
-        r"/health, \d+ times while busy",
-        f"kokoro-lab bench load {SHORT} --concurrency 2 --trials 2",
+        "kokoro-lab bench load --arrivals 0.6",
+        r"listeners should be borne",
+        f"kokoro-lab bench load {SHORT} --listeners 2 --seconds 4 --arrivals 0.6 --trials 2",
         slow=True,
         exit_codes=(0, 1),
     ),

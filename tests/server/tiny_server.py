@@ -26,8 +26,8 @@ def make_app(begins: Stages) -> Flask:
     engine = scripted.engine(Path(sys.argv[1]))
     begins.end()
     app = create_app(engine, settings(), loaded_s=begins.finished_s)
-    app.config["STALL_S"] = STALL_S
     if "patient" not in sys.argv:
+        app.config["STALL_S"] = STALL_S
         worker.BODY_S = BODY_S
         worker.HEAD_S = HEAD_S
     return app

@@ -6,7 +6,8 @@ profile, profile_verdict                          where the time goes, by stage 
 chunking, playing                                 pre-buffers tried on recorded streams; the player itself
 own_server, client, received, compared            our server, who asks it, what they hear; two compared
 persistent, faulty, misbehaving                   listeners who come back; speakers, and clients, with faults
-resuming, loading, lifecycle, verdicts            streams that break, many at once, a server that ends
+resuming, lifecycle, verdicts                     streams that break, a server that ends
+loading, load_verdict                             more and more listeners: up to how many are served in time
 live                                              answers of a model, spoken while it writes them
 soak, soak_verdict, soak_controls, drift, memory  the same for many minutes: what creeps, and what is kept
 """

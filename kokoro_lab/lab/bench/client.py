@@ -43,9 +43,13 @@ Patience = Callable[[], float]
 
 
 class Busy(KokoroLabError):
-    """The server has no slot for this now, or takes nothing new."""
+    """The server has no slot for this now, or takes nothing new; it may be asked again in `retry_after_s`."""
 
     code = "busy"
+
+    def __init__(self, message: str, retry_after_s: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class ServerReportedError(SynthesisError):
@@ -110,7 +114,9 @@ def ask(url: str, method: str, path: str, body: Body | None = None) -> dict[str,
 def _accept(answer: HTTPResponse) -> None:
     if answer.status != 200:
         said = f"The server answered {answer.status}: {answer.read(500).decode(errors='replace')}"
-        raise Busy(said) if answer.status in (429, 503) else SynthesisError(said)
+        if answer.status in (429, 503):
+            raise Busy(said, float(answer.headers.get("Retry-After", 1)))
+        raise SynthesisError(said)
 
 
 def _broken(error: Exception) -> SynthesisError:

@@ -1,239 +1,261 @@
-"""Several streams at once: what each of them gets, and what becomes meanwhile of those who come too."""
+"""More and more listeners of one server: how soon each hears the first word, and how often a gap."""
 
 from __future__ import annotations
 
-import statistics
+import math
+import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
+import psutil
 
+from kokoro_lab.engine_config import usable_cores
+from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench import client
-from kokoro_lab.lab.bench.client import Body
-from kokoro_lab.lab.bench.compared import ComparedStreams, compared, spread
-from kokoro_lab.lab.bench.own_server import OwnServer
-from kokoro_lab.lab.bench.received import ReceivedStream, comparison_controls, to_the_end
-from kokoro_lab.lab.bench.trial import gaps_beyond_chunks_s
-from kokoro_lab.lab.results import Check, Run
+from kokoro_lab.lab.bench.client import Body, Transport
+from kokoro_lab.lab.bench.memory import watched
+from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
+from kokoro_lab.lab.bench.soak import SoakReading, attended, known, listened, turns
 
+MOST_IN_HAND_S = 2.0
+"""Of speech: a player that has so much takes no more."""
+PAUSE_S = (0.2, 1.0)
+"""Between a text and the next."""
+BEGIN_S = 5.0
+"""Within which the listeners of a crowd come."""
+PATIENCE_S = 30.0
+"""For which a listener asks again who is refused, each time when told to."""
+BEARABLE = 0.8
+"""Share of the time that may be spent on listeners."""
+HEALTH_EVERY_S = 0.5
 REFUSALS = 50
-"""Requests beyond what is served, in each round."""
-REFUSED_S = 0.050
-HEALTH_S = 0.050
-HEALTH_EVERY_S = 0.1
-CADENCE_S = 0.020
-"""How much longer than its length a chunk may be in coming, at p95, where computing keeps up."""
-KEEPS_UP = 0.8
-"""Below this real-time factor there is time left for every chunk."""
+"""Requests to a server whose only slot is taken."""
+STANDS_S, STALLED_LISTENERS = 1.0, 4
+"""Of the control: for how long the server is stopped when so many ask."""
+MOST_AT_ONCE = 64
+"""Slots of the server, more than any crowd takes: what it bears shows, and not what it is told to bear."""
 ASK_S = 30.0
-POLL_S = 0.01
+WAYS: tuple[Transport, ...] = ("http",)
+"""Bare bytes: the listeners take as little of the machine as can be."""
 
 
-@dataclass(slots=True)
-class Load(ComparedStreams):
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Listeners at once.
+
+    Parameters
+    ----------
+    name : str
+        `4 listeners`, or `60 % by chance`.
+    listeners : float
+        How many; of those who come by chance, how many there were on average.
+    streams : pandas.DataFrame
+        What `soak.attended` finds, and how often each was `refused` before it was heard.
+    run_s : float
+    cpu_s, own_cpu_s : float
+        Seconds of computing of the server meanwhile, and of the listeners.
+    health_s : list of float
+        From connecting to the answer of `/health`; infinite where none came.
+    """
+
+    name: str
+    listeners: float
+    streams: pd.DataFrame
+    run_s: float
+    cpu_s: float
+    own_cpu_s: float
+    health_s: list[float]
+
+    @property
+    def by_chance(self) -> bool:
+        return self.name.endswith("by chance")
+
+    @property
+    def heard(self) -> pd.DataFrame:
+        """The streams that ended as they should."""
+        return self.streams[self.streams.fault == ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
     """What `measure_load` found.
 
     Parameters
     ----------
-    table : pandas.DataFrame
-        Each stream of a round, against the same text alone: number, characters, audio_s, ttfa_s,
-        ttfa_alone_s, rtf, rtf_alone, share_at_first_end (how much of it had come when the first of the round
-        was whole, from 0 to 1), and what `compared` finds.
-    fairness : list of float
-        Of each round, the highest real-time factor of a stream by the lowest.
-    refused_s, health_s : list of float
-        From connecting to the answer, while all slots were taken.
-    other_answers : int
-        Requests that should have been refused, and were not.
-    gaps_s : list of float
-        Of the streams that were alone.
+    rtf : float
+        Of one stream of 1,000 characters that is taken as it comes; the median of several.
+    wholes : pandas.DataFrame
+        Each text alone, taken as it comes: see `soak.known`.
+    crowds : sequence of Crowd
+        The first is one listener alone.
+    stalled : Crowd
+        The control: who asked while the server stood still.
+    refused_s : list of float
+        How long the answer 429 took while the only slot was taken, and `other_answers`, how many answers
+        were none.
+    cores : int
     """
 
-    gaps_s: list[float]
-    alone_rtf: float
-    fairness: list[float] = field(default_factory=list)
-    refused_s: list[float] = field(default_factory=list)
-    other_answers: int = 0
-    health_s: list[float] = field(default_factory=list)
+    rtf: float
+    wholes: pd.DataFrame
+    crowds: Sequence[Crowd]
+    stalled: Crowd
+    refused_s: Sequence[float]
+    other_answers: int
+    cores: int
+    ran: Mapping[str, Any]
+
+    @property
+    def capacity(self) -> int:
+        """Listeners that `BEARABLE` of the time suffices for."""
+        return math.floor(BEARABLE / self.rtf)
+
+
+def crowds_for(capacity: int) -> list[int]:
+    """How many listeners show the whole curve, where so many should be borne."""
+    return sorted({max(1, round(share * capacity)) for share in (0.25, 0.5, 0.75, 1, 1.25, 1.5)})
 
 
 def measure_load(
-    server: OwnServer, texts: Sequence[str], voice: str, concurrency: int, *, refusals: int = REFUSALS
+    start: StartServer,
+    readings: Sequence[SoakReading],
+    long_readings: Sequence[SoakReading],
+    listeners: Sequence[int],
+    seconds: float,
+    arrivals: Sequence[float] = (),
+    seed: int = 0,
 ) -> Load:
-    """Speak each text alone; then all of them, `concurrency` at once, while others come and are refused.
+    """One listener alone, then every crowd, each for so many seconds.
 
     Parameters
     ----------
-    server : OwnServer
-        Has `concurrency` slots and no queue, so that whoever comes meanwhile is refused.
-    texts : sequence of str
-        As many whole rounds of `concurrency` as are wanted.
-    refusals : int
-        Requests beyond what is served, in each round.
+    start : callable
+        Gives a server with the settings that it is told.
+    readings : sequence of SoakReading
+        What listeners hear.
+    long_readings : sequence of SoakReading
+        Of 1,000 characters.
+    listeners : sequence of int
+        Empty takes `crowds_for` what the machine should bear.
+    arrivals : sequence of float
+        Crowds who come by chance (a Poisson process), so many that they need this share of the machine.
 
     Raises
     ------
     SynthesisError
-        A stream failed.
+        A text cannot be spoken even once.
     """
-    with tqdm(total=2 * len(texts)) as bar:
-
-        def heard(text: str) -> ReceivedStream:
-            found = to_the_end(client.receive("sse", server.url, client.speech_request(text, voice)))
-            bar.update()
-            return found
-
-        alone = [heard(text) for text in texts]
-        load = Load(
-            table=pd.DataFrame(),
-            gaps_s=[gap_s for one in alone for gap_s in gaps_beyond_chunks_s(one.arrivals_s, one.lengths_s)],
-            alone_rtf=statistics.median(one.rtf for one in alone),
-            ran=server.facts(),
-            controls=comparison_controls(alone[0]),
-        )
-        rows: list[dict[str, Any]] = []
-        for at in range(0, len(texts), concurrency):
-            numbers = range(at, at + concurrency)
-            server.forget()
-            members = _at_once(server, [texts[number] for number in numbers], voice, refusals, heard, load)
-            load.fairness.append(max(one.rtf for one in members) / min(one.rtf for one in members))
-            rows += [
-                _shared(number, texts[number], one, alone[number], members)
-                for number, one in zip(numbers, members, strict=True)
-            ]
-    load.table = pd.DataFrame(rows)
-    return load
+    refused_s, other_answers = _refusals(start, long_readings[0])
+    with start({"concurrency": MOST_AT_ONCE}) as server:
+        wholes = known(server, readings, "http")
+        rtf = float(known(server, long_readings, "http").rtf.median())
+        counts = sorted({1, *(listeners or crowds_for(math.floor(BEARABLE / rtf)))})
+        hear = partial(_persistent, server)
+        crowds = [
+            _crowd(server, f"{count} listener{'s'[: count > 1]}", count, partial(
+                attended, hear, turns(readings, WAYS, seed), seconds, count, think_s=PAUSE_S,
+                begin_s=min(BEGIN_S, seconds / 4), seed=seed, name=f"{count} at once",
+            ))
+            for count in counts
+        ]  # fmt: skip
+        need_s = (wholes.rtf * wholes.audio_s).mean()
+        for share in arrivals:
+            come = partial(_by_chance, hear, turns(readings, WAYS, seed), seconds, share / need_s, seed)
+            present = share / need_s * (wholes.ttfa_s + wholes.audio_s).mean()
+            crowds.append(_crowd(server, f"{share:.0%} by chance", present, come))
+        still = partial(_standing_still, server, turns(readings, WAYS, seed))
+        stalled = _crowd(server, "a server that stands still", STALLED_LISTENERS, still)
+        ran = server.facts()
+    return Load(rtf, wholes, crowds, stalled, refused_s, other_answers, usable_cores(), ran)
 
 
-def conclude(run: Run, load: Load, asked: int, concurrency: int, refusals: int = REFUSALS) -> dict[str, Any]:
-    """Write the verdict into `run`.
-
-    Raises
-    ------
-    GateFailed
-        A stream was not whole, somebody waited for a refusal or for `/health`, or a chunk was late.
-    """
-    table = load.table
-    refused_p95_s, health_p95_s, gap_p95_s = (
-        pd.Series(seconds, dtype=float).quantile(0.95)
-        for seconds in (load.refused_s, load.health_s, load.gaps_s)
-    )
-    checks = [
-        Check("refusals_count", len(load.refused_s), low=refusals * (asked // concurrency)),
-        Check("other_answers_count", load.other_answers, high=0),
-        Check("refused_p95_s", refused_p95_s, high=REFUSED_S),
-        Check("health_p95_s", health_p95_s, high=HEALTH_S),
-    ]
-    if load.alone_rtf < KEEPS_UP:
-        checks.append(Check("gap_beyond_chunk_p95_s", gap_p95_s, high=CADENCE_S))
-    figures = {
-        "rtf_alone_p50": load.alone_rtf,
-        **spread("gap_beyond_chunk_alone", load.gaps_s, "p95", "max"),
-        **spread("ttfa", table.ttfa_s, "p50", "max"),
-        **spread("ttfa_alone", table.ttfa_alone_s, "p50"),
-        "rtf_slowest_by_fastest_max_ratio": max(load.fairness),
-        "share_at_first_end_min_ratio": table.share_at_first_end.min(),
-        **spread("refused", load.refused_s, "p50", "max"),
-        **spread("health", load.health_s, "p50", "max"),
-        "health_count": len(load.health_s),
-    }
-    return load.finish(run, asked, checks, figures)
+def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], pd.DataFrame]) -> Crowd:
+    server.forget()
+    us, began_s = psutil.Process(), time.monotonic()
+    cpu_s, own_cpu_s = _cpu_s(server.process), sum(us.cpu_times()[:2])
+    with watched(lambda _: _health_s(server.url), HEALTH_EVERY_S) as health_s:
+        streams = listen()
+    run_s, cpu_s = time.monotonic() - began_s, _cpu_s(server.process) - cpu_s
+    return Crowd(name, listeners, streams, run_s, cpu_s, sum(us.cpu_times()[:2]) - own_cpu_s, health_s)
 
 
-def printed(load: Load) -> Iterator[str]:
-    """The figures as a person reads them."""
-    for one, whole in zip(load.table.itertuples(), load.exact, strict=True):
-        found = "exact" if whole else "NOT EXACT"
-        yield (
-            f"text {one.number}, {one.characters} characters, {one.audio_s:.1f} s: TTFA {one.ttfa_s:.3f} s "
-            f"(alone {one.ttfa_alone_s:.3f}), RTF {one.rtf:.2f} (alone {one.rtf_alone:.2f}), "
-            f"{one.share_at_first_end:.0%} there when the first one ended, {found}"
-        )
-    yield f"slowest by fastest: {max(load.fairness):.2f} at most"
-    for name, seconds in (("429", load.refused_s), ("/health", load.health_s)):
-        if seconds:
-            ms = 1000 * pd.Series(seconds)
-            yield (
-                f"{name}, {len(ms)} times while busy: p50 {ms.median():.1f}, "
-                f"p95 {ms.quantile(0.95):.1f}, most {ms.max():.1f} ms"
-            )
-    gaps_ms = 1000 * pd.Series(load.gaps_s)
-    yield (
-        f"alone, RTF {load.alone_rtf:.2f}: a chunk came {gaps_ms.quantile(0.95):.1f} ms beyond "
-        f"the length of the one before at p95, {gaps_ms.max():.0f} ms at most"
-    )
-
-
-def _at_once(
-    server: OwnServer,
-    texts: Sequence[str],
-    voice: str,
-    refusals: int,
-    heard: Callable[[str], ReceivedStream],
-    load: Load,
-) -> list[ReceivedStream]:
-    """Hear `texts`, while `/health` is asked all the time and others come until one of them has ended."""
-    room_again, over = threading.Event(), threading.Event()
-
-    def one(text: str) -> ReceivedStream:
-        try:
-            return heard(text)
-        finally:
-            room_again.set()
-
-    def come() -> None:
-        while not room_again.is_set() and server.active < len(texts):
-            time.sleep(POLL_S)
-        body = client.speech_request("Is there room for one more?", voice)
-        for _ in range(refusals):
-            status, seconds = _asked(server.url, "POST", client.SPEECH_PATH, body)
-            if room_again.is_set():
-                return  # there may have been room for it
-            if status == 429:
-                load.refused_s.append(seconds)
-            else:
-                load.other_answers += 1
-
-    def ask_health() -> None:
-        while not over.wait(HEALTH_EVERY_S):
-            status, seconds = _asked(server.url, "GET", "/health")
-            # An answer that is none took for ever
-            load.health_s.append(seconds if status == 200 else float("inf"))
-
-    with ThreadPoolExecutor(len(texts) + 2, thread_name_prefix="bench") as pool:
-        beside = [pool.submit(ask_health), pool.submit(come)]
-        try:
-            members = list(pool.map(one, texts))
-            beside[1].result()
-        finally:
-            room_again.set()
-            over.set()
-        beside[0].result()
-    return members
-
-
-def _shared(
-    number: int, text: str, one: ReceivedStream, alone: ReceivedStream, members: Sequence[ReceivedStream]
+def _persistent(
+    server: OwnServer, reading: SoakReading, way: Transport, number: int, at_s: float
 ) -> dict[str, Any]:
-    first_end_s = min(member.arrivals_s[-1] for member in members)
-    lengths_s = zip(one.arrivals_s, one.lengths_s, strict=True)
-    return {
-        "number": number,
-        "characters": len(text),
-        "audio_s": one.audio_s,
-        "ttfa_s": one.ttfa_s,
-        "ttfa_alone_s": alone.ttfa_s,
-        "rtf": one.rtf,
-        "rtf_alone": alone.rtf,
-        "share_at_first_end": sum(length_s for at_s, length_s in lengths_s if at_s <= first_end_s)
-        / one.audio_s,
-        **compared(one, alone),
-    }
+    """A stream that is taken as a player does; who is refused asks again when told to."""
+    began_s, refused = time.monotonic(), 0
+    while True:
+        late_s = time.monotonic() - began_s
+        one = listened(server, reading, way, number, at_s + late_s, most_in_hand_s=MOST_IN_HAND_S)
+        if not late_s + one["retry_after_s"] <= PATIENCE_S:
+            return one | {"refused": refused}
+        refused += 1
+        time.sleep(one["retry_after_s"])
+
+
+def _by_chance(
+    hear: Callable[..., dict[str, Any]],
+    asked: Iterator[tuple[SoakReading, Transport]],
+    run_s: float,
+    rate_hz: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Every listener hears one stream; the first one comes at once, the others whenever they come."""
+    draw, at_s, began_s = random.Random(seed), 0.0, time.monotonic()
+    streams = list[Future[dict[str, Any]]]()
+    with ThreadPoolExecutor(4 * MOST_AT_ONCE) as pool, tqdm(total=run_s, unit="s", desc="by chance") as bar:
+        while at_s < run_s:
+            time.sleep(max(0.0, began_s + at_s - time.monotonic()))
+            streams.append(pool.submit(hear, *next(asked), len(streams), at_s))
+            bar.update(round(at_s, 1) - bar.n)
+            at_s += draw.expovariate(rate_hz)
+    return pd.DataFrame([one.result() | {"listener": number} for number, one in enumerate(streams)])
+
+
+# ------------------------------------------------------------------------------- what else is asked
+
+
+def _refusals(start: StartServer, reading: SoakReading) -> tuple[list[float], int]:
+    """Others ask while a stream that is taken as it comes has the only slot: seconds of each 429, and how
+    many answers were another."""
+    refused_s, other_answers, over = list[float](), 0, threading.Event()
+    body = client.speech_request("Is there room for one more?", reading.voice)
+    with start({"concurrency": 1, "queue": 0}) as server:
+        first = client.receive("http", server.url, client.speech_request(reading.text, reading.voice))
+        next(first)
+
+        def read() -> None:
+            for _ in first:
+                if over.is_set():
+                    return
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        while reader.is_alive() and len(refused_s) + other_answers < REFUSALS:
+            status, seconds = _asked(server.url, "POST", client.SPEECH_PATH, body)
+            if status == 429:
+                refused_s.append(seconds)
+            elif reader.is_alive():  # there may have been room for it
+                other_answers += 1
+        over.set()
+        reader.join()
+        first.close()
+    return refused_s, other_answers
+
+
+def _health_s(url: str) -> float:
+    try:
+        status, seconds = _asked(url, "GET", "/health")
+    except SynthesisError:
+        return math.inf
+    return seconds if status == 200 else math.inf
 
 
 def _asked(url: str, method: str, path: str, body: Body | None = None) -> tuple[int, float]:
@@ -243,3 +265,24 @@ def _asked(url: str, method: str, path: str, body: Body | None = None) -> tuple[
         if answer.status != 200 or method == "GET":
             answer.read()
         return answer.status, time.perf_counter() - started_s
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = (one.cpu_times() for one in (process, *process.children(recursive=True)))
+    return sum((float(time.user + time.system) for time in times), 0.0)
+
+
+def _standing_still(server: OwnServer, asked: Iterator[tuple[SoakReading, Transport]]) -> pd.DataFrame:
+    """The server's workers are stopped, and go on when those who ask meanwhile have waited for a while."""
+    workers = server.process.children(recursive=True)
+    for worker in workers:
+        worker.suspend()
+    timer = threading.Timer(STANDS_S, lambda: [worker.resume() for worker in workers])
+    timer.start()
+    try:
+        return attended(
+            lambda *one: listened(server, *one) | {"refused": 0}, asked, STANDS_S, STALLED_LISTENERS, pace=0,
+            think_s=(0, 0), name="control",
+        )  # fmt: skip
+    finally:
+        timer.join()

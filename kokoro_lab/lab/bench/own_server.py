@@ -58,7 +58,7 @@ class OwnServer:
             *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
             "conversion",
         )
-        return {name: status[name] for name in kept}
+        return {name: status.get(name) for name in kept}
 
     @property
     def active(self) -> int:

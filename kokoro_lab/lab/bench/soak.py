@@ -235,46 +235,25 @@ def measure_soak(
     SynthesisError
         A reading cannot be spoken even once.
     """
-    wholes = [_whole(server, reading) for reading in tqdm(readings, desc="readings")]
+    wholes = known(server, readings)
     run_s = 60 * minutes
-    asked, lock = enumerate(turns(readings, ways, seed)), threading.Lock()
-    streams: list[dict[str, Any]] = []
-    started_s = time.monotonic()
     longest = max(readings, key=lambda one: len(one.text))
     others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
     interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
-
-    def elapsed_s() -> float:
-        return time.monotonic() - started_s
-
-    def listen(listener: int) -> None:
-        draw = random.Random(f"{seed} {listener}")
-        while (at_s := elapsed_s()) < run_s:
-            with lock:
-                number, turn = next(asked)
-            one = listened(server, *turn, number, at_s)
-            streams.append(one)
-            if one["fault"]:
-                rest_s = AFTER_FAULT_S
-            else:
-                heard_s = at_s + one["ttfa_s"] + pace * one["audio_s"]  # when its last word has been played
-                rest_s = max(heard_s - elapsed_s(), 0.0) + draw.uniform(*think_s)
-            time.sleep(max(min(rest_s, run_s - elapsed_s()), 0.0))
-            with lock:
-                bar.update(min(round(elapsed_s(), 1), run_s) - bar.n)
-
+    started_s = time.monotonic()
     with (
-        tqdm(total=run_s, unit="s", desc="soak") as bar,
         watched(partial(held_by, server.process), interval_s) as holdings,
         others as misbehaved,
-        ThreadPoolExecutor(concurrency, thread_name_prefix="listener") as pool,
     ):
-        list(pool.map(listen, range(concurrency)))
+        streams = attended(
+            partial(listened, server), turns(readings, ways, seed), run_s, concurrency, pace=pace,
+            think_s=think_s, seed=seed, name="soak",
+        )  # fmt: skip
     return Soak(
-        run_s=elapsed_s(),
+        run_s=time.monotonic() - started_s,
         concurrency=concurrency,
-        wholes=pd.DataFrame(wholes).set_index("reading"),
-        streams=pd.DataFrame(streams).sort_values("number", ignore_index=True),
+        wholes=wholes,
+        streams=streams,
         holdings=pd.DataFrame(holdings),
         left_behind=_told(server.left_behind, -1),
         ran=_told(server.facts, {}),
@@ -282,39 +261,128 @@ def measure_soak(
     )
 
 
+def known(server: OwnServer, readings: Sequence[SoakReading], way: Transport = "sse") -> pd.DataFrame:
+    """What `listened` finds of each reading when nobody else listens, by its name.
+
+    Raises
+    ------
+    SynthesisError
+        One cannot be spoken.
+    """
+    found = [listened(server, one, way) for one in tqdm(readings, desc="readings")]
+    for one in found:
+        if one["fault"]:
+            raise SynthesisError(one["fault"])
+    return pd.DataFrame(found).set_index("reading")
+
+
+def attended(
+    hear: Callable[..., dict[str, Any]],
+    asked: Iterator[tuple[SoakReading, Transport]],
+    run_s: float,
+    listeners: int,
+    *,
+    pace: float = 1.0,
+    think_s: tuple[float, float] = THINK_S,
+    begin_s: float = 0.0,
+    seed: int = 0,
+    name: str,
+) -> pd.DataFrame:
+    """Listeners for `run_s`, each of whom hears one stream after the other; the last ones to their ends.
+
+    Parameters
+    ----------
+    hear : callable
+        `listened`, but for its reading, transport, number and time.
+    asked : iterator
+        Who asks next takes the next one.
+    begin_s : float
+        They come within so many seconds, at any time of them.
+    name : str
+        Of the bar.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a stream, with its listener, in the order in which they were asked for.
+    """
+    numbered, lock, over = enumerate(asked), threading.Lock(), threading.Event()
+    streams: list[dict[str, Any]] = []
+    started_s = time.monotonic()
+
+    def elapsed_s() -> float:
+        return time.monotonic() - started_s
+
+    def listen(listener: int) -> None:
+        draw = random.Random(f"{seed} {listener}")
+        over.wait(draw.uniform(0, begin_s))
+        while (at_s := elapsed_s()) < run_s and not over.is_set():
+            with lock:
+                number, turn = next(numbered)
+            one = hear(*turn, number, at_s)
+            streams.append(one | {"listener": listener})
+            if one["fault"]:
+                rest_s = AFTER_FAULT_S
+            else:
+                heard_s = one["at_s"] + one["ttfa_s"] + pace * one["audio_s"]  # its last word has been played
+                rest_s = max(heard_s - elapsed_s(), 0.0) + draw.uniform(*think_s)
+            over.wait(max(min(rest_s, run_s - elapsed_s()), 0.0))
+            with lock:
+                bar.update(min(round(elapsed_s(), 1), run_s) - bar.n)
+
+    with (
+        tqdm(total=run_s, unit="s", desc=name) as bar,
+        ThreadPoolExecutor(listeners, thread_name_prefix="listener") as pool,
+    ):
+        try:
+            list(pool.map(listen, range(listeners)))
+        finally:
+            over.set()  # after Ctrl-C, nobody asks for more
+    return pd.DataFrame(streams).sort_values("number", ignore_index=True)
+
+
 def listened(
-    server: OwnServer, reading: SoakReading, way: Transport, number: int = 0, at_s: float = 0.0
+    server: OwnServer,
+    reading: SoakReading,
+    way: Transport,
+    number: int = 0,
+    at_s: float = 0.0,
+    *,
+    most_in_hand_s: float = math.inf,
 ) -> dict[str, Any]:
     """One stream to its end, or to whatever end it comes to.
+
+    Parameters
+    ----------
+    most_in_hand_s : float
+        Who has so much speech that is not played yet takes no more; the stream is taken as it comes unless
+        given.
 
     Returns
     -------
     dict
         number, reading (its name), way, at_s (when it was asked for, since the soak began), fault (why it did
-        not end as it should; empty if it did), samples_count (from the first sample of speech to the last
-        sample), sha256 (of these), and what `trial.Trial` has of `HEARD`.
+        not end as it should; empty if it did), retry_after_s (when it may be asked for again, if the server
+        was busy), samples_count (from the first sample of speech to the last sample), sha256 (of these), and
+        what `trial.Trial` has of `HEARD`.
     """
     listener = Listener(keep=True)
     row = {"number": number, "reading": reading.name, "way": way, "at_s": at_s, "fault": ""}
+    row["retry_after_s"] = math.nan
     listener.asks()
     try:
         for chunk in client.receive(way, server.url, client.speech_request(reading.text, reading.voice)):
             listener.hears(samples_of(chunk.data))
+            if (beyond_s := listener.in_hand_s - most_in_hand_s) > 0:
+                time.sleep(beyond_s)
         heard = listener.trial(way, number, len(reading.text), streamed=True)
     except KokoroLabError as error:
-        return {**row, "fault": str(error)[:200], "samples_count": 0, "sha256": "", **HEARD}
+        row |= {"fault": str(error)[:200], "retry_after_s": getattr(error, "retry_after_s", math.nan)}
+        return {**row, "samples_count": 0, "sha256": "", **HEARD}
     # From the first sample of speech: bare audio begins with a primer of silence, events do not
     speech = listener.samples[int((np.abs(listener.samples) >= SPEECH_LEVEL).argmax()) :]
     row |= {"samples_count": len(speech), "sha256": hashlib.sha256(speech.tobytes()).hexdigest()}
     return row | {name: getattr(heard, name) for name in HEARD}
-
-
-def _whole(server: OwnServer, reading: SoakReading) -> dict[str, Any]:
-    """How a reading is when nobody else listens."""
-    found = listened(server, reading, "sse")
-    if found["fault"]:
-        raise SynthesisError(found["fault"])
-    return found
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
 
 from kokoro_lab.containers import write_file
-from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.memory import sampled_memory
 from kokoro_lab.lab.bench.trial import Listener, Trial
@@ -133,7 +132,6 @@ def measure(
     speakers: Sequence[Speaker],
     texts: Sequence[str],
     *,
-    concurrency: int = 1,
     memory_interval_s: float | None = None,
     listen_s: float = math.inf,
     audio_folder: Path | None = None,
@@ -146,11 +144,8 @@ def measure(
     Parameters
     ----------
     speakers : sequence of Speaker
-        More than one only with a concurrency of 1.
     texts : sequence of str
         Distinct, from `texts_of`.
-    concurrency : int
-        Texts spoken at a time, each from a thread of its own.
     memory_interval_s : float, optional
         Read resident memory this often; not at all if None, because reading takes time from speaking.
     listen_s : float
@@ -165,38 +160,18 @@ def measure(
 
     Raises
     ------
-    ParameterError
-        Several speakers at a time.
     SynthesisError
         A speaker failed or was silent; nothing is skipped.
     """
-    if concurrency > 1 and len(speakers) > 1:
-        raise ParameterError(
-            "Systems are compared one text at a time.", field="concurrency", value=concurrency, allowed="1"
-        )
     for speaker in speakers:
         speaker.warm()
     if audio_folder:
         audio_folder.mkdir(parents=True, exist_ok=True)
-    turns = [
-        partial(_trial, speaker, number, text, memory_interval_s, listen_s, audio_folder)
-        for number, text in enumerate(texts)
-        for speaker in speakers
+    turns = tqdm(list(product(enumerate(texts), speakers)), desc="trials")
+    return [
+        _trial(speaker, number, text, memory_interval_s, listen_s, audio_folder)
+        for (number, text), speaker in turns
     ]
-    with tqdm(total=len(turns), desc="trials") as bar:
-
-        def taken(turn: Callable[[], Trial]) -> Trial:
-            trial = turn()
-            bar.update()
-            return trial
-
-        if concurrency == 1:
-            return [taken(turn) for turn in turns]
-        pool = ThreadPoolExecutor(concurrency, thread_name_prefix="bench")
-        try:
-            return list(pool.map(taken, turns))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure, the texts that wait are not spoken
 
 
 def _trial(

@@ -203,6 +203,14 @@ class Listener:
         return self.disturbed or sum(self._lengths_s) >= self._enough_s
 
     @property
+    def in_hand_s(self) -> float:
+        """Speech that has come and that a player, which began behind its pre-buffer, has not played yet."""
+        if not self._arrivals_s:
+            return 0.0
+        played_s = self._clock() - self._asked_s - self._arrivals_s[0] - PRE_BUFFER_S
+        return sum(self._lengths_s) - max(played_s, 0.0)
+
+    @property
     def samples(self) -> Samples:
         """Everything that was heard, silence included, if it was to be kept."""
         return np.concatenate(self._kept) if self._kept else np.zeros(0, np.float32)

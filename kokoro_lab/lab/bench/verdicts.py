@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from kokoro_lab.errors import GateFailed, ParameterError
-from kokoro_lab.lab.bench import lifecycle, loading, resuming, soak_controls, soak_verdict
+from kokoro_lab.lab.bench import lifecycle, load_verdict, loading, resuming, soak_controls, soak_verdict
 from kokoro_lab.lab.bench.own_server import StartServer, own_server
 from kokoro_lab.lab.bench.plan import BenchPlan
-from kokoro_lab.lab.bench.soak import foreign_sentences, measure_soak, readings_of
+from kokoro_lab.lab.bench.soak import SoakReading, foreign_sentences, measure_soak, readings_of
 from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.results import Run, new_run_folder, open_run
 
+LONG_TEXTS = 3
+"""Of 1,000 characters, whose median RTF says what the machine should bear."""
 Measured = tuple[Iterator[str], Callable[[Run], object]]
 """What to show to a person, and what writes the verdict, or raises `GateFailed` behind it."""
 
@@ -35,7 +38,11 @@ class ServerPlan(BenchPlan, ABC):
     """A benchmark that ends in a verdict, and whose results are in a folder of its kind."""
 
     kind: ClassVar[str]
-    begins: ClassVar[str] = "Starting the server."
+
+    @property
+    def begins(self) -> str:
+        """What is said before."""
+        return "Starting the server."
 
     @abstractmethod
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
@@ -61,23 +68,64 @@ class ResumePlan(ServerPlan):
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan(ServerPlan):
-    """`concurrency` streams at once, and what becomes meanwhile of those who come too."""
+    """More and more listeners, each of whom hears one text after the other.
+
+    Parameters
+    ----------
+    listeners : str
+        How many, with commas; empty takes what the machine should bear, fewer and more.
+    seconds : float
+        For how long, each time.
+    arrivals : str
+        With commas, the shares of the machine that listeners need who come by chance.
+    """
 
     kind = "load"
+    listeners: str = ""
+    seconds: float = 60.0
+    arrivals: str = ""
 
     def __post_init__(self) -> None:
-        if self.trials % self.concurrency:
-            raise ParameterError(
-                f"--trials is a multiple of --concurrency: {self.trials} texts make no whole rounds of "
-                f"{self.concurrency}.",
-                field="--trials",
-            )
+        self.crowds, self.shares  # noqa: B018  # what is no number is told before a server is started
+
+    @property
+    def crowds(self) -> list[int]:
+        return [int(count) for count in _numbers("--listeners", self.listeners, 1, loading.MOST_AT_ONCE)]
+
+    @property
+    def shares(self) -> list[float]:
+        return _numbers("--arrivals", self.arrivals, 0.01, 2)
+
+    @property
+    def begins(self) -> str:
+        crowds = len({1, *self.crowds}) if self.crowds else 7
+        minutes = ((crowds + len(self.shares)) * (self.seconds + 8) + 60) / 60
+        return f"Starting the server. It takes about {minutes:.0f} minutes."
+
+    def load(self, sentences: Sequence[str], start: StartServer | None = None) -> loading.Load:
+        start = start or (lambda settings: own_server({**self.server_settings, **settings}))
+        texts, long_texts = self.texts(sentences), texts_of(sentences, PRESETS["long"], LONG_TEXTS, self.seed)
+        readings, long_readings = (
+            [SoakReading(f"{kind} {number}", text, self.voice) for number, text in enumerate(of)]
+            for kind, of in ((self.preset, texts), ("long", long_texts))
+        )
+        return loading.measure_load(
+            start, readings, long_readings, self.crowds, self.seconds, self.shares, self.seed
+        )
 
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
-        with (start or partial(own_server, {**self.server_settings, "queue": 0}))() as server:
-            texts = self.texts(sentences)
-            found = loading.measure_load(server, texts, self.voice, self.concurrency)
-        return loading.printed(found), lambda run: loading.conclude(run, found, self.trials, self.concurrency)
+        found = self.load(sentences, start)
+        return load_verdict.printed(found), lambda run: load_verdict.conclude(run, found)
+
+
+def _numbers(field: str, given: str, low: float, high: float) -> list[float]:
+    """Numbers with commas between them, each within its bounds."""
+    with suppress(ValueError):
+        found = [float(number) for number in given.split(",") if number.strip()]
+        if all(low <= number <= high for number in found):
+            return found
+    allowed = f"numbers of {low:g} to {high:g}, with commas"
+    raise ParameterError(f"{field} cannot be {given!r}.", field=field, value=given, allowed=allowed)
 
 
 class LifecyclePlan(ServerPlan):
@@ -102,6 +150,8 @@ class SoakPlan(ServerPlan):
     ----------
     minutes : float
         For how long.
+    concurrency : int
+        How many they are.
     pace : float
         Share of a stream's length that they take to hear it.
     misbehave : bool
@@ -109,13 +159,17 @@ class SoakPlan(ServerPlan):
     """
 
     kind = "soak"
-    begins = "Letting a server leak that must be caught, then starting the server."
     minutes: float = 20.0
+    concurrency: int = 1
     pace: float = 1.0
     misbehave: bool = False
 
     @property
-    def listeners(self) -> int:
+    def begins(self) -> str:
+        return "Letting a server leak that must be caught, then starting the server."
+
+    @property
+    def at_once(self) -> int:
         return self.concurrency + self.misbehave
 
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:

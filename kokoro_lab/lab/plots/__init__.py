@@ -24,6 +24,7 @@ from kokoro_lab.lab.plots.ratios import (
 from kokoro_lab.lab.plots.style import Plot
 from kokoro_lab.lab.plots.timing import (
     ahead_of_the_player,
+    capacity,
     heat_maps,
     held_over_time,
     loading,

@@ -221,6 +221,44 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
 
 
 @plotted
+def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
+    """How soon listeners are served, and how often they hear a gap, the more there are.
+
+    A line for listeners who hear one text after the other; a star for those who come by chance, where there
+    were so many on average. Left of the dashed line are those whom the machine should bear; right of the
+    dotted one, the knee, somebody was not served in time. The horizontal line is the limit.
+
+    Parameters ---------- table : pandas.DataFrame
+        A row a crowd, as `load_verdict.curve` gives it.
+    borne, knee : int
+        Listeners.
+    """
+    if not len(table):
+        return Drawing(None, "Nobody listened.")
+    chance = table.index.str.endswith("by chance")
+    figure, (times, gaps) = panels(1, 2, height=3.2, sharex=True)
+    drawn = (times, "ttfa_p50_s", BLUE, "p50"), (times, "ttfa_p95_s", GREEN, "p95"), (
+        gaps, "underruns_in_10_minutes_count", BAD, None,
+    )  # fmt: skip
+    for axes, column, colour, label in drawn:
+        axes.plot(table.listeners[~chance], table[column][~chance], "o-", color=colour, label=label)
+        axes.plot(table.listeners[chance], table[column][chance], "*", color=colour, markersize=10)
+    gaps.axhline(1, color=MUTED, linewidth=0.8)
+    for axes, ylabel in ((times, "TTFA, s"), (gaps, "underruns in 10 minutes of speech")):
+        axes.axvline(borne, color=INK, linewidth=0.8, linestyle="--")
+        axes.axvline(knee, color=INK, linewidth=0.8, linestyle=":")
+        axes.set(xlabel="listeners", ylabel=ylabel, ylim=(0, None), xlim=(0, None))
+        axes.locator_params(axis="x", integer=True)
+    times.legend(loc="upper left")
+    said = [
+        f"{name}: TTFA {row.ttfa_p50_s:.3f} s, p95 {row.ttfa_p95_s:.3f} s; in 10 minutes of speech "
+        f"{row.underruns_in_10_minutes_count:.1f} underruns"
+        for name, row in table.iterrows()
+    ]
+    return Drawing(figure, f"{borne} should be borne, the knee is at {knee}. {listed(said)}")
+
+
+@plotted
 def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
     """Does anything creep? Every stream against the usual of its text.
 

@@ -19,6 +19,7 @@ import pytest
 from kokoro_lab.containers.pcm import wav_header
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import SynthesisError
+from kokoro_lab.lab.bench.client import Busy, ask
 from kokoro_lab.lab.bench.own_server import OverHttp, OwnServer, ServerFailed, own_server
 from kokoro_lab.lab.bench.timing import measure
 from kokoro_lab.lab.bench.trial import Listener, Trial
@@ -130,7 +131,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterat
 def test_our_server_is_measured(server: OwnServer, streamed: bool) -> None:
     client = OverHttp(server, "hum", streamed=streamed)
     texts = ["The kettle is on, and the window is open.", "Nobody is in."]
-    trials = measure([client], texts, concurrency=2, memory_interval_s=0.01)
+    trials = measure([client], texts, memory_interval_s=0.01)
     for trial in trials:
         assert trial.streamed is streamed
         assert 0 < trial.ttfb_s <= trial.ttfa_s <= trial.wall_s
@@ -142,6 +143,22 @@ def test_our_server_is_measured(server: OwnServer, streamed: bool) -> None:
 def test_what_the_server_refuses_is_said(server: OwnServer) -> None:
     with pytest.raises(SynthesisError, match="no voice 'nobody'"):
         OverHttp(server, "nobody").warm()
+
+
+def test_a_busy_server_says_when_to_come_back() -> None:
+    class Full(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(429)
+            self.send_header("Retry-After", "7")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Full) as full:
+        threading.Thread(target=full.handle_request).start()
+        with pytest.raises(Busy) as refused:
+            ask(f"http://127.0.0.1:{full.server_port}", "POST", "/v1/audio/speech", {})
+    assert refused.value.retry_after_s == 7
 
 
 def test_the_server_ends_with_the_benchmark(tmp_path: Path, repository: Path) -> None:

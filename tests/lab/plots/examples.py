@@ -145,6 +145,15 @@ CREEPING = {
 WINDOWS = {name: (minutes[::8], values[::8]) for name, (minutes, values) in CREEPING.items()}
 NO_POINTS: dict[str, Any] = {"TTFA": ([], [])}
 
+CROWDS = pd.DataFrame(
+    {
+        "listeners": [1.0, 6.0, 12.0, 5.0],
+        "ttfa_p50_s": [0.04, 0.06, 0.3, 0.07],
+        "ttfa_p95_s": [0.05, 0.14, 1.2, 0.2],
+        "underruns_in_10_minutes_count": [0.0, 0.0, 9.0, 0.5],
+    },
+    ["1 listener", "6 listeners", "12 listeners", "60% by chance"],
+)
 WRITTEN = (([0.0, 1.0, 4.0], [4, 60, 120]), ([1.4, 2.4, 6.0], [4, 60, 120]), [(2.4, 4.0)])
 HEATED = {
     "underruns": pd.DataFrame([[3, 1], [2, 0]], [30, 120], [1, 2]),
@@ -243,6 +252,10 @@ EXAMPLES: dict[str, tuple[Drawn, Drawn]] = {
     "written_and_heard": (
         lambda: plots.written_and_heard({"5 tokens a second": WRITTEN, "30 tokens a second": WRITTEN}),
         lambda: plots.written_and_heard({}),
+    ),
+    "capacity": (
+        lambda: plots.capacity(CROWDS, 8, 6),
+        lambda: plots.capacity(CROWDS[:0], 0, 0),
     ),
     "over_a_soak": (
         lambda: plots.over_a_soak(CREEPING, WINDOWS, 5),

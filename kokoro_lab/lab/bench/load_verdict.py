@@ -1,0 +1,214 @@
+"""What crowds of listeners show: up to how many are served in time, and what several machines would bear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.stats import poisson
+
+from kokoro_lab.lab.bench.loading import REFUSALS, Crowd, Load
+from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run, failed
+
+UNDERRUNS, STRETCH_S = 1.0, 600.0
+"""So many in so many seconds of speech are borne."""
+LATER, HALF_LATER = 4.0, 2.0
+"""TTFA at p95 by the median of one listener alone: at what the machine should bear, and at half of it."""
+ANSWER_S = 0.050
+"""For 429 and `/health`, at p95."""
+REFUSED_SHARE = 0.01
+"""Of those who come by chance to several machines."""
+MACHINES = (1, 2, 4, 8)
+
+
+def curve(load: Load) -> pd.DataFrame:
+    """A row a crowd, by its name.
+
+    `ttfa_to_alone_ratio` is p95 by the median of one listener alone; `fairness_ratio` Jain's index of the
+    listeners' mean TTFA, 1 where all are served alike; `utilisation_percent` the server's computing by what
+    the machine has, and `own_cpu_percent` that of the listeners.
+    """
+    table = pd.DataFrame({one.name: _row(load, one) for one in load.crowds}).T
+    return table.astype(dict.fromkeys(("streams", "refused", "gave_up", "broken", "underruns"), int))
+
+
+def _row(load: Load, crowd: Crowd) -> dict[str, float]:
+    heard, streams = crowd.heard, crowd.streams
+    gave_up, of_listeners_s = streams.retry_after_s.notna().sum(), heard.groupby("listener").ttfa_s.mean()
+    machine_s = crowd.run_s * load.cores
+    return {
+        "listeners": crowd.listeners,
+        "streams": len(streams),
+        "refused": streams.refused.sum(),
+        "gave_up": gave_up,
+        "broken": len(streams) - len(heard) - gave_up,
+        "speech_minutes": heard.audio_s.sum() / 60,
+        **{f"ttfa_p{percent}_s": heard.ttfa_s.quantile(percent / 100) for percent in (50, 95, 99)},
+        "ttfa_to_alone_ratio": heard.ttfa_s.quantile(0.95) / load.crowds[0].heard.ttfa_s.median(),
+        "underruns": heard.underruns.sum(),
+        "underruns_in_10_minutes_count": heard.underruns.sum() / max(heard.audio_s.sum() / STRETCH_S, 1e-9),
+        "fairness_ratio": of_listeners_s.mean() ** 2 / (of_listeners_s**2).mean(),
+        "utilisation_percent": 100 * crowd.cpu_s / machine_s,
+        "own_cpu_percent": 100 * crowd.own_cpu_s / machine_s,
+    }
+
+
+def knee(load: Load) -> int:
+    """The most listeners that were measured to be served in time, and all fewer ones, too."""
+    found = 0
+    for crowd in load.crowds:
+        if crowd.by_chance or failed(_in_time(load, crowd, LATER)):
+            break
+        found = int(crowd.listeners)
+    return found
+
+
+def machines(listeners: int) -> pd.DataFrame:
+    """On paper: what several machines bear behind a balancer, each of them so many listeners at once.
+
+    Those who come by chance are as many on average as are refused once in a hundred times (Erlang's B), where
+    whoever is not refused finds a machine with room.
+    """
+
+    def refused(mean: float, places: int) -> float:
+        return float(poisson.pmf(places, mean) / poisson.cdf(places, mean) - REFUSED_SHARE)
+
+    rows = [
+        {
+            "machines": count,
+            "at once": count * listeners,
+            "with one stopped": (count - 1) * listeners,
+            "by chance, on average": brentq(refused, 1e-9, 2 * count * listeners, (count * listeners,)),
+        }
+        for count in MACHINES
+        if listeners
+    ]
+    return pd.DataFrame(rows).convert_dtypes()
+
+
+# ----------------------------------------------------------------------------------------- judge
+
+
+def judge(load: Load, *, decides: bool = True) -> list[Check]:
+    """Every stream is whole, and others are answered at once. Where times decide, as many listeners as the
+    machine should bear are served in time, and half as many sooner."""
+    crowds = load.crowds
+    streams = pd.concat([one.streams for one in crowds])
+    heard = streams[streams.fault == ""]
+    differ = heard.sha256 != heard.reading.map(load.wholes.sha256)
+    checks = [
+        Check("streams_count", len(streams), low=len(crowds)),
+        Check("broken_streams_count", sum(_row(load, one)["broken"] for one in crowds), high=0),
+        Check("streams_that_differ_count", differ.sum(), high=0),
+        Check("refusals_count", len(load.refused_s), low=REFUSALS),
+        Check("other_answers_count", load.other_answers, high=0),
+    ]
+    if not decides:
+        return checks
+    for name, seconds in (("refused", load.refused_s), ("health", _health_s(load))):
+        checks.append(Check(f"{name}_p95_s", _p95_s(seconds), high=ANSWER_S))
+    checks += _in_time(load, _most(load, load.capacity), LATER)
+    half = _in_time(load, _most(load, load.capacity // 2), HALF_LATER)
+    return checks + [replace(check, name=f"half_{check.name}") for check in half]
+
+
+def _most(load: Load, listeners: int) -> Crowd:
+    """The largest crowd of no more than so many, or one listener alone."""
+    return [one for one in load.crowds if not one.by_chance and one.listeners <= max(1, listeners)][-1]
+
+
+def _in_time(load: Load, crowd: Crowd, later: float) -> list[Check]:
+    row = _row(load, crowd)
+    return [
+        Check("underruns_in_10_minutes_count", row["underruns_in_10_minutes_count"], high=UNDERRUNS),
+        Check("ttfa_p95_to_alone_ratio", row["ttfa_to_alone_ratio"], high=later),
+    ]
+
+
+def _p95_s(seconds: Sequence[float]) -> float:
+    return float(pd.Series(seconds, dtype=float).quantile(0.95, interpolation="higher"))
+
+
+def _health_s(load: Load) -> list[float]:
+    return [seconds for one in load.crowds for seconds in one.health_s]
+
+
+def controls(load: Load) -> list[NegativeControl]:
+    """A server that really stands still for a second, and the listener who is alone, spoilt."""
+    alone = load.crowds[0]
+    spoilt = {
+        "a sample off by one bit": alone.streams.assign(sha256="another"),
+        "a stream that broke off": alone.streams.assign(fault="The server broke off."),
+    }
+    found = [
+        NegativeControl(
+            name, bool(failed(judge(replace(load, crowds=[replace(alone, streams=streams)]), decides=False)))
+        )
+        for name, streams in spoilt.items()
+    ]
+    silent = replace(alone, streams=alone.streams.assign(underruns=1))
+    return [
+        *found,
+        NegativeControl("a silence in every stream", bool(failed(_in_time(load, silent, LATER)))),
+        NegativeControl(load.stalled.name, bool(failed(_in_time(load, load.stalled, LATER)))),
+    ]
+
+
+def figures(load: Load) -> dict[str, float]:
+    """What has no limit: of the machine, and of the crowd that it should bear."""
+    most = _most(load, load.capacity)
+    row = _row(load, most)
+    kept = ("speech_minutes", "ttfa_p50_s", "ttfa_p95_s", "ttfa_p99_s", "fairness_ratio")
+    return {
+        "rtf_p50": load.rtf,
+        "capacity_count": load.capacity,
+        "knee_count": knee(load),
+        "listeners_count": most.listeners,
+        "half_listeners_count": _most(load, load.capacity // 2).listeners,
+        **{name: row[name] for name in (*kept, "utilisation_percent", "own_cpu_percent")},
+        "health_max_s": max(_health_s(load)),
+    }
+
+
+def remarks(load: Load, *, decides: bool = True) -> list[str]:
+    """What the verdict does not rest on."""
+    most = _most(load, load.capacity).listeners
+    fewer = f"{most:.0f} listeners were there at the most, where {load.capacity} should be borne"
+    return [fewer] * (most < load.capacity) + ["no time decides"] * (not decides)
+
+
+def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:
+    """Write the verdict into `run`.
+
+    Raises
+    ------
+    GateFailed
+        A stream was not whole, somebody waited too long, or a fault that was put in on purpose was missed.
+    """
+    return run.finish(
+        load.ran,
+        checks=judge(load, decides=decides),
+        controls=controls(load),
+        figures=figures(load),
+        details={
+            "crowds": curve(load).reset_index(names="crowd").to_dict("records"),
+            "streams": pd.concat([one.streams.assign(crowd=one.name) for one in load.crowds]).to_dict(
+                "records"
+            ),
+        },
+        remarks=remarks(load, decides=decides),
+    )
+
+
+def printed(load: Load, *, table: bool = True) -> Iterator[str]:
+    """The figures as a person reads them; without the table where that is shown beside it."""
+    yield (
+        f"one stream of 1,000 characters: RTF {load.rtf:.3f}, so that {load.capacity} listeners should be "
+        f"borne; all were served in time up to {knee(load)}"
+    )
+    if table:
+        yield curve(load).round(3).T.to_string()
+    for name, seconds in (("429", load.refused_s), ("/health", _health_s(load))):
+        yield f"{name}, {len(seconds)} times: p95 {1000 * _p95_s(seconds):.1f} ms"
