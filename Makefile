@@ -31,7 +31,7 @@ env: $(STAMP) ## make .venv from the lock
 demo: env ## speak a paragraph, run the loudness gate, print the figures
 	$(BIN)/kokoro-lab fetch --variant fp32
 	$(BIN)/kokoro-lab speak --stream -i fixtures/texts/demo.txt -o results/demo/paragraph.wav
-	$(BIN)/kokoro-lab run 30_loudness_gate -p voices=af_heart -p texts=4
+	$(BIN)/kokoro-lab run 30_loudness_gate -p voices=af_heart -p texts=4 -p blends=0 -p speeds=
 	@echo "Listen to results/demo/paragraph.wav"
 
 # numpy's threads spin for a while behind each product, on the cores that the other tests need

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,12 +89,15 @@ class DecodedSegment:
         What was asked for and is not done, or done in another way, and why; without places.
     later : callable, optional
         Given a sample of the segment, the last block that begins at or before it: where it begins, and the
-        blocks from there on, the same as in `blocks`. None where they can only be had one after the other.
+        blocks from there on, the same as in `blocks`. None where all of it is one block.
     choice : ProviderChoice, optional
         Of several providers, the one that was chosen for this segment.
     plain_frames : int, optional
         How long it would be at speed 1, in frames of 25 ms; None where that is not known, or words have rates
         of their own.
+    energy : float, optional
+        How loud the model means it to be, before any of it is decoded: the logarithm of the mean of what its
+        energy curve is a logarithm of. None where that is not known.
     """
 
     durations: npt.NDArray[np.int64]
@@ -102,6 +106,7 @@ class DecodedSegment:
     later: Callable[[int], tuple[int, Iterator[Samples]]] | None = None
     choice: ProviderChoice | None = None
     plain_frames: int | None = None
+    energy: float | None = None
 
 
 class Decoder(Protocol):
@@ -254,6 +259,8 @@ class StagedDecoder:
         style, predicted = asked.style, asked.predicted
         contours = model.contours(asked.token_ids, style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
+        energy = float(np.log(np.exp(contours.energy).mean()))
+        found = partial(DecodedSegment, durations, plain_frames=contours.plain_frames, energy=energy)
         what = f"{len(asked.token_ids)} token ids"
         fallbacks = contours.fallbacks
         if predicted and contours.moved_semitones > PREDICTED_SEMITONES:
@@ -262,9 +269,7 @@ class StagedDecoder:
             fallbacks += (Fallback("statistics", f"exact instead of predicted: {moved}"),)
         if not predicted:
             whole = iter((self.vocoder.whole(model.behind(contours, style)),))
-            return DecodedSegment(
-                durations, finite(whole, what), fallbacks, plain_frames=contours.plain_frames
-            )
+            return found(blocks=finite(whole, what), fallbacks=fallbacks)
         plan = self.windowed.plan(contours.energy, urgent=asked.urgent)
         blocks_from = self.windowed.blocks(model, contours, style, plan)
 
@@ -272,7 +277,7 @@ class StagedDecoder:
             start, blocks = blocks_from(sample)
             return start, finite(blocks, what)
 
-        return DecodedSegment(durations, later(0)[1], fallbacks, later, plain_frames=contours.plain_frames)
+        return found(blocks=later(0)[1], fallbacks=fallbacks, later=later)
 
     def windows(self, contours: Contours, style: Values, *, urgent: bool = True) -> Iterator[Samples]:
         """Samples window by window with predicted statistics, each window decoded when it is asked for."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, Utterance
 from kokoro_lab.dsp import Gain, Limiter, in_runs, normalising_gain_db, voice_gain_db
 from kokoro_lab.errors import TextError
 from kokoro_lab.scheduling.stopwatch import Stopwatch
@@ -26,11 +26,17 @@ Of four voices, 0.3 to 0.8 LU at a stretch of 0.75 (speed 2), 0.8 to 1.2 LU at o
 
 class SegmentStart(NamedTuple):
     """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it, by the
-    utterance's voice or another one."""
+    utterance's voice or another one.
+
+    `energy` is that of its `DecodedSegment`. `whole` is all of it but its end, where that is there at once
+    and no word of it is to be louder than others.
+    """
 
     token_count: int
     stretch: float = 1.0
     voice: Voice | None = None
+    energy: float | None = None
+    whole: Samples | None = None
 
     @property
     def softened_lu(self) -> float:
@@ -40,14 +46,15 @@ class SegmentStart(NamedTuple):
 
 class Levelling:
     """Gain and limiter of one utterance. Measured loudness must hear the whole; the voice's gain need not: it
-    is known for each segment by its length.
+    is known for each segment by its length and, in what no voice was measured in (blends, and speeds but 1),
+    by the energy that the model predicts. A blend's segment that is decoded at once is measured after all.
 
     Parameters
     ----------
-    loudness : str
-        `measured`, `voice` or `none`.
-    level_lufs : callable
-        How loud the voice is by itself in a segment of so many token ids.
+    utterance : Utterance
+        Its loudness is `measured`, `voice` or `none`.
+    voice : Voice
+        Of the utterance.
     stopwatch : Stopwatch
         Told what it costs.
 
@@ -59,9 +66,9 @@ class Levelling:
         The most that the limiter took away.
     """
 
-    def __init__(self, loudness: str, level_lufs: Callable[[int], float], stopwatch: Stopwatch) -> None:
-        self._loudness = loudness
-        self._level_lufs = level_lufs
+    def __init__(self, utterance: Utterance, voice: Voice, stopwatch: Stopwatch) -> None:
+        self._loudness, self._speed = utterance.loudness, utterance.speed
+        self._voice = voice
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
 
@@ -94,13 +101,10 @@ class Levelling:
         gain_db = 0.0
         for each in spoken:
             if isinstance(each, SegmentStart):
-                gain_db = self._level_lufs(each.token_count) - self._own_lufs(each)
+                voice = each.voice or self._voice
+                gain_db = self._voice.level_at(each.token_count) - voice.level_at(each.token_count)
             else:
                 yield each * np.float32(10 ** (gain_db / 20)) if gain_db else each
-
-    def _own_lufs(self, segment: SegmentStart) -> float:
-        level_lufs = segment.voice.level_at if segment.voice else self._level_lufs
-        return level_lufs(segment.token_count)
 
     def _measured(self, blocks: deque[Samples]) -> Iterator[Samples]:
         """All at one level. Each block is let go once it is levelled, so only one copy is held in all."""
@@ -117,7 +121,15 @@ class Levelling:
     def _gain_db(self, segment: SegmentStart) -> float:
         if self._loudness == "none":
             return 0.0
-        return voice_gain_db(self._own_lufs(segment) - segment.softened_lu)
+        voice, whole = segment.voice or self._voice, segment.whole
+        blend = len(voice.parts) > 1
+        energy = segment.energy if blend or self._speed != 1 else None
+        gain_db = voice_gain_db(voice.level_at(segment.token_count, energy) - segment.softened_lu)
+        if not blend or whole is None or not whole.any():
+            return gain_db
+        with self._watch("dsp"):
+            measured_db, _ = normalising_gain_db([whole], SAMPLE_RATE_HZ)
+        return gain_db + (measured_db - gain_db) * min(1.0, len(whole) / (MEASURABLE_S * SAMPLE_RATE_HZ))
 
 
 def bounded(spoken: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:

@@ -123,7 +123,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._growing = growing
         self.text_came_s: float | None = None
         self._ahead = Lookahead(self._preparation.segments())
-        self._levelling = Levelling(asked.utterance.loudness, asked.voice.level_at, self._watch)
+        self._levelling = Levelling(asked.utterance, asked.voice, self._watch)
         # A stream that begins later has no first audio to keep
         kept = asked.streamed and cached and place is None and growing is None
         key = asked.digest(chunk_s, parts.active_provider) if kept else None
@@ -282,7 +282,9 @@ class SpeechStream(Iterator[AudioChunk]):
             for block in self._decoded(prepared, blocks, trimmer):
                 if len(block) and not line.speaks:
                     yield from self._silent(pause.rest(line.behind, trimmer.kept_lead_samples))
-                    yield SegmentStart(len(segment.token_ids), prepared.stretch, prepared.voice)
+                    whole = block if decoded.later is None and prepared.envelope() is None else None
+                    heard = (decoded.energy, whole)
+                    yield SegmentStart(len(segment.token_ids), prepared.stretch, prepared.voice, *heard)
                     first_id = self._preparation.first_ids[segment.sentence]
                     line.begin_speech(first_id, trimmer.lead_samples, left_out, opens=opens)
                     self._chunker.mark(segment.segment_id, line.position)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from kokoro_lab.datatypes import Clip
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
+from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest, WholeGraph
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
+from kokoro_lab.weights.voices import ENERGY_LU, ENERGY_SLOPE, Voice
 from tests import tiny_voice
-from tests.speech.decoders import PARAGRAPH, with_decoder
+from tests.speech.decoders import PARAGRAPH, Whole, with_decoder
 
 
 def test_loudness_of_a_file_is_the_target(hum: Engine) -> None:
@@ -58,6 +62,47 @@ def test_each_segment_of_a_stream_has_the_gain_of_its_length(hum: Engine) -> Non
     assert max(wanted_db) - min(wanted_db) > 0.3, "the segments are not of one length"
     assert gains_db == pytest.approx(wanted_db, abs=0.01)
     assert levelled.report.gain_db == pytest.approx(wanted_db[0])
+
+
+class Energetic(Whole):
+    """A decoder that predicts an energy; with `at_once`, all of a segment is there at once."""
+
+    details: Mapping[str, str] = {}
+
+    def __init__(self, inner: WholeGraph, *, at_once: bool = False) -> None:
+        self._inner, self._at_once = inner, at_once
+
+    def decode(self, asked: SegmentRequest) -> DecodedSegment:
+        decoded = self._inner.decode(asked)
+        later = None if self._at_once else lambda sample: (0, decoded.blocks)
+        return replace(decoded, energy=1.5, later=later)
+
+
+def stream_of(hum: Engine, voice: Voice, *, at_once: bool = False, **options: object) -> Clip:
+    engine = with_decoder(hum, Energetic(hum.decoder, at_once=at_once), voices=lambda _: voice)
+    return engine.stream(PARAGRAPH, voice="hum", **options).joined()
+
+
+@pytest.mark.parametrize(("speed", "parts", "more_lu"), [(1.0, 1, 0), (1.25, 1, 0.75), (1.0, 2, 0.75)])
+def test_in_blends_and_at_other_speeds_the_gain_follows_the_predicted_energy(
+    hum: Engine, speed: float, parts: int, more_lu: float
+) -> None:
+    """It is 0.5 above what is usual: that is 0.75 LU."""
+    voice = replace(tiny_voice.voice("hum"), parts=("hum",) * parts, usual_energy=1.0)
+    clip = stream_of(hum, voice, speed=speed)
+    octaves = np.log2(max(len(clip.segments[0].token_ids), 50) / 100)
+    expected_db = 1.0 - (more_lu - ENERGY_LU * ENERGY_SLOPE * octaves if more_lu else 0)
+    assert clip.report.gain_db == pytest.approx(expected_db)
+
+
+def test_a_segment_of_a_blend_that_is_there_at_once_is_measured(hum: Engine) -> None:
+    """Its voices are said to be 3 dB louder than they are."""
+    blend = replace(tiny_voice.voice("hum"), parts=("hum", "hum"), level_lufs=-14.0)
+    wrong, measured = (stream_of(hum, blend, at_once=at_once) for at_once in (False, True))
+    assert integrated_lufs(wrong.samples, 24_000) < -18
+    assert integrated_lufs(measured.samples, 24_000) == pytest.approx(-16, abs=0.3)
+    single = stream_of(hum, replace(blend, parts=("hum",)), at_once=True)
+    assert np.array_equal(single.samples, wrong.samples), "a voice by itself keeps the gain of its level"
 
 
 def test_a_stream_that_is_turned_up_stays_below_the_peak_limit(hum: Engine) -> None:

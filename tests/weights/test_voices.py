@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from kokoro_lab.weights.voices import (
     level_lufs,
     level_slope_lu,
     load_voice,
+    usual_energy,
 )
 
 
@@ -24,6 +27,7 @@ def test_every_voice_has_a_language_and_a_level() -> None:
         assert name[0] in LANGUAGE_OF_PREFIX
         assert -30 < level_lufs(name) < -14
         assert -2 < level_slope_lu(name) <= 0.5
+        assert 5 < usual_energy(name) < 9
 
 
 def test_every_openai_name_is_a_voice() -> None:
@@ -46,6 +50,17 @@ def test_the_level_follows_the_length_within_what_was_measured() -> None:
     assert voice.level_at(200) == pytest.approx(-20.6)
     assert voice.level_at(50) == pytest.approx(-19.4) == voice.level_at(1)
     assert voice.level_at(510) == voice.level_at(300) < voice.level_at(299)
+
+
+def test_the_level_follows_the_energy_where_that_is_known() -> None:
+    voice = Voice("v", ("v",), "en-us", np.zeros(PACK_SHAPE, np.float32), -20.0, usual_energy=6.0)
+    assert voice.level_at(100, 6.5) == pytest.approx(-19.25)
+    assert voice.level_at(200, 6.5) == pytest.approx(-19.25 + 1.5 * 0.18), "long ones usually have less"
+    assert replace(voice, usual_energy=None).level_at(100, 6.5) == voice.level_at(100, None) == -20
+    blend = load_voice("af_heart(3)+am_onyx(1)")
+    assert blend.usual_energy == pytest.approx(
+        0.75 * usual_energy("af_heart") + 0.25 * usual_energy("am_onyx")
+    )
 
 
 @pytest.mark.parametrize(

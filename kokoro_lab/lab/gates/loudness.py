@@ -1,7 +1,8 @@
 """Is every clip at the target loudness and under the peak limit, as written to disk?
 
 A file is measured as a whole before it is brought to the target, so each of them must meet it. A stream
-cannot wait: it has its voice's gain and a limiter, and a share of the streams must.
+cannot wait: it has its voice's gain and a limiter, and a share of the streams must, of blends and at other
+speeds too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import pandas as pd
 from kokoro_lab.containers import save
 from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.datatypes import Clip, Samples, WordTiming
+from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.lab.bars import tqdm
@@ -38,6 +41,16 @@ STREAMS_WITHIN_PERCENT = 99.0
 FILE, STREAM = "file", "stream"
 """How a clip was asked for."""
 ALL, ENGLISH = "all", "english"
+BLENDS = (
+    *("af_nicole+am_onyx", "if_sara+am_onyx", "af_bella(2)+af_sky(1)", "af_nova+am_puck"),
+    *("af_nicole+bm_lewis", "af_heart+am_michael", "af_nicole+am_santa", "hf_alpha+bm_lewis"),
+    *("af_nicole+zm_yunyang", "zf_xiaoxiao+am_adam", "af_nicole+af_heart", "bf_emma+bm_george"),
+    *("am_onyx+af_jessica", "jf_alpha+af_bella", "am_adam+am_santa", "ff_siwis+bf_lily"),
+    *("am_puck+af_bella", "bm_lewis+af_kore", "af_river+am_onyx", "af_heart+af_bella+am_echo+bm_fable"),
+)
+"""Neighbours and opposites: a whisper with deep voices, loud ones with soft ones, a creak, four at once."""
+FEW_TEXTS = 4
+"""At most so many, of all lengths, for each blend, and for each voice and speed."""
 CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
@@ -71,6 +84,9 @@ def measure(
     voices: Sequence[str],
     folder: Path,
     heard: dict[str, Sequence[WordTiming]] | None = None,
+    *,
+    ways: Sequence[str] = (FILE, STREAM),
+    speeds: Sequence[float] = (1.0,),
 ) -> pd.DataFrame:
     """Speak every text, in English, with every voice, write the clips, and measure what was written.
 
@@ -80,20 +96,20 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a clip: text, voice, way (`file` or `stream`), file, audio_s, integrated_lufs,
+        One row a clip: text, voice, speed, way (`file` or `stream`), file, audio_s, integrated_lufs,
         true_peak_dbtp, gain_db, limited_db, rtf.
     """
     rows = []
-    jobs = [(text, voice, way) for voice in voices for text in texts for way in (FILE, STREAM)]
-    for text, voice, way in tqdm(jobs, desc="clips"):
-        clip = engine.stream(
-            text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
-        ).joined()
-        path = save(clip, folder / f"{text.id.replace(' ', '-')}-{voice}-{way}.wav")
+    jobs = list(product(voices, speeds, texts, ways))
+    for voice, speed, text, way in tqdm(jobs, desc="clips"):
+        asked = {"voice": voice, "speed": speed, "language": english_of(voice)}
+        clip = engine.stream(text.text, **asked, streamed=way == STREAM, cached=False).joined()
+        spoken_by = voice if speed == 1 else f"{voice}-{speed:g}"
+        path = save(clip, folder / f"{text.id.replace(' ', '-')}-{spoken_by}-{way}.wav")
         if heard is not None:
             heard[path.name] = clip.timings
         rows.append(
-            {"text": text.id, "voice": voice, "way": way, "file": path.name}
+            {"text": text.id, "voice": voice, "speed": speed, "way": way, "file": path.name}
             | figures_of_file(path)
             | {
                 "gain_db": clip.report.gain_db,
@@ -155,7 +171,10 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
     streams = judged(table[table.way == STREAM])
     inside = int(within(streams).sum())
     low, high = proportion_interval(inside, len(streams)) if len(streams) else (float("nan"),) * 2
+    blends = streams[streams.voice.str.contains("+", regex=False)]
     return {
+        "blends_within_band_percent": 100 * within(blends).mean(),
+        "other_speeds_within_band_percent": 100 * within(streams[streams.speed != 1]).mean(),
         "clips_count": len(table),
         "streams_outside_band_count": len(streams) - inside,
         "streams_within_band_low_95_percent": 100 * low,
@@ -171,7 +190,7 @@ def judged_clips(
     table: pd.DataFrame, texts: Sequence[FixtureText], folder: Path, heard: Mapping[str, Sequence[WordTiming]]
 ) -> list[JudgedClip]:
     """Every clip: the worst is the furthest outside, in dB, of what is judged of it. A stream's reference is
-    its file.
+    its file, where there is one.
 
     Parameters
     ----------
@@ -179,7 +198,7 @@ def judged_clips(
         Of `measure`.
     """
     said = {text.id: text.text for text in texts}
-    files = {(row.text, row.voice): row.file for row in table[table.way == FILE].itertuples()}
+    files = {(row.text, row.voice, row.speed): row.file for row in table[table.way == FILE].itertuples()}
 
     def sound(file: str) -> Sound:
         return Sound(read_wav(folder / file)[0], heard.get(file, ()), folder / file)
@@ -188,14 +207,16 @@ def judged_clips(
     for row in table.itertuples():
         lufs = row.integrated_lufs if row.audio_s >= MEASURABLE_S else float("nan")
         off_db = [abs(lufs - TARGET_LUFS) - TOLERANCE_LU, row.true_peak_dbtp - TRUE_PEAK_LIMIT_DBTP]
-        reference = partial(sound, files[row.text, row.voice]) if row.way == STREAM else None
+        file = files.get((row.text, row.voice, row.speed)) if row.way == STREAM else None
+        reference = partial(sound, file) if file else None
         measured = {
             "integrated_loudness_lufs": lufs,
             "true_peak_dbtp": row.true_peak_dbtp,
             "gain_db": row.gain_db,
             "limited_db": row.limited_db,
         }
-        about = (f"{row.text}, {row.voice}, {row.way}", said[row.text], row.voice, english_of(row.voice))
+        spoken_by = row.voice if row.speed == 1 else f"{row.voice} at {row.speed:g}"
+        about = (f"{row.text}, {spoken_by}, {row.way}", said[row.text], row.voice, english_of(row.voice))
         found.append(
             JudgedClip(*about, measured, float(np.nanmax(off_db)), partial(sound, row.file), reference)
         )
@@ -230,6 +251,18 @@ def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
         path = folder / f"control-{name.replace(' ', '-')}.wav"
         found.append(NegativeControl(name, caught=not any(_verdicts(damaged, path))))
     return found
+
+
+def mean_of_levels(
+    engine: Engine, text: FixtureText, folder: Path, blend: str = BLENDS[0]
+) -> NegativeControl:
+    """A blend given the mean of its voices' levels, which it does not have: as a stream it must fail."""
+    clip = engine.stream(text.text, voice=blend, loudness="none", cached=False).joined()
+    level_at = engine.voice(blend).level_at
+    lufs = np.mean([level_at(len(segment.token_ids)) for segment in clip.segments])
+    levelled = Limiter(clip.sample_rate_hz).run(Gain(voice_gain_db(float(lufs))).run(clip.samples))
+    _, passes = _verdicts(replace(clip, samples=levelled), folder / "control-mean-of-levels.wav")
+    return NegativeControl(f"{blend} at the mean of its voices' levels", caught=not passes)
 
 
 CAUGHT = ("3 dB louder", "3 dB quieter")

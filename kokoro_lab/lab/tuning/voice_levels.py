@@ -15,10 +15,11 @@ from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, load_texts
 from kokoro_lab.metrics.loudness import integrated_lufs
+from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.weights.voices import MEASURED_TOKENS, REFERENCE_TOKENS
+from kokoro_lab.weights.voices import ENERGY_SLOPE, MEASURED_TOKENS, REFERENCE_TOKENS
 
-LEVELS_FILE = Path(__file__).parents[1] / "weights" / "voice_levels.json"
+LEVELS_FILE = Path(__file__).parents[2] / "weights" / "voice_levels.json"
 PLAIN_KINDS = ("prose", "punctuation")
 USUAL_SLOPE_LU = -0.8
 """Over 28 English voices, from sentences to paragraphs."""
@@ -28,10 +29,12 @@ USUAL_WEIGHT = 1.0
 
 
 class VoiceLevel(NamedTuple):
-    """Loudness in LUFS in segments of `REFERENCE_TOKENS` ids, and LU more in those twice as long."""
+    """Loudness in LUFS in segments of `REFERENCE_TOKENS` ids, and LU more in those twice as long; and what
+    energy the model predicts for them, as in `DecodedSegment`, where it does."""
 
     lufs: float
     slope_lu: float
+    energy: float | None = None
 
 
 def plain_texts(limit: int = 0) -> list[FixtureText]:
@@ -69,8 +72,20 @@ def measure_voice_levels(
         asked = {"voice": voice, "language": "en-us", "loudness": "none", "cached": False}
         clips = [engine.stream(text, **asked).joined() for text in texts]
         lufs = [integrated_lufs(clip.samples, clip.sample_rate_hz) for clip in clips]
-        levels[voice] = behind_the_limiter(level_of([octaves(clip) for clip in clips], lufs), clips)
+        level = behind_the_limiter(level_of([octaves(clip) for clip in clips], lufs), clips)
+        levels[voice] = level._replace(energy=usual_energy(engine, voice, clips))
     return levels
+
+
+def usual_energy(engine: Engine, voice: str, clips: Sequence[Clip]) -> float | None:
+    """The energy in segments of `REFERENCE_TOKENS` ids, on average over what is said in clips."""
+    decode, style = engine.parts.decoder.decode, engine.voice(voice).style
+    said = [segment.token_ids for clip in clips for segment in clip.segments]
+    found = [decode(SegmentRequest(ids, style(len(ids)), predicted=True)).energy for ids in said]
+    if None in found:
+        return None
+    lengths = np.clip([len(ids) for ids in said], *MEASURED_TOKENS) / REFERENCE_TOKENS
+    return float(np.mean(found) - ENERGY_SLOPE * np.log2(lengths).mean())  # type: ignore[arg-type]
 
 
 def behind_the_limiter(level: VoiceLevel, clips: Sequence[Clip]) -> VoiceLevel:
@@ -130,11 +145,13 @@ def write_voice_levels(levels: Mapping[str, VoiceLevel], *, model_sha256: str, t
     by_name = sorted(levels.items())
     table = {
         "about": f"Average loudness of each voice before gain in segments of {REFERENCE_TOKENS} token ids, "
-        "LUFS, and how much louder it is in segments twice as long, LU; written by notebook 50_voice_levels",
+        "LUFS, how much louder it is in segments twice as long, LU, and the energy that the model predicts; "
+        "written by notebook 50_voice_levels",
         "model_sha256": model_sha256,
         "texts": list(texts),
         "lufs": {name: round(level.lufs, 2) for name, level in by_name},
         "slope_lu": {name: round(level.slope_lu, 2) for name, level in by_name},
+        "energy": {name: round(level.energy or 0.0, 2) for name, level in by_name},
     }
     LEVELS_FILE.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
     return LEVELS_FILE

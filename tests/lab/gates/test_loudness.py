@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,16 +11,26 @@ import pytest
 from kokoro_lab.containers.pcm import read_wav
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.clips import worst_first
-from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.fixtures import FixtureText, load_texts
 from kokoro_lab.lab.gates import damages, loudness
 from kokoro_lab.lab.results import Check
+from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.speech.engine import Engine
+from tests.speech.decoders import with_decoder
 
 LONG = "The kettle is on, and the window is open. Nobody is in, and a letter lies on the table."
 
 
 def clips(way: str, lufs: list[float], *, audio_s: float = 4.0, peak_dbtp: float = -1.2) -> pd.DataFrame:
-    same = {"way": way, "audio_s": audio_s, "true_peak_dbtp": peak_dbtp, "limited_db": 0.0, "rtf": 0.1}
+    same = {
+        "way": way,
+        "voice": "v",
+        "speed": 1.0,
+        "audio_s": audio_s,
+        "true_peak_dbtp": peak_dbtp,
+        "limited_db": 0.0,
+        "rtf": 0.1,
+    }
     return pd.DataFrame([{**same, "integrated_lufs": v} for v in lufs])
 
 
@@ -91,6 +102,43 @@ def test_both_ways_are_spoken_and_what_is_written_is_measured(hum: Engine, tmp_p
     assert list(table.gain_db)[1] == pytest.approx(1.0)
     samples, rate_hz = read_wav(tmp_path / table.file[1])
     assert table.audio_s[1] == len(samples) / rate_hz
+
+
+def test_other_speeds_are_streams_of_their_own(hum: Engine, tmp_path: Path) -> None:
+    read = [FixtureText("long one", "prose", LONG)]
+    table = loudness.measure(hum, read, ["hum"], tmp_path, {}, ways=("stream",), speeds=(1.0, 2.0))
+    assert list(table.file) == ["long-one-hum-stream.wav", "long-one-hum-2-stream.wav"]
+    assert table.audio_s[1] < 0.6 * table.audio_s[0]
+    _, fast = sorted(loudness.judged_clips(table, read, tmp_path, {}), key=lambda clip: len(clip.name))
+    assert fast.name == "long one, hum at 2, stream"
+    assert fast.reference is None, "there is no file of it"
+    blend = table.assign(voice="a+b", integrated_lufs=[-16.0, -18.0])
+    figures = loudness.figures(blend)
+    assert figures["blends_within_band_percent"] == 50
+    assert figures["other_speeds_within_band_percent"] == 0
+
+
+def test_a_blend_at_the_mean_of_its_voices_levels_is_caught(hum: Engine, tmp_path: Path) -> None:
+    text = FixtureText("long one", "prose", LONG)
+    for level_lufs, caught in ((-14.0, True), (loudness_of_hum(hum), False)):
+        voice = replace(hum.voice("hum"), level_lufs=level_lufs)
+        engine = with_decoder(hum, hum.decoder, voices=lambda _, voice=voice: voice)
+        assert loudness.mean_of_levels(engine, text, tmp_path, "hum").caught == caught
+
+
+def loudness_of_hum(hum: Engine) -> float:
+    return integrated_lufs(hum.stream(LONG, voice="hum", loudness="none").joined().samples, 24_000)
+
+
+@pytest.mark.test_all
+@pytest.mark.model
+def test_blends_and_other_speeds_are_within_the_band(engine: Engine, tmp_path: Path) -> None:
+    marks = [text for text in load_texts() if text.id == "list_of_marks"]
+    blends = loudness.measure(engine, marks, loudness.BLENDS[:2], tmp_path, ways=("stream",))
+    speeds = loudness.measure(engine, marks, ["if_sara"], tmp_path, ways=("stream",), speeds=(0.5, 2.0))
+    for table in (blends, speeds):
+        assert loudness.within(table).all(), table
+    assert loudness.mean_of_levels(engine, marks[0], tmp_path).caught
 
 
 def test_every_fault_that_is_its_to_catch_is_caught(hum: Engine, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,14 +18,17 @@ from kokoro_lab.lab.tuning.voice_levels import (
     measure_voice_levels,
     octaves,
     plain_texts,
+    usual_energy,
 )
 from kokoro_lab.metrics.loudness import integrated_lufs
+from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.weights.voices import ENERGY_SLOPE
 
 
 def test_a_line_is_found_at_its_reference() -> None:
     lengths = np.linspace(-3, 3, 50)
-    assert level_of(list(lengths), list(-21 - 0.3 * lengths)) == pytest.approx((-21.0, -0.3), abs=0.01)
+    assert level_of(list(lengths), list(-21 - 0.3 * lengths))[:2] == pytest.approx((-21.0, -0.3), abs=0.01)
 
 
 def test_clips_of_one_length_say_nothing_of_the_slope() -> None:
@@ -51,6 +55,15 @@ def test_the_level_is_that_of_the_streams_before_any_gain(hum: Engine) -> None:
     found = measure_voice_levels(hum, ["hum"], [text])["hum"]
     at_its_length = found.lufs + found.slope_lu * octaves(clip)
     assert at_its_length == pytest.approx(integrated_lufs(clip.samples, 24_000))
+
+
+def test_the_energy_is_what_the_model_predicts_at_the_reference_length(hum: Engine) -> None:
+    clip = hum.stream("The kettle is on the stove now.", voice="hum").joined()
+    assert usual_energy(hum, "hum", [clip]) is None, "the tiny voice predicts none"
+    decoded = hum.parts.decoder.decode(SegmentRequest([1], hum.voice("hum").style(1)))
+    steady = SimpleNamespace(decode=lambda asked: replace(decoded, energy=2.0))
+    found = usual_energy(Engine(replace(hum.parts, decoder=steady)), "hum", [clip])
+    assert found == pytest.approx(2.0 - ENERGY_SLOPE * octaves(clip))
 
 
 def test_what_the_limiter_takes_away_is_made_up_for(hum: Engine) -> None:
