@@ -44,6 +44,12 @@ RULES: tuple[Rule, ...] = (
         lambda match: "",
         wakes="<>",
     ),
+    Rule(
+        "bar between parts",  # in front of a small letter it may be a program's
+        r"(?<=[\p{L}\p{N}]{2}[.!?)\]%$€£]*)\ \|(?=\ [\p{Lu}\p{Lo}\p{N}$€£])",
+        lambda match: ",",
+        wakes="|",
+    ),
     Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
     Rule(
         "dashes",

@@ -138,6 +138,35 @@ def test_numbers() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "british", "american"),
+    [
+        ("3/4/2024", "the third of April twenty twenty four", "March fourth twenty twenty four"),
+        ("4/13/24", "the thirteenth of April twenty twenty four", "April thirteenth twenty twenty four"),
+        ("Due 5/6.", "Due the fifth of June.", "Due May sixth."),
+        ("1/2 of it", "one half of it", "one half of it"),
+    ],
+)
+def test_the_british_write_the_day_first(written: str, british: str, american: str) -> None:
+    assert normalise(sanitise(written), "en-gb").text == british
+    assert normalise(sanitise(written), "en-us").text == american
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("One * two", "One asterisk two"),
+        ("2 * 3", "two times three"),
+        ("> 5", "greater than five"),
+        ("a | b", "a pipe b"),
+        ("ls | wc", "ls pipe wc"),
+        ("Web | Mail | 12 min", "Web, Mail, twelve minutes"),
+    ],
+)
+def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
+    assert normalise(sanitise(written), "en-us").text == said
+
+
 def test_only_canonical_roman_numerals_are_numbers() -> None:
     assert [roman(r) for r in ("XIV", "MCMXCIX", "IIII", "VX", "IC", "", "ABC")] == [
         14, 1999, None, None, None, None, None,

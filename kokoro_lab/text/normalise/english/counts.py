@@ -36,6 +36,7 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+_COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -214,7 +215,7 @@ PLAIN: tuple[Rule, ...] = (
     Rule(
         "about a number",
         rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
-        lambda m: f"{'approximately ' if m['sign'] == '≈' else sign(m)}{number(m['number'])}",
+        lambda m: f"{_COMPARED.get(m['sign']) or sign(m)}{number(m['number'])}",
         wakes="<>~≈≤≥",
     ),
     digit_rule(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import regex
@@ -104,13 +106,16 @@ def _iso(match: Any) -> str | None:
     return date(*given) if in_calendar(*given) else None
 
 
-def _slashed(match: Any) -> str | None:
-    """Month first, as Americans write; day first where only that is a date."""
+def _slashed(match: Any, *, british: bool = False) -> str | None:
+    """Month first, as Americans write, or day first, as the British do; else as only the other is a date."""
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
-    full = int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
-    for month, day in ((first, second), (second, first)):
+    full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
+    orders = [(first, second), (second, first)]
+    for month, day in reversed(orders) if british else orders:
         if in_calendar(full, month, day):
-            return date(full, month, day)
+            if not british:
+                return date(full, month, day)
+            return f"the {ordinal(day)} of {MONTHS[month - 1]} {year(full) if full else ''}".rstrip()
     return None
 
 
@@ -254,11 +259,6 @@ def _season(match: Any) -> str | None:
     return f"{year(first)} {two_digits(last)}"
 
 
-def _short_date(match: Any) -> str | None:
-    month, day = int(match["month"]), int(match["day"])
-    return date(None, month, day) if in_calendar(None, month, day) else None
-
-
 def _duration(match: Any) -> str:
     units = ("day", "hour", "minute", "second")
     return " ".join(counted(match[unit], unit, f"{unit}s") for unit in units if match[unit])
@@ -291,9 +291,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "month and day",
-        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}}){END}
-        (?![/.-]\d|\ (?:of|cup|inch|full)\b)""",
-        _short_date,
+        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
+        (?P<year>(?![/.-]\d|\ (?:of|cup|inch|full)\b))""",
+        _slashed,
     ),
     digit_rule(
         "span of dates",
@@ -451,3 +451,8 @@ TIMES: tuple[Rule, ...] = (
         lambda match: f"{match['half'].replace('.', '').upper()}{stop(match)}",
     ),
 )
+
+DAY_FIRST = {
+    each.name: replace(each, say=partial(_slashed, british=True)) for each in RULES if each.say is _slashed
+}
+"""Rules of which the British read a date in another order."""
