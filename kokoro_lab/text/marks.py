@@ -46,7 +46,7 @@ _LOOKS_SO = regex.compile(
 a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
-_BLOCK = regex.compile(r"'''|\#{1,6} |\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
+_BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
 _ITEM = regex.compile(r"[-*•] ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")

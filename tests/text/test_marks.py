@@ -32,6 +32,7 @@ def parts(written: str, language: str = "es") -> list[str]:
         ("Vea [la web](https://a.es/b_c) y ![un gato](g.png)[^1].", ["Vea la web y un gato."]),
         ("[^1]: La nota.", ["La nota."]),
         ("| Día | Hora |\n|---|:-:|\n| Lunes | 3 |", ["Día, Hora", "Lunes, 3"]),
+        ("Día | Hora\n--- | :-:\nlunes | 3", ["Día | Hora", "lunes | 3"]),
         ("Uno\n***\nDos\n=====\nTres", ["Uno", "Dos", "Tres"]),
         ("┌───┐\n│ caja │\n└───┘", ["caja"]),
         ("```python\nx = 1\n```\nFin.", ["x = 1", "Fin."]),

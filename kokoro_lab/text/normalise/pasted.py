@@ -45,8 +45,9 @@ RULES: tuple[Rule, ...] = (
         wakes="<>",
     ),
     Rule(
-        "bar between parts",  # in front of a small letter it may be a program's
-        r"(?<=[\p{L}\p{N}]{2}[.!?)\]%$€£]*)\ \|(?=\ [\p{Lu}\p{Lo}\p{N}$€£])",
+        "bar between parts",  # but in `Use a | b to pipe.`
+        r"""(?<=[\p{L}\p{N}.!?)\]%$€£])(?<!\(\p{L})\ \|
+        (?=\ [\p{Lu}\p{Lo}\p{N}$€£]|\ [^|.!?]*(?:\ \|[^|.!?]*)*$)""",
         lambda match: ",",
         wakes="|",
     ),

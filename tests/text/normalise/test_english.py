@@ -158,9 +158,34 @@ def test_the_british_write_the_day_first(written: str, british: str, american: s
         ("One * two", "One asterisk two"),
         ("2 * 3", "two times three"),
         ("> 5", "greater than five"),
-        ("a | b", "a pipe b"),
-        ("ls | wc", "ls pipe wc"),
+        ("Use a | b to pipe.", "Use a pipe b to pipe."),
+        ("one | two", "one, two"),
         ("Web | Mail | 12 min", "Web, Mail, twelve minutes"),
+        (
+            "Open Mon-Fri 9-5, Sat 10-2 and by Fri.",
+            "Open Monday to Friday nine to five, Saturday ten to two and by Friday.",
+        ),
+        ("He sat 10 minutes. The sun 5 km away", "He sat ten minutes. The sun five kilometers away"),
+        ("8:30a-6p, at 10:15p", "eight thirty AM to six PM, at ten fifteen PM"),
+        ("Sr. Engineer and Sr. Mary", "Senior Engineer and Sister Mary"),
+        ("the 2nd ed., ed. by Lee, n. 4", "the second edition, ed. by Lee, note four"),
+        (
+            "step 3/5, [3/12], (1/2), 3/5 of it",
+            "step three of five, [three of twelve], (one half), three fifths of it",
+        ),
+        ("2x/day, 2x faster", "two times per day, two x faster"),
+        ("stage IIIB, part II, type C", "stage three B, part two, type C"),
+        ("com.example.App: this, e.g. that", "com dot example dot app: this, for example that"),
+        ("doi 10.1000/xyz123.", "doi ten dot one zero zero zero slash X Y Z one two three."),
+        (
+            "TSH > 5 mIU/L, 6 K/uL",
+            "TSH more than five milli international units per liter, six thousand per microliter",
+        ),
+        ("0m12.5s, USD 5.00", "zero minutes twelve point five seconds, five US dollars"),
+        (
+            "45 y/o, pls call 07700 900123",
+            "forty five year old, please call zero seven seven zero zero, nine zero zero one two three",
+        ),
     ],
 )
 def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:

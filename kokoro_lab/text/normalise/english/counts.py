@@ -129,6 +129,15 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     Rule(
+        "count of all",
+        rf"""{START}(?:(?<=\b(?i:{any_word("before a count of all")}):?\ )(?P<part>\d+)/(?P<whole>\d+){END}
+        |(?<=[(\[])(?P<part>\d+)/(?P<whole>\d{{2,}})(?=[)\]]))(?!/|\ (?:of|an?|cups?)\b)""",
+        lambda m: (
+            f"{number(m['part'])} of {number(m['whole'])}" if int(m["part"]) <= int(m["whole"]) else None
+        ),
+        wakes="/",
+    ),
+    Rule(
         "beat or versions",
         rf"""{START}(?<![.,/])(?P<first>\d+)/(?P<last>\d+)(?:(?=\ (?:time|beat|meter|signature|rhythm)\b)
         |(?<=\b{any_word("program with versions")}\ \d+/\d+)){END}(?![/.]\d)""",
@@ -170,6 +179,13 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
         (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: in_pairs(match["number"]),
+    ),
+    digit_rule(
+        "times in a day",
+        rf"""{LOOSE_START}(?<![.,])(?P<last>\d+)x(?=/(?P<per>{any_of(NAMES["per"])})(?![\p{{L}}\p{{N}}]))/(?P=per)""",
+        lambda m: (
+            f"{number(m['last'])} {'time' if m['last'] == '1' else 'times'} per {NAMES['per'][m['per']]}"
+        ),
     ),
     digit_rule(
         "times",

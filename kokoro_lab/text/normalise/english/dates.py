@@ -25,7 +25,11 @@ from kokoro_lab.text.tables import any_of
 
 MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-FULL = {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"]
+SPAN_DAY = any_of(NAMES["day of a span"])
+"""Short days, of which only a span is told from a word: Mo-Fr."""
+FULL = (
+    {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"] | NAMES["day of a span"]
+)
 """A month or a day of the week, by what it is written as in lower case."""
 
 MONTH = rf"(?:{any_of(MONTHS)}|{any_of(('june', 'july', *NAMES['month']))}\.?)"
@@ -277,9 +281,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "duration",
-        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?\d+s))
+        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?[\d.]+s))
         (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
-        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+)s)?(?<!\ )(?![\p{L}\p{N}_])""",
+        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+(?:\.\d+)?)s)?(?<!\ )(?![\p{L}\p{N}_])""",
         _duration,
     ),
     digit_rule(
@@ -341,10 +345,20 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "span of days or months",
-        rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
+        rf"""{START}(?:(?P<first>{WEEKDAY}|{SPAN_DAY})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{SPAN_DAY}){END}
+        |(?P<first>{MONTH})\ ?[-–]\ ?(?P<last>{MONTH}){END}(?!\ \d))""",
         _names,
         ignore_case=True,
         wakes="-–",
+    ),
+    Rule(
+        "day of the week",
+        rf"""{START}(?P<day>(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b)\.?
+        (?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}}))
+        |(?<=\b{any_word("before a day")}\ [MTWF]\w+\.?)(?!\ \p{{Lu}}))""",
+        lambda match: _full(match["day"]) + stop(match),
+        ignore_case=True,
+        wakes="MTWFS",
     ),
     digit_rule(
         "year and month",
@@ -410,6 +424,12 @@ TIMES: tuple[Rule, ...] = (
         |(?P<first>(?:1[0-2]|\d)(?::[0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?::[0-5]\d)?\ ?{HALF}))
         {LOOSE_END}(?!:\d){ZONE}""",
         _span,
+    ),
+    digit_rule(
+        "clock times with one letter",
+        rf"""{START}(?:(?P<first>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])
+        |(?P<first>\d{{1,2}}:[0-5]\d[ap])(?P<last>)){END}""",
+        lambda m: " to ".join(_clock(f"{each}m") for each in m.group("first", "last") if each),
     ),
     digit_rule(
         "time of a race",

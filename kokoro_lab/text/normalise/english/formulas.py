@@ -171,7 +171,7 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: NAMES["sign between two"][m.group()],
         wakes="<>|*",
     ),
-    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
+    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\bHTTP)/", lambda m: " ", wakes="/"),
     Rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",

@@ -196,7 +196,7 @@ def _span_of_amounts(match: Any) -> str | None:
 
 
 def _code(match: Any) -> str:
-    code, text, big = match["code"], match["amount"], match["big"]
+    code, text, big = match["code"], match["amount"].removesuffix(".00"), match["big"]
     one = is_one(text) and not big
     name = CURRENCIES[code].one if one else CURRENCIES[code].many
     return f"{sign(match)}{scaled(text, big)} {name}"

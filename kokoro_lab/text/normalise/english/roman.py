@@ -21,6 +21,12 @@ _cardinal = valued(lambda _, value: cardinal(value))
 _century = valued(lambda _, value: ordinal(value))
 
 
+@valued
+def _part(match: Any, value: int) -> str:
+    """Perhaps with a letter: stage IIIB."""
+    return f"{cardinal(value)} {match['letter']}".rstrip()
+
+
 def _span(match: Any) -> str | None:
     first, last = roman(match["first"]), roman(match["last"])
     return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
@@ -58,7 +64,7 @@ RULES: tuple[Rule, ...] = (
         _span,
         wakes="-–",
     ),
-    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}{_END}", _cardinal),
+    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part),
     Rule(
         "Roman parts",
         rf"(?<=\b{PART}s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",
