@@ -37,11 +37,9 @@ UNSEEN_CHARS = 100_000
 """The longest script or style of a page that is left out. Once one is longer, or has no end, it and all
 others are read as text: each would be looked through again."""
 
-_MAY_END = regex.compile(
-    r"""(?P<unseen>(?:(?<=>)\s*|\s*\n\s*)(?=<(?i:script|style)[>\s]))
-    |[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*""",
-    regex.VERBOSE,
-)
+_ENDING = r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
+_MAY_END = regex.compile(_ENDING)
+_MAY_END_IN_PAGE = regex.compile(rf"(?P<unseen>(?:(?<=>)\s*|\s*\n\s*)(?=<(?i:script|style)[>\s]))|{_ENDING}")
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 """The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
@@ -168,13 +166,14 @@ class Sentences(Iterator[Sentence]):
     def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
         """The first sentence of `window`, of which none ends in the first `known` characters; or how many are
         known to hold no end."""
-        for match in _MAY_END.finditer(window, known):
+        in_page = "<" in window
+        for match in (_MAY_END_IN_PAGE if in_page else _MAY_END).finditer(window, known):
             if match.start() >= SENTENCE_CHARS:
                 break
             stop = match.end() + _look_chars(window[: match.end()], match.group())
             if not whole and stop > len(window):
                 return match.start(), None
-            if match["unseen"] is not None:
+            if in_page and match["unseen"] is not None:
                 return match.end(), _found(window, match.end(), whole=whole)._replace(ends_line=True)
             end = self._end(window[:stop])
             if end <= match.end():

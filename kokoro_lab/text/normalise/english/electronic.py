@@ -170,7 +170,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "name with its packages",
-        r"(?<![\p{L}\p{N}_.@/-])[\p{L}_][\p{L}\p{N}_]+(?:\.[\p{L}_][\p{L}\p{N}_]+){2,}(?=\(|[,:]?(?:\s|$))",
+        r"(?<![\p{L}\p{N}_.@/-])[\p{L}_][\p{L}\p{N}_]++(?:\.[\p{L}_][\p{L}\p{N}_]++){2,}(?=\(|[,:]?(?:\s|$))",
         lambda match: " dot ".join(match.group().split(".")),
         wakes=".",
     ),
