@@ -166,6 +166,16 @@ def test_the_british_write_the_day_first(written: str, british: str, american: s
             "Open Monday to Friday nine to five, Saturday ten to two and by Friday.",
         ),
         ("He sat 10 minutes. The sun 5 km away", "He sat ten minutes. The sun five kilometers away"),
+        (
+            "Mon, Wed & Fri: 8am. We sat, Sun Tzu said",
+            "Monday, Wednesday and Friday: eight AM. We sat, Sun Tzu said",
+        ),
+        ("2001;12(3):45-9", "two thousand one;twelve, three, forty five to nine"),
+        ("ISSN 1234-5678", "ISSN one two three four, five six seven eight"),
+        (
+            "101.2F, seat 2F, a 67yo man",
+            "one hundred one point two degrees Fahrenheit, seat two F, a sixty seven year old man",
+        ),
         ("8:30a-6p, at 10:15p", "eight thirty AM to six PM, at ten fifteen PM"),
         ("Sr. Engineer and Sr. Mary", "Senior Engineer and Sister Mary"),
         ("the 2nd ed., ed. by Lee, n. 4", "the second edition, ed. by Lee, note four"),

@@ -54,9 +54,9 @@ def _fraction(match: Any) -> str | None:
 def _range(match: Any) -> str:
     first, last = match["first"], match["last"]
     shares = first.isdecimal() and last.isdecimal() and int(first) + int(last) == 100
-    if shares and not match["big"] and (first == last or SHARED.match(match.string, match.end())):
+    if shares and not optional(match, "big") and (first == last or SHARED.match(match.string, match.end())):
         return f"{number(first)} {number(last)}"  # a fifty fifty chance
-    return f"{number(first)} to {scaled(last, match['big'])}"
+    return f"{number(first)} to {scaled(last, optional(match, 'big'))}"
 
 
 def _ordinal(match: Any) -> str:
@@ -156,6 +156,14 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
         (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: f"{number(match['first'])} to {number(match['last'])}",
+    ),
+    digit_rule(
+        "volume, issue and pages",
+        rf"{START}(?P<volume>\d+)\((?P<issue>\d+)\):(?P<first>\d+)(?:[-–](?P<last>\d+))?{END}",
+        lambda m: (
+            ", ".join(map(number, m.group("volume", "issue")))
+            + f", {_range(m) if m['last'] else number(m['first'])}"
+        ),
     ),
     digit_rule(
         "ratio",

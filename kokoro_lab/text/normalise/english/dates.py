@@ -27,6 +27,8 @@ MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 SPAN_DAY = any_of(NAMES["day of a span"])
 """Short days, of which only a span is told from a word: Mo-Fr."""
+AND = r"(?:,|\ [&+])"
+SHORT_DAY = r"(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b"
 FULL = (
     {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"] | NAMES["day of a span"]
 )
@@ -353,9 +355,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "day of the week",
-        rf"""{START}(?P<day>(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b)\.?
-        (?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}}))
-        |(?<=\b{any_word("before a day")}\ [MTWF]\w+\.?)(?!\ \p{{Lu}}))""",
+        rf"""{START}(?P<day>{SHORT_DAY})\.?(?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}})|:\ \d|{AND}\ {SHORT_DAY})
+        |(?<=\b(?:{any_word("before a day")}|{SHORT_DAY}\.?{AND})\ \w+\.?)(?!\ \p{{Lu}}))""",
         lambda match: _full(match["day"]) + stop(match),
         ignore_case=True,
         wakes="MTWFS",

@@ -171,7 +171,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
     digit_rule(
         "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
     ),
-    digit_rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
+    digit_rule("ISBN", rf"(?<=\bIS(?:B|S|M)N:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{6,15}}\d){END}", _digits),
     digit_rule(
         "code in digits",
         rf"""(?<=\b(?i:{any_word("before a code in digits")})(?::\ ?|[ ])(?:is\ |was\ |no\.\ |number[ ]|:\ )?)

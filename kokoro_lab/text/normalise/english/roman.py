@@ -18,13 +18,8 @@ GIVEN = any_of(map(str.title, WORDS["first name"]))
 
 
 _cardinal = valued(lambda _, value: cardinal(value))
+_part = valued(lambda match, value: f"{cardinal(value)} {match['letter']}".rstrip())  # stage IIIB
 _century = valued(lambda _, value: ordinal(value))
-
-
-@valued
-def _part(match: Any, value: int) -> str:
-    """Perhaps with a letter: stage IIIB."""
-    return f"{cardinal(value)} {match['letter']}".rstrip()
 
 
 def _span(match: Any) -> str | None:
