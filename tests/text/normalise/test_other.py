@@ -44,6 +44,13 @@ from kokoro_lab.text.normalise import normalise, other, reader
         ("it", "80 km/h, 1 h", "ottanta chilometri orari, una ora"),
         ("it", "Pio XII, Elisabetta II", "Pio dodicesimo, Elisabetta seconda"),
         ("it", "nel XX secolo, la III edizione", "nel ventesimo secolo, la terza edizione"),
+        (
+            "it",
+            "Tel. 06 1234567, 0,5 e 012",
+            "telefono zero sei, uno due tre quattro cinque sei sette, zero virgola cinque e zero uno due",
+        ),
+        ("pt", "(11) 91234-5678", "um um, nove um dois três quatro, cinco seis sete oito"),
+        ("fr", "2 c. à s. d'huile", "deux cuillères à soupe d'huile"),
         ("it", "alle 18.30, dalle 9.00", "alle diciotto e trenta, dalle nove"),
         ("pt-br", "a Sra. Lima mora na R. das Flores", "a senhora Lima mora na rua das Flores"),
         ("pt-br", "às 14:30 h, 2 h", "às catorze horas e trinta, duas horas"),
