@@ -27,7 +27,7 @@ from kokoro_lab.text.language import lacks_packages
 from kokoro_lab.text.normalise.japanese.letters import LETTERS
 from kokoro_lab.text.normalise.japanese.numbers import number
 from kokoro_lab.text.spans import sounds
-from kokoro_lab.text.tables import any_of, names
+from kokoro_lab.text.tables import any_of, entries, names, rows
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 _TOGETHER = names(__package__)["Japanese words together"]
 """Words that the analyser reads in another way than they are said beside one another."""
 _PHRASE = regex.compile(any_of(_TOGETHER))
+_SENSES = {row["written"]: row for row in rows(__package__, "japanese_senses.tsv")}
+"""Words that are read in another way beside one of some words, and never beside some others."""
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -265,7 +267,7 @@ class JapaneseG2P:
 
 
 def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
-    """The tokens, those of words that are said otherwise together as one."""
+    """The tokens, those of words that are said otherwise together as one, each by its sense."""
     for match in _PHRASE.finditer(text):
         start, end = match.span()
         first, last = (
@@ -274,7 +276,16 @@ def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
         )
         if first is not None and last is not None:
             tokens[first : last + 1] = [KanaToken(start, end, _TOGETHER[match.group()], _COUNTED_TAG)]
-    return tokens
+    return [_by_sense(text, token) for token in tokens]
+
+
+def _by_sense(text: str, token: KanaToken) -> KanaToken:
+    """As it is read beside what else the sentence holds: 市場 is いちば where there is fish."""
+    row = _SENSES.get(text[token.start : token.end])
+    if row is None or _HAN.match(text[max(0, token.start - 1) : token.start]):  # 株式市場
+        return token
+    beside, never = (any(each in text for each in entries(row[column])) for column in ("beside", "never"))
+    return token._replace(kana=row["kana"]) if beside and not never else token
 
 
 def _alike(first: KanaToken, other: KanaToken) -> bool:

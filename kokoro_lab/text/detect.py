@@ -27,8 +27,11 @@ LATIN = ("en", "es", "fr", "it", "pt")
 FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
 """The short words that give a language away, where statistics of letters cannot tell. Not complete and need
 not be: a word that is in several lists speaks for none of them against the others."""
-PHRASES = tuple(tuple(phrase.split()) for phrase in word_lists(__package__)["phrase of every language"])
-"""Latin and what else every language says alike, each word by word: it stays with what is around it."""
+PHRASES: dict[str, list[tuple[str, ...]]] = {}
+"""Latin and what else every language says alike, each word by word, by its first one: it stays with what is
+around it."""
+for _phrase in word_lists(__package__)["phrase of every language"]:
+    PHRASES.setdefault(_phrase.split()[0], []).append(tuple(_phrase.split()))
 OPENINGS = frozenset(word_lists(__package__)["opening of a letter"])
 """Words with a name behind them that are none themselves, beside `FUNCTION_WORDS`."""
 SWITCH_COST = 2.0
@@ -212,8 +215,8 @@ def _phrases(words: Sequence[LatinWord]) -> set[int]:
     plain = tuple(word.text.lower() for word in words)
     return {
         k + i
-        for phrase in PHRASES
-        for k in range(len(plain) - len(phrase) + 1)
+        for k, first in enumerate(plain)
+        for phrase in PHRASES.get(first, ())
         if plain[k : k + len(phrase)] == phrase
         for i in range(len(phrase))
     }

@@ -14,17 +14,10 @@ import regex
 from kokoro_lab.datatypes import Fallback
 from kokoro_lab.errors import Interrupted, TextError
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.sanitise import Noted, clean
+from kokoro_lab.text.sanitise import LONG_CHARS, SAFE, Noted, clean, cuts
 from kokoro_lab.typed import require_type
 
-_WIDE = r"\p{Hiragana}\p{Katakana}\p{Han}"
-_SAFE = regex.compile(
-    rf"\s(?=[\p{{L}}\p{{N}}\"'“(\[¿¡$€£*#-])|[{_WIDE}ー。、！？「」](?=[{_WIDE}])", regex.REVERSE
-)
-"""Up to here a text is cleaned to the same whatever follows, and white space has come to its end."""
-_INSIDE = regex.compile(r"[\p{L}--[\u1100-\u11ff]](?=[\p{L}--[\u1100-\u11ff]])", regex.REVERSE | regex.V1)
-"""Between two letters, where a text has no safer place for `LONG_CHARS`."""
-LONG_CHARS = 1000
+_SAFE = regex.compile(SAFE, regex.REVERSE)
 LEAST_ROOM_CHARS = 4 * LONG_CHARS
 """A reader may need the longest sentence, and what is behind it, to find where that ends."""
 STOP_POLL_S = 0.05
@@ -172,7 +165,7 @@ class GrowingText(ReadAhead):
             self._raw += text
             self.blank = self.blank and not text.strip()
             self.written_s = time.perf_counter()
-            if safe := self._safe_chars():
+            while safe := self._safe_chars():
                 self._clean(safe)
 
     def flush(self) -> None:
@@ -290,10 +283,9 @@ class GrowingText(ReadAhead):
 
     def _safe_chars(self) -> int:
         """How much of what has not been cleaned is cleaned to the same whatever follows."""
-        found = _SAFE.search(self._raw)
-        if found is None and len(self._raw) > LONG_CHARS:
-            found = _INSIDE.search(self._raw)
-        return found.end() if found else 0
+        cut = next(cuts(self._raw), 0)
+        found = None if cut else _SAFE.search(self._raw)
+        return found.end() if found else cut
 
     def _cleaned(self, raw: AlignedText) -> AlignedText:
         return self._leaving_out(clean(raw, self.noted))

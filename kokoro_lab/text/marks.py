@@ -46,10 +46,13 @@ _LOOKS_SO = regex.compile(
 a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
-_BLOCK = regex.compile(r"'''|\#{1,6} |\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
+_BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
 _ITEM = regex.compile(r"[-*•] ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
+UNSEEN = regex.compile(r"<(script|style)[>\s]", regex.IGNORECASE)
+"""What begins an element of HTML that no reader sees; and what ends it."""
+UNSEEN_END = {tag: regex.compile(rf"</{tag}\s{{0,9}}>", regex.IGNORECASE) for tag in ("script", "style")}
 LEFT_OUT = "left out: the address of a link, or a comment"
 
 
@@ -77,6 +80,12 @@ def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unma
         return Unmarked([sentence])
     if _RULER.fullmatch(text):
         return Unmarked([])
+    unseen = UNSEEN.match(text)
+    end = unseen and UNSEEN_END[unseen[1].lower()].search(text)
+    if unseen and end and end.end() == len(text):
+        return Unmarked(
+            [], (Fallback("text", f"a {unseen[1].lower()} left out", *sentence.span(0, len(text))),)
+        )
     from kokoro_lab.text.markdown.reading import sentence_of
 
     found = _BEGINNING.match(text) if begins_line else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import regex
 
@@ -53,6 +54,14 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"(?<={_JOINING})[\u200c\u200d](?={_JOINING})", _KEPT),
     (r"[\p{Cc}\p{Cf}\p{Cs}\ufe00-\ufe0f--\n]", ""),
 )
+LONG_CHARS = 1000
+"""A text without a safe place for so long is cut between two letters, and cleaned part by part: one that is
+still being written, and so any other."""
+_WIDE = r"\p{Hiragana}\p{Katakana}\p{Han}"
+SAFE = rf"\s(?=[\p{{L}}\p{{N}}\"'“(\[¿¡$€£*#-])|[{_WIDE}ー。、！？「」](?=[{_WIDE}])"
+"""Up to here a text is cleaned to the same whatever follows, and white space has come to its end."""
+_SAFE = regex.compile(SAFE)
+_INSIDE = regex.compile(r"[\p{L}--[\u1100-\u11ff]](?=[\p{L}--[\u1100-\u11ff]])", regex.V1)
 _PLAIN = regex.compile(r"[ -_a-~\n]*+")
 """Printable ASCII without grave accents: but for rows of points, there is nothing to clean."""
 _CROWD = regex.compile(rf"\p{{M}}{{{MOST_MARKS + 1},}}")
@@ -85,7 +94,21 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
     refuse_binary(text)
     if _PLAIN.fullmatch(text) and "..." not in text:
         return AlignedText.of(text)
-    return clean(AlignedText.of(text), noted)
+    whole = AlignedText.of(text)
+    ends = [0, *cuts(text), len(text)]
+    return AlignedText.joined([clean(whole.cut(i, j), noted) for i, j in pairwise(ends)])
+
+
+def cuts(text: str) -> Iterator[int]:
+    """Where a text is cut because it has no safe place for `LONG_CHARS`."""
+    start = 0
+    while start < len(text):
+        safe = _SAFE.search(text, start)
+        end = safe.end() if safe else len(text)
+        while end - start > LONG_CHARS and (found := _INSIDE.search(text, start + LONG_CHARS, end)):
+            start = found.end()
+            yield start
+        start = end
 
 
 def refuse_binary(text: str) -> None:

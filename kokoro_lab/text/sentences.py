@@ -33,9 +33,13 @@ HARD_LINE_CHARS = 50
 """A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
-_MAY_END = regex.compile(
-    r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
-)
+UNSEEN_CHARS = 100_000
+"""The longest script or style of a page that is left out. Once one is longer, or has no end, it and all
+others are read as text: each would be looked through again."""
+
+_ENDING = r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
+_MAY_END = regex.compile(_ENDING)
+_MAY_END_IN_PAGE = regex.compile(rf"(?P<unseen>(?:(?<=>)\s*|\s*\n\s*)(?=<(?i:script|style)[>\s]))|{_ENDING}")
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 """The number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
@@ -85,6 +89,7 @@ class Sentences(Iterator[Sentence]):
         self._text = text
         self._language = language
         self._found: _Found | None = None
+        self._leaves_out = True
         self.begins_line = True
         """Whether the next sentence begins a line."""
 
@@ -119,7 +124,7 @@ class Sentences(Iterator[Sentence]):
             while not self._skip_space():
                 if not self._text.next_part():
                     return None
-            found = self._looked_for(limit)
+            found = self._unseen() or self._looked_for(limit)
             if found.length == UNKNOWN:
                 return found
             self._found = found
@@ -133,6 +138,18 @@ class Sentences(Iterator[Sentence]):
                 return True
             self._text.take(blank)
         return False
+
+    def _unseen(self) -> _Found | None:
+        """A script or style of a page, which no reader sees, as a sentence that is as wide as nothing."""
+        begins = self._text.rest(1, 1) == "<" and marks.UNSEEN.match(self._text.rest(8, 8))
+        least = 9 if begins and self._leaves_out else UNSEEN_CHARS
+        while begins and least < UNSEEN_CHARS:
+            window = self._text.rest(least, 2 * least)
+            if found := marks.UNSEEN_END[begins[1].lower()].search(window):
+                return _Found(found.end(), 0, ends_line=True, ends_paragraph=False)
+            least = len(window) + 1 if len(window) >= least else UNSEEN_CHARS
+        self._leaves_out = self._leaves_out and not begins
+        return None
 
     def _looked_for(self, limit: int | None) -> _Found:
         known, least = 0, 1
@@ -149,12 +166,15 @@ class Sentences(Iterator[Sentence]):
     def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
         """The first sentence of `window`, of which none ends in the first `known` characters; or how many are
         known to hold no end."""
-        for match in _MAY_END.finditer(window, known):
+        in_page = "<" in window
+        for match in (_MAY_END_IN_PAGE if in_page else _MAY_END).finditer(window, known):
             if match.start() >= SENTENCE_CHARS:
                 break
             stop = match.end() + _look_chars(window[: match.end()], match.group())
             if not whole and stop > len(window):
                 return match.start(), None
+            if in_page and match["unseen"] is not None:
+                return match.end(), _found(window, match.end(), whole=whole)._replace(ends_line=True)
             end = self._end(window[:stop])
             if end <= match.end():
                 return end, _found(window, end, whole=whole)
@@ -164,7 +184,9 @@ class Sentences(Iterator[Sentence]):
             return stop, _Found(stop, columns_of(window[:stop]), ends_line=False, ends_paragraph=False)
         if whole:
             return len(window), _found(window, len(window), whole=True)
-        return len(window), None
+        opening = window.rfind("<", max(0, len(window) - len("<script")))
+        before = window[:opening].rstrip() if opening >= 0 else window.rstrip()
+        return len(before) if before.endswith(">") else len(window), None  # a script may follow
 
     def _end(self, window: str) -> int:
         """Where the first sentence or line of `window` ends."""

@@ -34,6 +34,8 @@ _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
 """Of printable characters in a row, those that are an address, a path, an option or a code."""
+_IN_ADDRESSES = regex.compile(r"[@/\\_\p{Nd}]|\w\.\w")
+"""What each of them holds."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 _WORD = regex.compile(
@@ -170,7 +172,8 @@ def _detected(
     english = english_of(base, accent)
     home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
-    addresses = [m.span() for m in _PRINTED.finditer(text) if _ADDRESS.search(m.group())]
+    runs_of_signs = _PRINTED.finditer(text) if _IN_ADDRESSES.search(text) else ()
+    addresses = [m.span() for m in runs_of_signs if _ADDRESS.search(m.group())]
     if base[:2] == "ja":
         from kokoro_lab.text.normalise.japanese.letters import STAYS
 
@@ -179,7 +182,8 @@ def _detected(
         latin = [k for k in latin if not _stays(text, words[k], addresses)]
     for k in latin:
         found[k] = home
-    latin = [k for k in latin if not _within(words[k], addresses)]  # they tell no language
+    if addresses:  # they tell no language
+        latin = [k for k in latin if not _within(words[k], addresses)]
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]

@@ -16,6 +16,7 @@ from kokoro_lab.lab.fixtures import load_rows
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingLines, GrowingText
 from kokoro_lab.text.markdown import blocks
+from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.segment import JOINED_COLUMNS
 from kokoro_lab.text.sentences import LOOK_CHARS
 from tests.speech.test_live import LATIN, cut_at_random, made_up, sentences_of
@@ -76,6 +77,10 @@ x = 1
 ```
 - [x] One thing that is done, in a line which is longer than fifty columns
 - another <b>thing.</b>
+
+<p>It was <s>9 €</s> 8 € then.</p> <script>
+if (a < b) { c(); }
+</script>
 
 [^1]: See [the documentation of everything that anybody ever wanted to know](https://example.org/all), and
 go on, and on, and on, until the end of the line, and a bit behind it, so that this sentence becomes long.
@@ -268,6 +273,18 @@ def test_a_text_without_white_space_is_read_while_it_is_written(front_end: Front
     first = next(found)
     assert writing.length - first.end < LONGEST_LOOK_CHARS
     assert [first, *found] == segments(front_end, text, "ja")
+
+
+@pytest.mark.parametrize("word", ["P\u0430ris", "\u1d07x\u1d0f", "\ufb01nd", "가"])
+def test_where_an_endless_word_is_cut_depends_on_it_alone(word: str) -> None:
+    text = f"Well, {word * 700} and {word * 300}. {word * 501} {word}"
+    whole = sanitise(text)
+    for pieces in (list(text), cut_at_random(text, 1), [text], [text[:4500], text[4500:]]):
+        writing = GrowingText(most_ahead=10 * len(text))
+        for each in pieces:
+            writing.append(each)
+        writing.end()
+        assert writing.rest(1, 10 * len(text)) == whole.text
 
 
 @pytest.mark.parametrize("letters", ["a" * 9000, "ກາ" * 3000, "가" * 5000])

@@ -346,3 +346,23 @@ def test_without_the_extra_an_error_says_what_to_install(monkeypatch: pytest.Mon
 )
 def test_words_beside_one_another_are_said_so(g2p: JapaneseG2P, text: str, said: str) -> None:
     assert phonemes(g2p, text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("市場で魚を買う。", "iʨiba"),
+        ("市場が拡大する。", "ɕiʥoː"),
+        ("魚の市場規模。", "ɕiʥoː"),
+        ("株式市場。", "ɕiʥoː"),
+        ("このカレーは辛い。", "kaɾai"),
+        ("別れが辛い。", "ʦɨɾai"),
+        ("空の箱。", "kaɾa"),
+        ("空が青い。", "soɾa"),
+        ("米を食べる。", "kome"),
+        ("米国。", "beːkokɯ"),
+    ],
+)
+def test_a_word_is_read_by_what_it_stands_beside(g2p: JapaneseG2P, text: str, said: str) -> None:
+    words, _ = read(g2p, text)
+    assert said in "".join(word.phonemes for word in words)

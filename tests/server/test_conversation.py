@@ -58,6 +58,22 @@ def test_who_is_stopped_with_the_server_is_told_once(app: Flask) -> None:
     assert [type(each) for each in conversation.told] == [Interrupted]
 
 
+def test_who_was_refused_since_the_server_stops_is_not_told_again(app: Flask) -> None:
+    class Asking(Scripted):
+        def _tell_error(self, error: Exception) -> None:
+            self.told.append(error)
+
+    stopping = Unavailable("Stopping.", retry_after_s=1, code=STOPPING)
+    for refused in (1, 0):
+        conversation = Asking(app)
+        conversation._synthesis = conversation._events = None
+        conversation._state.admission.refuse(stopping)
+        for _ in range(refused):
+            conversation._refuse(stopping)  # what it has just asked for
+        conversation.run()
+        assert [str(each) for each in conversation.told] == [str(stopping)]
+
+
 @pytest.mark.parametrize("starving_s", [0.0, 5.0])
 def test_only_what_we_make_a_client_wait_for_is_a_stall(app: Flask, starving_s: float) -> None:
     conversation = Scripted(app)

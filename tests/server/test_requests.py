@@ -375,3 +375,9 @@ def test_an_objective_knows_whether_the_slow_ones_were_served_at_a_time() -> Non
             objectives.note(ServedRequest("completed", ttfa_s=0.1, shared=True))
         (warned,) = objectives.warnings()
         assert warned.remedy == str(slow_beside)
+
+
+def test_half_of_a_surrogate_pair_is_named(client: FlaskClient) -> None:
+    answer = client.post(URL, data='{"input": "a \\ud83d b"}', content_type="application/json")
+    assert answer.status_code == 400
+    assert "half of a surrogate pair" in answer.json["error"]["message"]

@@ -48,6 +48,7 @@ x = {n}
     at path=/var/log/app_{n}.log id=550e8400-e29b-41d4-a716-446655440000
 """,
     "unclosed": "[a](b **c __d `e <f &g $h ~~i ==j | k \\( l {n} ",
+    "scripts without an end": "<p>Number {n}</p><script>\nIt <style> is <!-- here.\n",
 }
 UNSEEN = {
     "markdown": {"python", "x"},
@@ -55,6 +56,7 @@ UNSEEN = {
     "subtitles": {"i"},
     "log": set[str](),
     "unclosed": set[str](),
+    "scripts without an end": {"p", "script", "style"},
 }
 """Marks that are letters: nobody reads them."""
 

@@ -22,7 +22,8 @@ def parts(written: str, language: str = "es") -> list[str]:
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        ("Es **muy** *bueno* y ~~malo~~ ==claro==.", ["Es muy bueno y malo claro."]),
+        ("Es **muy** *bueno* y ~~malo~~ ==claro==.", ["Es muy bueno y malo, claro."]),
+        ("Cuesta ~~20 €~~ 15 €, no <s>9 €</s> <b>8 €</b>.", ["Cuesta 20 €, 15 €, no 9 €, 8 €."]),
         ("**Fin.** *Sigue.* Y _así._\n\nMás.", ["Fin.", "Sigue.", "Y así.", "Más."]),
         ("これは**重要**です。", ["これは重要です。"]),
         ("## Datos que importan\ntexto", ["Datos que importan", "texto"]),
@@ -31,6 +32,7 @@ def parts(written: str, language: str = "es") -> list[str]:
         ("Vea [la web](https://a.es/b_c) y ![un gato](g.png)[^1].", ["Vea la web y un gato."]),
         ("[^1]: La nota.", ["La nota."]),
         ("| Día | Hora |\n|---|:-:|\n| Lunes | 3 |", ["Día, Hora", "Lunes, 3"]),
+        ("Día | Hora\n--- | :-:\nlunes | 3", ["Día | Hora", "lunes | 3"]),
         ("Uno\n***\nDos\n=====\nTres", ["Uno", "Dos", "Tres"]),
         ("┌───┐\n│ caja │\n└───┘", ["caja"]),
         ("```python\nx = 1\n```\nFin.", ["x = 1", "Fin."]),
@@ -94,3 +96,25 @@ def test_an_opening_ends_in_front_of_a_link_that_it_would_cut(front_end: FrontEn
 
 def test_a_tag_that_ends_a_line_is_a_pause(front_end: FrontEnd) -> None:
     assert front_end.describe("Line one<br>Line two", "en-us")["phonemes"] == "lˈIn wˈʌn. lˈIn tˈu."
+
+
+PAGE = """<style type="a">p {color: red}
+b {c: d}</style>
+<p>A line of a page that is long enough to be wrapped, without a full stop</p>
+<SCRIPT>var a = "x < y. Z";
+</SCRIPT><p>Hi</p>  <script src="a.js"></script>Bye"""
+
+
+def test_scripts_and_styles_of_a_page_are_left_out_and_that_is_said() -> None:
+    said, noted = [], []
+    for each in sentences(sanitise(PAGE), "en-us"):
+        found = unmarked(each.text, "en-us", begins_line=each.begins_line)
+        said += [part.text for part in found.parts]
+        noted += [(fallback.reason, PAGE[fallback.start : fallback.end]) for fallback in found.fallbacks]
+    assert said == ["A line of a page that is long enough to be wrapped, without a full stop", "Hi", "Bye"]
+    assert [reason for reason, _ in noted] == ["a style left out", "a script left out", "a script left out"]
+    assert noted[1][1] == '<SCRIPT>var a = "x < y. Z";\n</SCRIPT>'
+
+
+def test_a_script_that_is_written_about_is_read() -> None:
+    assert parts("Use <script> and </script>.\n<script>\nOpen.", "en-us") == ["Use and .", "Open."]

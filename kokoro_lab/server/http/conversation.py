@@ -91,7 +91,7 @@ class Conversation:
         self._said_meanwhile: deque[str | bytes] = deque()
         self._meanwhile_chars = 0
         self._since_s = self._heard_s = time.monotonic()
-        self._over = False
+        self._over = self._told_stopping = False
         self.closing = (NORMAL, "")
 
     # --------------------------------------------------------------------------- what a dialect says
@@ -150,7 +150,8 @@ class Conversation:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
                 continue  # it may have been the last word
             if self._synthesis is None and STOPPING in self._state.admission.reasons:
-                self._attempt(self._state.admission.check)  # say so rather than wait for the next request
+                if not self._told_stopping:
+                    self._attempt(self._state.admission.check)  # rather than at the next request
                 return
             self._attempt(self._go_on)
             speaking = self._events is not None and self._credit > 0
@@ -296,6 +297,7 @@ class Conversation:
         account = None if self._synthesis is None else self._synthesis.account
         outcome = outcome_of(error) if account is None else account.outcome_of(error)
         error = error if account is None else account.reason(error)
+        self._told_stopping |= code_of(error) == STOPPING
         if outcome == "failed":
             log_failure(error, "failed", self._request_id)
         if account is not None and (ends or self._events is None):

@@ -50,6 +50,11 @@ def object_of(text: str | bytes, what: str) -> dict[str, Any]:
     try:
         payload = pydantic_core.from_json(text, allow_inf_nan=False)
     except ValueError as error:
+        if "hex escape" in str(error):
+            raise ParameterError(
+                f"{what} has half of a surrogate pair, or an escape that is not whole: {error}.",
+                mend="Cut a text between characters, not inside one.",
+            ) from None
         raise ParameterError(f"{what} is not JSON in UTF-8: {error}.", allowed="a JSON object") from None
     if not isinstance(payload, dict):
         raise ParameterError(f"{what} is JSON, but not an object.", allowed="a JSON object")

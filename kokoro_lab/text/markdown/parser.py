@@ -142,8 +142,10 @@ def _formula_block(state: StateBlock, start: int, end: int, silent: bool) -> boo
     opening = line_of(start).rstrip()
     if opening not in _CLOSES_FORMULA or state.is_code_block(start):
         return False
-    if silent:
-        return True
+    if silent:  # unless it closes one that begins within the paragraph
+        return (
+            opening != "$$" or state.src.count("$$", state.bMarks[state.line], state.bMarks[start]) % 2 == 0
+        )
     last, closed = start + 1, False
     while last < end and not (closed or state.isEmpty(last) or state.sCount[last] < state.blkIndent):
         closed = _CLOSES_FORMULA[opening].search(line_of(last)) is not None

@@ -52,6 +52,7 @@ _ESCAPED_BAR = regex.compile(r"\\(?=\|)")
 _TAG = regex.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)(.*)>", regex.DOTALL)
 _ALT = regex.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", regex.IGNORECASE)
 _UNSEEN_HTML = regex.compile(r"\s*<(script|style)\b", regex.IGNORECASE)
+_GOES_ON = regex.compile(r"\s(?:[*_=]+|<\w+>)?[\p{L}\p{N}\p{Sc}]")
 _PROSE = regex.compile(r"\p{L}[.!?…。！？][\"”')]*\s*\Z")
 """Indented text that ends as a sentence does is no code."""
 
@@ -414,6 +415,8 @@ class BlockReader:
                     self._tag(token.content, at, content)
                 case _ if token.nesting:
                     self._open[token.tag] += token.nesting
+                    if token.type == "s_close":
+                        self._part_struck(at, at + len(token.markup), content)
 
     def _text(self, content: AlignedText, start: int, stop: int, edits: list[tuple[int, int, str]]) -> None:
         first, last = bisect_left(edits, (start,)), bisect_left(edits, (stop,))
@@ -437,6 +440,11 @@ class BlockReader:
         elif within:
             self._say(standing_for(" ", *content.span(at, last)))
 
+    def _part_struck(self, at: int, end: int, content: AlignedText) -> None:
+        """A comma between struck text and what stands for it now: `~~20 €~~ 15 €` are two prices."""
+        if _GOES_ON.match(content.text, end):
+            self._say(standing_for(",", *content.span(at, end)))
+
     def _code_inline(self, token: Token, at: int, content: AlignedText) -> None:
         start = at + len(token.markup)
         stop = start + len(token.content)
@@ -455,6 +463,8 @@ class BlockReader:
             self._border("sentence")
         elif name in _STYLE_TAGS:
             self._open[_STYLE_TAGS[name]] += -1 if closes else 1
+            if closes and _STYLE_TAGS[name] == "s":
+                self._part_struck(at, at + len(tag), content)
         elif name in ("td", "th") and not closes and self._parts:
             self._say(standing_for(", ", *content.span(at, at)))
         elif name == "img" and (alt := _ALT.search(tag)):

@@ -96,4 +96,5 @@ def _rules(language: str) -> tuple[Rule, ...]:
     if not found:
         return ()
     signs = () if language.startswith("ja") else (pasted.numerals(found.cardinal),)  # Japanese has its own
-    return (*pasted.RULES, *signs, *found.RULES)
+    own = getattr(found, "BRITISH", found.RULES) if language == "en-gb" else found.RULES
+    return (*pasted.RULES, *signs, *own)

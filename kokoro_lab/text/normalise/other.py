@@ -134,6 +134,11 @@ class OtherReader:
                 if before
             ),
             digit_rule(
+                "telephone number",
+                r"(?<![\w.,])(?:\(\d{2,4}\)\s?|0\d{1,4}[ /-])\d{3,5}[ -]?\d{3,5}(?!\w|[.,]\d)",
+                lambda match: ", ".join(map(self._digits, regex.findall(r"\d+", match.group()))),
+            ),
+            digit_rule(
                 "unit",
                 rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
                 self._measure,

@@ -44,6 +44,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: "",
         wakes="<>",
     ),
+    Rule(
+        "bar between parts",  # but in `Use a | b to pipe.`
+        r"""(?<=[\p{L}\p{N}.!?)\]%$€£])(?<!\(\p{L})\ \|
+        (?=\ [\p{Lu}\p{Lo}\p{N}$€£]|\ [^|.!?]*(?:\ \|[^|.!?]*)*$)""",
+        lambda match: ",",
+        wakes="|",
+    ),
     Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
     Rule(
         "dashes",

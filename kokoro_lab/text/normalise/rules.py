@@ -52,6 +52,10 @@ class Rule:
     seen: Callable[[str], str] | None = None
 
     @cached_property
+    def wakers(self) -> frozenset[str]:
+        return frozenset(self.wakes)
+
+    @cached_property
     def matches(self) -> Callable[[str], Iterator[Any]]:
         """From a text to where the pattern fits in it.
 
@@ -86,7 +90,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     written = text.text
     present = characters(written)
     for each in rules:
-        if each.wakes and present.isdisjoint(each.wakes):
+        if each.wakes and present.isdisjoint(each.wakers):
             continue
         for match in each.matches(written):
             i, j = match.span()

@@ -52,8 +52,9 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     wrong = table[~table.right].groupby("set").written.apply(list).to_dict()
     assert right["same"] >= LEAST["same"], wrong["same"]
     assert right["own"] >= LEAST["own"], wrong["own"]
+    assert right["pasted"] >= LEAST["pasted"], wrong["pasted"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 139, "own": 305, "same": 123}
-"""How many lines of each set are right, of 140, 309 and 126."""
+LEAST = {"reported": 140, "own": 306, "pasted": 192, "same": 126}
+"""How many lines of each set are right, of 140, 309, 200 and 126."""

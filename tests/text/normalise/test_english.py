@@ -138,6 +138,70 @@ def test_numbers() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "british", "american"),
+    [
+        ("3/4/2024", "the third of April twenty twenty four", "March fourth twenty twenty four"),
+        ("4/13/24", "the thirteenth of April twenty twenty four", "April thirteenth twenty twenty four"),
+        ("Due 5/6.", "Due the fifth of June.", "Due May sixth."),
+        ("1/2 of it", "one half of it", "one half of it"),
+    ],
+)
+def test_the_british_write_the_day_first(written: str, british: str, american: str) -> None:
+    assert normalise(sanitise(written), "en-gb").text == british
+    assert normalise(sanitise(written), "en-us").text == american
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("One * two", "One asterisk two"),
+        ("2 * 3", "two times three"),
+        ("> 5", "greater than five"),
+        ("Use a | b to pipe.", "Use a pipe b to pipe."),
+        ("one | two", "one, two"),
+        ("Web | Mail | 12 min", "Web, Mail, twelve minutes"),
+        (
+            "Open Mon-Fri 9-5, Sat 10-2 and by Fri.",
+            "Open Monday to Friday nine to five, Saturday ten to two and by Friday.",
+        ),
+        ("He sat 10 minutes. The sun 5 km away", "He sat ten minutes. The sun five kilometers away"),
+        (
+            "Mon, Wed & Fri: 8am. We sat, Sun Tzu said",
+            "Monday, Wednesday and Friday: eight AM. We sat, Sun Tzu said",
+        ),
+        ("2001;12(3):45-9", "two thousand one;twelve, three, forty five to nine"),
+        ("ISSN 1234-5678", "ISSN one two three four, five six seven eight"),
+        (
+            "101.2F, seat 2F, a 67yo man",
+            "one hundred one point two degrees Fahrenheit, seat two F, a sixty seven year old man",
+        ),
+        ("8:30a-6p, at 10:15p", "eight thirty AM to six PM, at ten fifteen PM"),
+        ("Sr. Engineer and Sr. Mary", "Senior Engineer and Sister Mary"),
+        ("the 2nd ed., ed. by Lee, n. 4", "the second edition, ed. by Lee, note four"),
+        (
+            "step 3/5, [3/12], (1/2), 3/5 of it",
+            "step three of five, [three of twelve], (one half), three fifths of it",
+        ),
+        ("2x/day, 2x faster", "two times per day, two x faster"),
+        ("stage IIIB, part II, type C", "stage three B, part two, type C"),
+        ("com.example.App: this, e.g. that", "com dot example dot app: this, for example that"),
+        ("doi 10.1000/xyz123.", "doi ten dot one zero zero zero slash X Y Z one two three."),
+        (
+            "TSH > 5 mIU/L, 6 K/uL",
+            "TSH more than five milli international units per liter, six thousand per microliter",
+        ),
+        ("0m12.5s, USD 5.00", "zero minutes twelve point five seconds, five US dollars"),
+        (
+            "45 y/o, pls call 07700 900123",
+            "forty five year old, please call zero seven seven zero zero, nine zero zero one two three",
+        ),
+    ],
+)
+def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
+    assert normalise(sanitise(written), "en-us").text == said
+
+
 def test_only_canonical_roman_numerals_are_numbers() -> None:
     assert [roman(r) for r in ("XIV", "MCMXCIX", "IIII", "VX", "IC", "", "ABC")] == [
         14, 1999, None, None, None, None, None,

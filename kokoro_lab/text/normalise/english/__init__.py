@@ -37,3 +37,5 @@ RULES: tuple[Rule, ...] = (
     *counts.PLAIN,
     *formulas.SIGNS_ALONE,
 )
+BRITISH = tuple(dates.DAY_FIRST.get(each.name, each) for each in RULES)
+"""`RULES` of British English."""

@@ -158,6 +158,17 @@ RULES: tuple[Rule, ...] = (
         lambda match: "Sainte" if "e" in match.group() else "Saint",
     ),
     Rule(
+        "senior",
+        rf"{START}Sr\.?(?=\ {any_word('job behind senior')}\b)",
+        lambda match: "Senior",
+    ),
+    digit_rule(
+        "edition",
+        r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)ed\.",
+        lambda m: f"edition{stop(m)}",
+        ignore_case=True,
+    ),
+    Rule(
         "title",
         rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
         _title,
@@ -199,7 +210,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

@@ -36,6 +36,7 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
+_COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -53,9 +54,9 @@ def _fraction(match: Any) -> str | None:
 def _range(match: Any) -> str:
     first, last = match["first"], match["last"]
     shares = first.isdecimal() and last.isdecimal() and int(first) + int(last) == 100
-    if shares and not match["big"] and (first == last or SHARED.match(match.string, match.end())):
+    if shares and not optional(match, "big") and (first == last or SHARED.match(match.string, match.end())):
         return f"{number(first)} {number(last)}"  # a fifty fifty chance
-    return f"{number(first)} to {scaled(last, match['big'])}"
+    return f"{number(first)} to {scaled(last, optional(match, 'big'))}"
 
 
 def _ordinal(match: Any) -> str:
@@ -128,6 +129,15 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     Rule(
+        "count of all",
+        rf"""{START}(?:(?<=\b(?i:{any_word("before a count of all")}):?\ )(?P<part>\d+)/(?P<whole>\d+){END}
+        |(?<=[(\[])(?P<part>\d+)/(?P<whole>\d{{2,}})(?=[)\]]))(?!/|\ (?:of|an?|cups?)\b)""",
+        lambda m: (
+            f"{number(m['part'])} of {number(m['whole'])}" if int(m["part"]) <= int(m["whole"]) else None
+        ),
+        wakes="/",
+    ),
+    Rule(
         "beat or versions",
         rf"""{START}(?<![.,/])(?P<first>\d+)/(?P<last>\d+)(?:(?=\ (?:time|beat|meter|signature|rhythm)\b)
         |(?<=\b{any_word("program with versions")}\ \d+/\d+)){END}(?![/.]\d)""",
@@ -146,6 +156,14 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
         (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: f"{number(match['first'])} to {number(match['last'])}",
+    ),
+    digit_rule(
+        "volume, issue and pages",
+        rf"{START}(?P<volume>\d+)\((?P<issue>\d+)\):(?P<first>\d+)(?:[-–](?P<last>\d+))?{END}",
+        lambda m: (
+            ", ".join(map(number, m.group("volume", "issue")))
+            + f", {_range(m) if m['last'] else number(m['first'])}"
+        ),
     ),
     digit_rule(
         "ratio",
@@ -169,6 +187,13 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
         (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: in_pairs(match["number"]),
+    ),
+    digit_rule(
+        "times in a day",
+        rf"""{LOOSE_START}(?<![.,])(?P<last>\d+)x(?=/(?P<per>{any_of(NAMES["per"])})(?![\p{{L}}\p{{N}}]))/(?P=per)""",
+        lambda m: (
+            f"{number(m['last'])} {'time' if m['last'] == '1' else 'times'} per {NAMES['per'][m['per']]}"
+        ),
     ),
     digit_rule(
         "times",
@@ -214,7 +239,7 @@ PLAIN: tuple[Rule, ...] = (
     Rule(
         "about a number",
         rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
-        lambda m: f"{'approximately ' if m['sign'] == '≈' else sign(m)}{number(m['number'])}",
+        lambda m: f"{_COMPARED.get(m['sign']) or sign(m)}{number(m['number'])}",
         wakes="<>~≈≤≥",
     ),
     digit_rule(

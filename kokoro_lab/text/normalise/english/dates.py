@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import regex
@@ -23,7 +25,13 @@ from kokoro_lab.text.tables import any_of
 
 MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-FULL = {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"]
+SPAN_DAY = any_of(NAMES["day of a span"])
+"""Short days, of which only a span is told from a word: Mo-Fr."""
+AND = r"(?:,|\ [&+])"
+SHORT_DAY = r"(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b"
+FULL = (
+    {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"] | NAMES["day of a span"]
+)
 """A month or a day of the week, by what it is written as in lower case."""
 
 MONTH = rf"(?:{any_of(MONTHS)}|{any_of(('june', 'july', *NAMES['month']))}\.?)"
@@ -104,13 +112,16 @@ def _iso(match: Any) -> str | None:
     return date(*given) if in_calendar(*given) else None
 
 
-def _slashed(match: Any) -> str | None:
-    """Month first, as Americans write; day first where only that is a date."""
+def _slashed(match: Any, *, british: bool = False) -> str | None:
+    """Month first, as Americans write, or day first, as the British do; else as only the other is a date."""
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
-    full = int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
-    for month, day in ((first, second), (second, first)):
+    full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
+    orders = [(first, second), (second, first)]
+    for month, day in reversed(orders) if british else orders:
         if in_calendar(full, month, day):
-            return date(full, month, day)
+            if not british:
+                return date(full, month, day)
+            return f"the {ordinal(day)} of {MONTHS[month - 1]} {year(full) if full else ''}".rstrip()
     return None
 
 
@@ -254,11 +265,6 @@ def _season(match: Any) -> str | None:
     return f"{year(first)} {two_digits(last)}"
 
 
-def _short_date(match: Any) -> str | None:
-    month, day = int(match["month"]), int(match["day"])
-    return date(None, month, day) if in_calendar(None, month, day) else None
-
-
 def _duration(match: Any) -> str:
     units = ("day", "hour", "minute", "second")
     return " ".join(counted(match[unit], unit, f"{unit}s") for unit in units if match[unit])
@@ -277,9 +283,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "duration",
-        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?\d+s))
+        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?[\d.]+s))
         (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
-        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+)s)?(?<!\ )(?![\p{L}\p{N}_])""",
+        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+(?:\.\d+)?)s)?(?<!\ )(?![\p{L}\p{N}_])""",
         _duration,
     ),
     digit_rule(
@@ -291,9 +297,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "month and day",
-        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}}){END}
-        (?![/.-]\d|\ (?:of|cup|inch|full)\b)""",
-        _short_date,
+        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
+        (?P<year>(?![/.-]\d|\ (?:of|cup|inch|full)\b))""",
+        _slashed,
     ),
     digit_rule(
         "span of dates",
@@ -341,10 +347,19 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "span of days or months",
-        rf"{START}(?P<first>{WEEKDAY}|{MONTH})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{MONTH}){END}(?!\ \d)",
+        rf"""{START}(?:(?P<first>{WEEKDAY}|{SPAN_DAY})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{SPAN_DAY}){END}
+        |(?P<first>{MONTH})\ ?[-–]\ ?(?P<last>{MONTH}){END}(?!\ \d))""",
         _names,
         ignore_case=True,
         wakes="-–",
+    ),
+    Rule(
+        "day of the week",
+        rf"""{START}(?P<day>{SHORT_DAY})\.?(?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}})|:\ \d|{AND}\ {SHORT_DAY})
+        |(?<=\b(?:{any_word("before a day")}|{SHORT_DAY}\.?{AND})\ \w+\.?)(?!\ \p{{Lu}}))""",
+        lambda match: _full(match["day"]) + stop(match),
+        ignore_case=True,
+        wakes="MTWFS",
     ),
     digit_rule(
         "year and month",
@@ -412,6 +427,12 @@ TIMES: tuple[Rule, ...] = (
         _span,
     ),
     digit_rule(
+        "clock times with one letter",
+        rf"""{START}(?:(?P<first>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])
+        |(?P<first>\d{{1,2}}:[0-5]\d[ap])(?P<last>)){END}""",
+        lambda m: " to ".join(_clock(f"{each}m") for each in m.group("first", "last") if each),
+    ),
+    digit_rule(
         "time of a race",
         rf"{START}(?:(?P<hours>\d{{1,2}}):)?(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d\.\d{{1,3}}){END}",
         _lap,
@@ -451,3 +472,8 @@ TIMES: tuple[Rule, ...] = (
         lambda match: f"{match['half'].replace('.', '').upper()}{stop(match)}",
     ),
 )
+
+DAY_FIRST = {
+    each.name: replace(each, say=partial(_slashed, british=True)) for each in RULES if each.say is _slashed
+}
+"""Rules of which the British read a date in another order."""

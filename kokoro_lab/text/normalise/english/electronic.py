@@ -164,6 +164,17 @@ RULES: tuple[Rule, ...] = (
         wakes=".",
     ),
     digit_rule(
+        "identifier of a paper",
+        r"(?<![\p{L}\p{N}_./])10\.\d{4,9}/[^\s<>\"”“]+",
+        _path,
+    ),
+    Rule(
+        "name with its packages",
+        r"(?<![\p{L}\p{N}_.@/-])[\p{L}_][\p{L}\p{N}_]++(?:\.[\p{L}_][\p{L}\p{N}_]++){2,}(?=\(|[,:]?(?:\s|$))",
+        lambda match: " dot ".join(match.group().split(".")),
+        wakes=".",
+    ),
+    digit_rule(
         "IP address",
         r"""(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::
         (?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)""",

@@ -164,14 +164,14 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         wakes=".",
     ),
     Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
-    Rule(
-        "less or greater",
-        r"(?<=\s)(?P<sign>[<>])(?=\s)",
-        lambda m: {"<": "is less than", ">": "is greater than"}[m["sign"]],
-        wakes="<>",
-    ),
     Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
-    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})", lambda m: " ", wakes="/"),
+    Rule(
+        "sign between two",
+        r"(?<=\s)[<>|*](?=\s)",
+        lambda m: NAMES["sign between two"][m.group()],
+        wakes="<>|*",
+    ),
+    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\bHTTP)/", lambda m: " ", wakes="/"),
     Rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",

@@ -150,6 +150,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*
         |\d{{3}}-\p{{Lu}}{{4}})
         |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,8}}){{1,5}}
+        |0\d{{3,4}}\ \d{{6}}
         |0\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
         |(?<=\+\d)\d{{10}}
         )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
@@ -170,7 +171,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
     digit_rule(
         "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
     ),
-    digit_rule("ISBN", rf"(?<=\bISBN:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{8,15}}\d){END}", _digits),
+    digit_rule("ISBN", rf"(?<=\bIS(?:B|S|M)N:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{6,15}}\d){END}", _digits),
     digit_rule(
         "code in digits",
         rf"""(?<=\b(?i:{any_word("before a code in digits")})(?::\ ?|[ ])(?:is\ |was\ |no\.\ |number[ ]|:\ )?)

@@ -72,7 +72,8 @@ def per(match: Any) -> str:
 
 def _quantity(match: Any) -> str | None:
     text, unit, big = with_point(match["number"]), match["unit"], match["big"]
-    loose = unit in WORDS["unit behind a space alone"]  # 4B is a flat, 2A a seat, 1st an ordinal
+    # 4B is a flat, 2A a seat, 1st an ordinal
+    loose = unit in WORDS["unit behind a space alone"] and not (unit == "F" and "." in text)
     if loose and (not match["gap"] or match.string[match.end() :][:1] == "."):
         return None
     one, many = UNITS[unit][:2]
@@ -196,7 +197,7 @@ def _span_of_amounts(match: Any) -> str | None:
 
 
 def _code(match: Any) -> str:
-    code, text, big = match["code"], match["amount"], match["big"]
+    code, text, big = match["code"], match["amount"].removesuffix(".00"), match["big"]
     one = is_one(text) and not big
     name = CURRENCIES[code].one if one else CURRENCIES[code].many
     return f"{sign(match)}{scaled(text, big)} {name}"

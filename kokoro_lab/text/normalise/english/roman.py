@@ -18,6 +18,7 @@ GIVEN = any_of(map(str.title, WORDS["first name"]))
 
 
 _cardinal = valued(lambda _, value: cardinal(value))
+_part = valued(lambda match, value: f"{cardinal(value)} {match['letter']}".rstrip())  # stage IIIB
 _century = valued(lambda _, value: ordinal(value))
 
 
@@ -58,7 +59,7 @@ RULES: tuple[Rule, ...] = (
         _span,
         wakes="-–",
     ),
-    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}{_END}", _cardinal),
+    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part),
     Rule(
         "Roman parts",
         rf"(?<=\b{PART}s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",
