@@ -20,6 +20,7 @@ CHINESE, JAPANESE = "zh", "ja"
 _WORDS = words(__package__)
 _KANA = r"[\p{Hiragana}\p{Katakana}ー]"
 _HAS_KANA = regex.compile(_KANA)
+_HAN = regex.compile(r"\p{Han}")
 _KANA_RUN = regex.compile(rf"{_KANA}+(?:[\p{{Han}}々〆〇]+{_KANA}+)*")
 _CHINESE_WORD = regex.compile(any_of(_WORDS["zh word"]))
 _SECOND_LEVEL = b"\x98\x9f"
@@ -31,6 +32,11 @@ _KANA_SHARE = 1 / 4
 def has_kana(text: str) -> bool:
     """Whether it is written as only Japanese is."""
     return _HAS_KANA.search(text) is not None
+
+
+def has_han(text: str) -> bool:
+    """Whether any of it is written in Chinese characters."""
+    return _HAN.search(text) is not None
 
 
 @lru_cache(maxsize=4096)

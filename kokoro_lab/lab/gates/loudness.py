@@ -21,7 +21,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
-from kokoro_lab.lab.fixtures import FixtureText, require_known
+from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in, require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
@@ -30,7 +30,6 @@ from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_pea
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import voice_names
-from kokoro_lab.weights.voices import english_of
 
 TOLERANCE_LU = 1.0
 LOWEST_LUFS, HIGHEST_LUFS = TARGET_LUFS - TOLERANCE_LU, TARGET_LUFS + TOLERANCE_LU
@@ -72,7 +71,7 @@ def measure(
     folder: Path,
     heard: dict[str, Sequence[WordTiming]] | None = None,
 ) -> pd.DataFrame:
-    """Speak every text, in English, with every voice, write the clips, and measure what was written.
+    """Speak every text, as `read_in` says, with every voice, write the clips, and measure what was written.
 
     A stream is spoken anew, without what is kept of earlier ones, and joined. When its words are heard is put
     into `heard`, by the name of its file.
@@ -84,10 +83,10 @@ def measure(
         true_peak_dbtp, gain_db, limited_db, rtf.
     """
     rows = []
-    jobs = [(text, voice, way) for voice in voices for text in texts for way in (FILE, STREAM)]
+    jobs = [(text, voice, way) for text, voice in read_by(texts, voices) for way in (FILE, STREAM)]
     for text, voice, way in tqdm(jobs, desc="clips"):
         clip = engine.stream(
-            text.text, voice=voice, language=english_of(voice), streamed=way == STREAM, cached=False
+            text.text, voice=voice, language=read_in(text.text, voice), streamed=way == STREAM, cached=False
         ).joined()
         path = save(clip, folder / f"{text.id.replace(' ', '-')}-{voice}-{way}.wav")
         if heard is not None:
@@ -195,7 +194,8 @@ def judged_clips(
             "gain_db": row.gain_db,
             "limited_db": row.limited_db,
         }
-        about = (f"{row.text}, {row.voice}, {row.way}", said[row.text], row.voice, english_of(row.voice))
+        text = said[row.text]
+        about = (f"{row.text}, {row.voice}, {row.way}", text, row.voice, read_in(text, row.voice))
         found.append(
             JudgedClip(*about, measured, float(np.nanmax(off_db)), partial(sound, row.file), reference)
         )
