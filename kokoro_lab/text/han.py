@@ -50,6 +50,11 @@ def _spoken_for(character: str) -> tuple[str | None, bool]:
     return (None if china else CHINESE), False
 
 
+def _only_chinese(character: str) -> bool:
+    """Whether Japanese has it only to quote Chinese. Other forms that JIS lacks are in Japanese names."""
+    return _spoken_for(character)[1] or character in "你您她"
+
+
 def _encoded(character: str, codec: str) -> bytes | None:
     try:
         return character.encode(codec)
@@ -80,8 +85,7 @@ def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> l
     if base == CHINESE:
         return [JAPANESE if has_kana(run) else CHINESE for run in runs]
     if base == JAPANESE:
-        simplified = [not has_kana(run) and any(only for _, only in map(_spoken_for, run)) for run in runs]
-        return [CHINESE if each else JAPANESE for each in simplified]
+        return [CHINESE if not has_kana(run) and any(map(_only_chinese, run)) else JAPANESE for run in runs]
     found = [evidence(run) for run in runs]
     others = CHINESE if accent == CHINESE else JAPANESE
     if any(found):

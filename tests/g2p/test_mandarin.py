@@ -113,14 +113,15 @@ def test_english_words_keep_the_marks_that_stand_at_them() -> None:
     ("text", "counts"),
     [
         ("他一边喝茶，一边看报纸。", [44]),
-        ("姐姐喜欢画画，弟弟喜欢踢足球。", [57]),
-        ("春天来了，花都开了；鸟儿也开始唱歌了。", [40, 33]),
+        ("春天来了，花都开了；鸟儿也开始唱歌了。", [74]),
+        ("春天来了，公园里的花都开了；树上的小鸟也开始唱歌了，到处都是笑声。", [56, 76]),
+        ("我们在山脚下的小旅馆住了两个晚上，第三天早上才坐火车回到了家里。", [69, 63]),
     ],
 )
 def test_a_first_sentence_is_not_cut_to_a_few_syllables(text: str, counts: list[int]) -> None:
     segments = FrontEnd().segments(text, "zh", lambda _: None)
     assert [len(segment.token_ids) for segment in segments] == counts
-    assert min(counts) >= LEAST_TOKENS["zh"]
+    assert len(counts) == 1 or min(counts) >= LEAST_TOKENS["zh"]
 
 
 def test_what_jieba_logs_goes_to_our_log_alone(caplog: pytest.LogCaptureFixture) -> None:
