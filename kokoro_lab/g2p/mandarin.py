@@ -39,6 +39,7 @@ _RUN = regex.compile(
 )
 _SPELT = regex.compile(r"\p{Lu}+|\p{L}|[^aeiouyAEIOUY]+")
 """Latin letters that are said by their names: capitals, one alone, and what has no vowel."""
+_WORDS = frozenset(names(__package__)["word of capitals in Mandarin"])
 
 
 class MandarinG2P:
@@ -104,7 +105,7 @@ class MandarinG2P:
                     i += len(word)
             elif written in MARKS:
                 yield i, j, MARKS[written], "misaki", False
-            elif run["latin"] and _SPELT.fullmatch(written):
+            elif run["latin"] and written not in _WORDS and _SPELT.fullmatch(written):
                 yield i, j, " ".join(filter(None, map(self._espeak, written.upper()))), "characters", False
             elif run["rare"]:
                 yield i, j, self._phonemes(written), "misaki", False

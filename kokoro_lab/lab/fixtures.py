@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kokoro_lab.errors import ParameterError
+from kokoro_lab.errors import MissingExtra, ParameterError
+from kokoro_lab.extras import require
 from kokoro_lab.provenance import repository_root
+from kokoro_lab.text.han import CHINESE, has_han
+from kokoro_lab.weights.voices import english_of
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 HELD_OUT = 500
 """Last lines of a corpus, on which nothing is fitted: the variants and the predictor are judged by them."""
+MANDARIN_VOICE = "zf_xiaoxiao"
+"""Of the Mandarin sentence that gates read beside the English ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixtureText:
-    """One text with a name to find it by and the kind of trouble that it is there for."""
+    """One text with a name to find it by and the kind of trouble that it is there for.
+
+    `reader` is the one voice that reads it; without one, all that are asked read it.
+    """
 
     id: str
     kind: str
     text: str
+    reader: str = ""
 
 
 def require_known(what: str, name: str, known: Collection[str], field: str, **said: str) -> None:
@@ -49,6 +60,27 @@ def spread(items: Sequence[T], limit: int = 0) -> list[T]:
     if not limit or limit >= len(items):
         return list(items)
     return [items[i * len(items) // limit] for i in range(limit)]
+
+
+def mandarin_texts() -> list[FixtureText]:
+    """One sentence, for `MANDARIN_VOICE`; none, and a warning, where Mandarin is not installed."""
+    try:
+        require("zh", "jieba", "pypinyin")
+    except MissingExtra as error:
+        log.warning("No Mandarin is judged: it is not installed. %s", error)
+        return []
+    return [replace(text, reader=MANDARIN_VOICE) for text in load_texts("held_out_zh", limit=1)]
+
+
+def read_by(texts: Sequence[FixtureText], voices: Sequence[str]) -> list[tuple[FixtureText, str]]:
+    """Who reads what: every voice every text, and a text with a reader, its reader alone."""
+    everybody = [(text, voice) for voice in voices for text in texts if not text.reader]
+    return everybody + [(text, text.reader) for text in texts if text.reader]
+
+
+def read_in(text: str, voice: str) -> str:
+    """The language in which gates have a text read: English, but Chinese where a Mandarin voice reads Han."""
+    return CHINESE if voice.startswith("z") and has_han(text) else english_of(voice)
 
 
 def load_rows(name: str) -> list[dict[str, Any]]:

@@ -30,6 +30,8 @@ PAUSE_S = 0.6
 
 _SENTENCE_ENDS = regex.compile(r"[.!?…。！？।][\p{P}\s]*$|\n\s*$")
 _CLAUSE_ENDS = regex.compile(r"[,;:—–、，；：][\p{P}\s]*$")
+_OPENING = regex.compile(r"(?<=\s)[^\s\p{L}\p{N}]+$|[\p{Ps}\p{Pi}]+$")
+"""What opens a quotation goes with what is in it, with a space before it or, in Chinese, without."""
 _UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
 _UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
 """Of each format, what nobody sees, and what is seen of it."""
@@ -114,10 +116,8 @@ def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
             said = rest.pop(0)
             end_s, stop = max(end_s, said.end_s), max(stop, said.end)
         until = max(at, rest[0].start if rest else len(text))
-        opening = regex.search(r"\s[^\s\p{L}\p{N}]+$", text[stop:until]) if rest else None
-        until = (
-            stop + opening.start() + 1 if opening else until
-        )  # what opens a quotation goes with what is in it
+        opening = _OPENING.search(text[stop:until]) if rest else None
+        until = stop + opening.start() if opening else until
         yield _Written(text[at:until], start_s, end_s)
         at = until
 

@@ -20,6 +20,7 @@ CHINESE, JAPANESE = "zh", "ja"
 _WORDS = words(__package__)
 _KANA = r"[\p{Hiragana}\p{Katakana}ー]"
 _HAS_KANA = regex.compile(_KANA)
+_HAN = regex.compile(r"\p{Han}")
 _KANA_RUN = regex.compile(rf"{_KANA}+(?:[\p{{Han}}々〆〇]+{_KANA}+)*")
 _CHINESE_WORD = regex.compile(any_of(_WORDS["zh word"]))
 _SECOND_LEVEL = b"\x98\x9f"
@@ -33,6 +34,11 @@ def has_kana(text: str) -> bool:
     return _HAS_KANA.search(text) is not None
 
 
+def has_han(text: str) -> bool:
+    """Whether any of it is written in Chinese characters."""
+    return _HAN.search(text) is not None
+
+
 @lru_cache(maxsize=4096)
 def _spoken_for(character: str) -> tuple[str | None, bool]:
     """The language whose form a character is, if it is one's alone; and whether only GB 2312 has it."""
@@ -42,6 +48,11 @@ def _spoken_for(character: str) -> tuple[str | None, bool]:
     if china is None and (taiwan is None or japan < _SECOND_LEVEL):
         return (JAPANESE if taiwan is None else None), False
     return (None if china else CHINESE), False
+
+
+def _only_chinese(character: str) -> bool:
+    """Whether Japanese has it only to quote Chinese. Other forms that JIS lacks are in Japanese names."""
+    return _spoken_for(character)[1] or character in "你您她"
 
 
 def _encoded(character: str, codec: str) -> bytes | None:
@@ -74,8 +85,7 @@ def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> l
     if base == CHINESE:
         return [JAPANESE if has_kana(run) else CHINESE for run in runs]
     if base == JAPANESE:
-        simplified = [not has_kana(run) and any(only for _, only in map(_spoken_for, run)) for run in runs]
-        return [CHINESE if each else JAPANESE for each in simplified]
+        return [CHINESE if not has_kana(run) and any(map(_only_chinese, run)) else JAPANESE for run in runs]
     found = [evidence(run) for run in runs]
     others = CHINESE if accent == CHINESE else JAPANESE
     if any(found):

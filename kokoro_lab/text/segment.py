@@ -24,9 +24,9 @@ LONG_TOKENS = 300
 """A sentence longer than this is cut at a clause: Kokoro hurries through longer ones."""
 SHORT_TOKENS = 20
 """A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
-LEAST_TOKENS = {"zh": 30}
+LEAST_TOKENS = {"zh": 50}
 """What a first sentence is not cut to less than, by language, where that is not `SHORT_TOKENS`: a syllable of
-Mandarin has five ids with its tone, and one of six characters by itself is often misheard."""
+Mandarin has five ids with its tone, and what is cut to less than ten of them is misheard more often."""
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30

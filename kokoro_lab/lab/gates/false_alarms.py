@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
-from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import judge_clip
@@ -30,7 +29,6 @@ from kokoro_lab.metrics.intervals import proportion_interval, upper_limit
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
-from kokoro_lab.weights.voices import english_of
 
 CLEAN = "clean"
 ANY_GATE = "any gate"
@@ -102,11 +100,11 @@ GATES: dict[str, Objection] = {
 
 
 def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -> list[StreamPair]:
-    """Stream each text, in English, with each voice, twice, nothing taken from a cache."""
+    """Stream each text, as `read_in` says, with each voice, twice, nothing taken from a cache."""
     spoken = []
-    for voice, text in tqdm(list(product(voices, texts)), desc="streams"):
+    for text, voice in tqdm(read_by(texts, voices), desc="streams"):
         first, second = (
-            engine.stream(text.text, voice=voice, language=english_of(voice), cached=False).joined()
+            engine.stream(text.text, voice=voice, language=read_in(text.text, voice), cached=False).joined()
             for _ in range(2)
         )
         spoken.append(StreamPair(text.id, voice, first, second.samples, text.text))
@@ -210,7 +208,7 @@ def judged_clips(spoken: Sequence[StreamPair], table: pd.DataFrame) -> list[Judg
                 each.name,
                 each.said,
                 each.voice,
-                english_of(each.voice),
+                read_in(each.said, each.voice),
                 {"gates_objecting_count": len(gates), "damages_missed_by_gates_count": missed},
                 len(gates) * len(rows) + missed,
                 partial(Sound.of, each.clip),

@@ -18,7 +18,7 @@ from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.speaking import SpokenPair, shortest
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intelligibility import ENGLISH, Recogniser, Transcriber, listen
+from kokoro_lab.metrics.intelligibility import ENGLISH, MANDARIN, Recogniser, Transcriber, listen
 from kokoro_lab.metrics.intervals import Estimate
 from kokoro_lab.metrics.noninferiority import paired_rise
 from kokoro_lab.weights.fetching import fetch
@@ -106,7 +106,8 @@ def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> pd.DataFra
     for each in tqdm(spoken, desc="word errors"):
         clips = {side: getattr(each.pair, side) for side in SIDES}
         about = {"pair": each.pair.name, "text": each.text, "voice": each.voice}
-        rows.append(about | understood(clips, each.said, recogniser))
+        language = MANDARIN if each.voice.startswith("z") else ENGLISH
+        rows.append(about | understood(clips, each.said, recogniser, language))
     return pd.DataFrame(rows).set_index("pair")
 
 

@@ -24,7 +24,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
-from kokoro_lab.lab.fixtures import FixtureText, require_known
+from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in, require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
@@ -33,7 +33,6 @@ from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_pea
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
 from kokoro_lab.weights.store import voice_names
-from kokoro_lab.weights.voices import english_of
 
 TOLERANCE_LU = 1.0
 LOWEST_LUFS, HIGHEST_LUFS = TARGET_LUFS - TOLERANCE_LU, TARGET_LUFS + TOLERANCE_LU
@@ -88,7 +87,7 @@ def measure(
     ways: Sequence[str] = (FILE, STREAM),
     speeds: Sequence[float] = (1.0,),
 ) -> pd.DataFrame:
-    """Speak every text, in English, with every voice, write the clips, and measure what was written.
+    """Speak every text, as `read_in` says, with every voice, write the clips, and measure what was written.
 
     A stream is spoken anew, without what is kept of earlier ones, and joined. When its words are heard is put
     into `heard`, by the name of its file.
@@ -100,9 +99,9 @@ def measure(
         true_peak_dbtp, gain_db, limited_db, rtf.
     """
     rows = []
-    jobs = list(product(voices, speeds, texts, ways))
-    for voice, speed, text, way in tqdm(jobs, desc="clips"):
-        asked = {"voice": voice, "speed": speed, "language": english_of(voice)}
+    jobs = list(product(read_by(texts, voices), speeds, ways))
+    for (text, voice), speed, way in tqdm(jobs, desc="clips"):
+        asked = {"voice": voice, "speed": speed, "language": read_in(text.text, voice)}
         clip = engine.stream(text.text, **asked, streamed=way == STREAM, cached=False).joined()
         spoken_by = voice if speed == 1 else f"{voice}-{speed:g}"
         path = save(clip, folder / f"{text.id.replace(' ', '-')}-{spoken_by}-{way}.wav")
@@ -216,7 +215,8 @@ def judged_clips(
             "limited_db": row.limited_db,
         }
         spoken_by = row.voice if row.speed == 1 else f"{row.voice} at {row.speed:g}"
-        about = (f"{row.text}, {spoken_by}, {row.way}", said[row.text], row.voice, english_of(row.voice))
+        text = said[row.text]
+        about = (f"{row.text}, {spoken_by}, {row.way}", text, row.voice, read_in(text, row.voice))
         found.append(
             JudgedClip(*about, measured, float(np.nanmax(off_db)), partial(sound, row.file), reference)
         )

@@ -21,7 +21,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits
-from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.abx import SHARED, engine_of
 from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
@@ -32,12 +32,16 @@ from kokoro_lab.metrics.perceptual import LSD_FLOOR_DB, PESQ_CEILING, log_spectr
 from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, ReadingDifference, prosody_drift
 from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder, speaker_similarity
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.text.han import CHINESE
 from kokoro_lab.weights.fetching import fetch
 from kokoro_lab.weights.store import missing, voice_encoder_path
 
 ALPHA = 0.05
 CONTROL_TEXTS, CONTROL_S = 3, 3.01
-WRONG_VOICES = {"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"}
+WRONG_VOICES = {
+    **{"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"},
+    **{"zf": "zm_yunjian", "zm": "zf_xiaoxiao"},
+}
 """Who speaks instead: of the same English, since in the other one it would not be the same phonemes."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
@@ -171,15 +175,17 @@ def compare(
         A variant runs as one graph, the candidate cannot be streamed, or a voice is of another language.
     """
     for voice in voices:
-        if voice[:2] not in WRONG_VOICES:
+        chinese = bool(texts) and all(read_in(each.text, voice) == CHINESE for each in texts)
+        if voice[0] not in "ab" and not chinese:
             raise ParameterError(
                 f"{voice} is no English voice, and the texts are English.",
                 field="voices",
                 value=voice,
-                allowed="voices whose names begin with " + ", ".join(f"{name}_" for name in WRONG_VOICES),
+                allowed="voices whose names begin with a or b",
             )
     readings = [
-        [read(engine, text, voice) for voice in voices for text in texts] for engine in (reference, candidate)
+        [read(engine, text, voice) for text, voice in read_by(texts, voices)]
+        for engine in (reference, candidate)
     ]
     first = speak(reference, texts, voices)
     told = speak(engine_of(candidate.config.variant, SHARED), texts, voices, streamed=streamed)
@@ -344,8 +350,9 @@ def _by_another_voice(
     found = []
     for each in short:
         voice = WRONG_VOICES[each.voice[:2]]
-        (other,) = speak(reference, [by_name[each.text]], [voice])
+        text = replace(by_name[each.text], reader="")
+        (other,) = speak(reference, [text], [voice])
         pair = each._replace(pair=replace(each.pair, candidate=other.samples))
-        own, others = readings[each.text, each.voice], read(reference, by_name[each.text], voice)
+        own, others = readings[each.text, each.voice], read(reference, text, voice)
         found.append(PerceptualPair(pair, pair, own, others))
     return found

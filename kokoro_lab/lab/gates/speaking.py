@@ -15,7 +15,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.graphs.signatures import frames_of
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Sound
-from kokoro_lab.lab.fixtures import FixtureText
+from kokoro_lab.lab.fixtures import FixtureText, read_by
 from kokoro_lab.lab.gates.damages import Damage, longest_word
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
@@ -86,7 +86,7 @@ class ProsodyReading(NamedTuple):
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, streamed: bool = False
 ) -> list[ModelSpeech]:
-    """Every text with every voice, as the vocoder gives it: no gain, no limiter.
+    """Every text with every voice, or its reader, as the vocoder gives it: no gain, no limiter.
 
     `streamed` is in windows with predicted statistics, as streams are decoded.
 
@@ -95,8 +95,7 @@ def speak(
     ParameterError
         It is to be streamed, and the variant or a voice cannot be.
     """
-    jobs = [(text, voice) for voice in voices for text in texts]
-    bar = tqdm(jobs, desc=f"spoken by {engine.config.variant}")
+    bar = tqdm(read_by(texts, voices), desc=f"spoken by {engine.config.variant}")
     return [_speak(engine, text, voice, streamed) for text, voice in bar]
 
 

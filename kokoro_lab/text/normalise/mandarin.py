@@ -41,7 +41,7 @@ _IN_ADDRESS = _NAMES["sign in an address"]
 
 # Behind these, two of something is 两
 _COUNTED = r"""(?:[个位名人口只条张本件块元杯瓶碗台辆架艘次天时秒点倍种类些间座栋套双对份顿遍趟句段篇首幅封
-    把根棵朵匹头岁米里斤克升吨部家国页行层组队门步]|[美欧港日]元|英镑|年(?!级)|分钟|小时|公[里斤]|[厘毫分千纳微]米|[毫千]克|平方|立方|周(?!岁)|[MGT]B)"""
+    把根棵朵匹头岁米里斤克升吨部家国页行层组队门步厅卫]|[美欧港日]元|英镑|年(?!级)|分钟|小时|公[里斤]|[厘毫分千纳微]米|[毫千]克|平方|立方|周(?!岁)|[MGT]B)"""
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans("￥～〜–−", "¥~~--")
 _KEPT_WIDE = {ord(mark) for mark in "，：；！？（）．"}
 _NARROW = {wide: narrow for wide, narrow in _WIDE.items() if wide not in _KEPT_WIDE}
@@ -217,8 +217,8 @@ RULES: tuple[Rule, ...] = (
     _rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
     _rule(
         "years",
-        rf"{_START}(?<n>\d{{4}})\s?[-/~—]\s?(?<last>\d{{4}}|\d\d)(?=年|赛季|学年|财年)",
-        lambda m: f"{digits(m['n'])}到{digits(m['last'])}",
+        rf"{_START}(?<n>\d{{4}})\s?(?<to>[-/~—至到])\s?(?<last>\d{{4}}|\d\d)(?=年|赛季|学年|财年)",
+        lambda m: f"{digits(m['n'])}{'至' if m['to'] == '至' else '到'}{digits(m['last'])}",
     ),
     _rule(
         "year",
@@ -236,17 +236,23 @@ RULES: tuple[Rule, ...] = (
         "telephone",
         rf"""(?<![\d.A-Za-z])(?:(?:\+?86{_DASH})?1[3-9]\d{_DASH}\d{{4}}{_DASH}\d{{4}}
             |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}
-            |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}})(?!\d)""",
+            |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}}|12306|1008[56]|10010)(?!\d|[.,]\d)""",
         _telephone,
     ),
-    _rule("code", rf"(?<={_NAMED})\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
+    _rule("code with dashes", r"(?<![\d.])\d+(?:-\d+){2,}(?![\d.])", lambda m: code(m.group())),
+    _rule("code", rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
     _rule(
         "room, train, flight or model",
-        rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z]-?)\d{{3,}}(?![\d.]|\s?{_UNIT})",
+        rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z][-_·]?)\d{{3,}}(?![\d.]|\s?{_UNIT})"
+        rf"|(?<=[A-Z]\s)(?<!{_CURRENCY}\s)\d{{3,4}}(?<!00)(?![\d.,]|\s?(?:{_COUNTED}|{_UNIT}))",
         lambda m: code(m.group()),
     ),
     _rule("address on a network", r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", partial(_parts, say=code)),
     _rule("version", r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])", _parts),
+    _rule(
+        "blood pressure", r"(?<=血压\D{0,3})(?<n>\d{2,3})/(?<last>\d{2,3})(?!\d)", partial(_parts, by="比")
+    ),
+    _rule("mixed number", r"(?<=\d\s?)[½⅓⅔¼¾⅕⅛⅜⅝⅞]", lambda m: f"又{_numeral(m)}", wakes="½⅓⅔¼¾⅕⅛⅜⅝⅞"),
     _rule(
         "fraction",
         rf"{_START}(?<!/)(?<top>\d+)/(?<bottom>\d+)(?![\d/.]|\s?=)",
@@ -254,11 +260,11 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
     _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
-    _rule("sign between two", _between("+×÷<>=", ""), _sign, wakes="+＋×÷<>=＜＞＝"),
+    _rule("sign between two", _between("+×÷<>=*", ""), _sign, wakes="+＋×÷<>=＜＞＝*＊"),
     _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
     _rule(
         "range between units",
-        rf"""(?<=[年月日号时点分秒周元块万亿%‰℃]|:\d\d)\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
+        rf"""(?<=[年月日号时点分秒周元块万亿%‰]|:\d\d|\d\s?{_UNIT})\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
             |(?<=\d)[-~—](?={_CURRENCY}\d)""",
         lambda _: "到",
     ),
@@ -270,7 +276,17 @@ RULES: tuple[Rule, ...] = (
         lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
     ),
     _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
-    _rule("each", r"(?<=[元块]|\d\s?\p{Han}{1,2})/(?=\p{Han})", lambda _: "每", wakes="/／"),
+    _rule(
+        "each",
+        rf"(?<=[元块]|\d\s?(?:\p{{Han}}{{1,2}}|{_UNIT}))/(?=\p{{Han}}|\d)",
+        lambda _: "每",
+        wakes="/／",
+    ),
+    _rule(
+        "metres and centimetres",
+        rf"(?<=\d[米块])\d\d(?![\d.,]|\s?(?:{_COUNTED}|[厘毫公]|{_UNIT}))",
+        lambda m: digits(m.group()),
+    ),
     _rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
     _rule(
         "number",
