@@ -40,6 +40,8 @@ struct Work {
   const int32_t *sums;
   float *y;
   int32_t *words;
+  uint8_t *large;  // steps that saturate, where any do
+  int64_t tile_steps;
   int64_t x_channels, length, reach;
   Columns asked;
   int64_t stride;  // words of four channels: the first is `reach` before the first column that is asked for
@@ -86,6 +88,10 @@ void quantise(const Work &w, int64_t group) {
   std::fill(out + to, row + w.stride, outside);
 }
 
+void find_large_of(const Work &w, int64_t tile) {
+  find_large(w.weights + tile * w.tile_steps * 4 * TILE, w.tile_steps, w.large + tile * w.tile_steps);
+}
+
 // One block of columns for a share of the output channels.
 void convolve(const Work &w, int64_t task) {
   const int64_t at = task / w.shared * COLUMNS, begin = w.asked.first + at;
@@ -95,7 +101,8 @@ void convolve(const Work &w, int64_t task) {
   int32_t sums[TILE * COLUMNS];
   for (int64_t channel = first; channel < last; channel += TILE) {
     multiply(columns, w.words + at, w.stride, w.channels_in / 4, w.taps, w.dilation,
-             w.weights + channel * w.channels_in * w.taps, sums);
+             w.weights + channel * w.channels_in * w.taps,
+             SATURATES ? w.large + channel / TILE * w.tile_steps : nullptr, sums);
     for (int64_t r = 0; r < TILE; ++r) {
       const int64_t o = channel + r;
       // Without a sign, where what does not fit wraps around
@@ -154,6 +161,8 @@ void compute(const ort::Call &call) {
   const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan.taps / 2 * plan.dilation;
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
+  thread_local std::vector<uint8_t> large;
+  const int64_t tile_steps = plan.channels_in / 4 * plan.taps, tiles = SATURATES ? plan.channels_out / TILE : 0;
   // A line here is a line of the struct
   const Work work{plan.channels_out, plan.channels_in, plan.taps, plan.dilation,
                   x.data, steps.data, outputs.data, scale, shift,
@@ -162,10 +171,12 @@ void compute(const ort::Call &call) {
                   sums.data,
                   y,
                   ort::room(words, ort::count_of({plan.channels_in / 4, stride})),
+                  ort::room(large, ort::count_of({tiles, tile_steps})), tile_steps,
                   channels, length, reach,
                   asked,
                   stride,
                   (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
+  call.parallel(find_large_of, tiles, work);
   call.parallel(quantise, plan.channels_in / 4, work);
   call.parallel(convolve, blocks * work.shared, work);
 }

@@ -2,6 +2,7 @@
 // all inputs go by, four of them at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -26,32 +27,29 @@ inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
 inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
 inline Words dot(Words sum, Words x, Words w) { return _mm512_dpbusd_epi32(sum, x, w); }
 #elif defined(__AVX512BW__)
-constexpr int LANES = 16, ROWS = 4;
+constexpr int LANES = 16, ROWS = 8;
 constexpr bool FLIP = false;
+#define KOKORO_SATURATES
 using Words = __m512i;
 inline Words load(const int32_t *p) { return _mm512_loadu_si512(p); }
 inline Words all(int32_t w) { return _mm512_set1_epi32(w); }
-inline Words dot(Words sum, Words x, Words w) {  // as below, of AVX2
-  const Words low = _mm512_set1_epi16(255);
-  const Words even = _mm512_madd_epi16(_mm512_and_si512(x, low), _mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8));
-  const Words odd = _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(w, 8));
-  return _mm512_add_epi32(sum, _mm512_add_epi32(even, odd));
+inline Words dot(Words sum, Words x, Words w) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(x, w), _mm512_set1_epi16(1)));
 }
 #elif defined(__AVX2__)
-constexpr int LANES = 8, ROWS = 4;
+constexpr int LANES = 8;
 constexpr bool FLIP = false;
 using Words = __m256i;
 inline Words load(const int32_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
 inline Words all(int32_t w) { return _mm256_set1_epi32(w); }
 #if defined(__AVXVNNI__)
+constexpr int ROWS = 4;
 inline Words dot(Words sum, Words x, Words w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
 #else
+constexpr int ROWS = 8;
+#define KOKORO_SATURATES
 inline Words dot(Words sum, Words x, Words w) {
-  // Even and odd bytes apart, as 16 bits: the multiplication of bytes would saturate
-  const Words low = _mm256_set1_epi16(255);
-  const Words even = _mm256_madd_epi16(_mm256_and_si256(x, low), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-  const Words odd = _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
-  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, w), _mm256_set1_epi16(1)));
 }
 #endif
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -85,45 +83,94 @@ inline Words dot(Words sum, Words x, Words w) {
 constexpr int TILE = 8, WIDE = 3, COLUMNS = WIDE * LANES;
 constexpr int64_t MOST_SUMMED = 65536;  // products of two bytes whose sum is a number of 32 bits in any case
 
+// A processor without a dot product of four bytes adds two products within 16 bits first. Where both weights are large
+// that saturates: one step in twenty of the vocoder's has such weights. There, `dot` is asked twice, for two halves of
+// each weight, so that no sum is another one than elsewhere.
+#if defined(KOKORO_SATURATES)
+constexpr bool SATURATES = true;
+constexpr int AT_ONCE = LANES == 8 ? 1 : WIDE;  // vectors that there are registers for
+static_assert(ROWS == TILE);
+
+// Which steps of a tile, [steps][TILE][4], would saturate: 1 or 0 each.
+inline void find_large(const int8_t *weights, int64_t steps, uint8_t *large) {
+  const __m256i none = _mm256_setzero_si256(), one = _mm256_set1_epi8(1);
+  const __m256i most = _mm256_set1_epi16(32767 / 255);  // what two weights of one sign may add up to
+  for (int64_t step = 0; step < steps; ++step) {
+    const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(weights + step * 4 * TILE));
+    const __m256i above = _mm256_maddubs_epi16(one, _mm256_max_epi8(w, none));
+    const __m256i below = _mm256_maddubs_epi16(one, _mm256_min_epi8(w, none));
+    const __m256i largest = _mm256_max_epi16(above, _mm256_abs_epi16(below));
+    large[step] = _mm256_movemask_epi8(_mm256_cmpgt_epi16(largest, most)) != 0;
+  }
+}
+#else
+constexpr bool SATURATES = false;
+constexpr int AT_ONCE = WIDE;
+
+inline void find_large(const int8_t *, int64_t, uint8_t *) {}
+#endif
+
 // Sums of TILE outputs by V vectors: out[r][n] = Σ over groups and taps of four weights times four bytes.
 //   x        [groups][stride] words of four bytes; tap t is read t * dilation words further on
 //   weights  [groups][taps][TILE][4]
+//   large    [groups][taps] of `find_large`; none where nothing saturates
 template <int V>
 void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, int64_t dilation,
-              const int8_t *weights, int32_t *out) {
-  for (int part = 0; part < TILE; part += ROWS) {
-    Words sums[ROWS][V];
-    for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < V; ++v) sums[r][v] = all(0);
-    for (int64_t group = 0; group < groups; ++group) {
-      const int32_t *row = x + group * stride;
-      const int8_t *weight = weights + (group * taps * TILE + part) * 4;
-      for (int64_t tap = 0; tap < taps; ++tap, row += dilation, weight += 4 * TILE) {
-        ask_ahead(weight);
-        Words in[V];
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) in[v] = load(row + v * LANES);
+              const int8_t *weights, const uint8_t *large, int32_t *out) {
+  constexpr int N = std::min(V, AT_ONCE);
+  for (int part = 0; part < TILE; part += ROWS)
+    for (int from = 0; from < V; from += N) {
+      Words sums[ROWS][N];
 #pragma GCC unroll 8
-        for (int r = 0; r < ROWS; ++r) {
-          int32_t four;
-          std::memcpy(&four, weight + 4 * r, 4);
-          const Words factor = all(four);
+      for (int r = 0; r < ROWS; ++r)
 #pragma GCC unroll 4
-          for (int v = 0; v < V; ++v) sums[r][v] = dot(sums[r][v], in[v], factor);
+        for (int v = 0; v < N; ++v) sums[r][v] = all(0);
+      const uint8_t *is_large = large;
+      for (int64_t group = 0; group < groups; ++group) {
+        const int32_t *row = x + group * stride + from * LANES;
+        const int8_t *weight = weights + (group * taps * TILE + part) * 4;
+        for (int64_t tap = 0; tap < taps; ++tap, row += dilation, weight += 4 * TILE) {
+          ask_ahead(weight);
+          Words in[N];
+#pragma GCC unroll 4
+          for (int v = 0; v < N; ++v) in[v] = load(row + v * LANES);
+          const auto add = [&](const int8_t *factors) {
+#pragma GCC unroll 8
+            for (int r = 0; r < ROWS; ++r) {
+              int32_t four;
+              std::memcpy(&four, factors + 4 * r, 4);
+              const Words factor = all(four);
+#pragma GCC unroll 4
+              for (int v = 0; v < N; ++v) sums[r][v] = dot(sums[r][v], in[v], factor);
+            }
+          };
+          if (__builtin_expect(SATURATES && *is_large++ != 0, false)) {
+            int8_t halves[2][4 * TILE];
+            for (int i = 0; i < 4 * TILE; ++i) {
+              halves[0][i] = weight[i] / 2;
+              halves[1][i] = weight[i] - halves[0][i];
+            }
+            add(halves[0]);
+            add(halves[1]);
+          } else {
+            add(weight);
+          }
         }
       }
+#pragma GCC unroll 8
+      for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+        for (int v = 0; v < N; ++v)
+          std::memcpy(out + (part + r) * COLUMNS + (from + v) * LANES, &sums[r][v], sizeof(Words));
     }
-    for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < V; ++v) std::memcpy(out + (part + r) * COLUMNS + v * LANES, &sums[r][v], sizeof(Words));
-  }
 }
 
 // The same for as many vectors as `columns` fill.
 inline void multiply(int64_t columns, const int32_t *x, int64_t stride, int64_t groups, int64_t taps,
-                     int64_t dilation, const int8_t *weights, int32_t *out) {
+                     int64_t dilation, const int8_t *weights, const uint8_t *large, int32_t *out) {
   const int64_t vectors = (columns + LANES - 1) / LANES;
   const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
-  run(x, stride, groups, taps, dilation, weights, out);
+  run(x, stride, groups, taps, dilation, weights, large, out);
 }
 
 }  // namespace

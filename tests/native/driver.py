@@ -29,6 +29,7 @@ SANITIZERS = (
 )
 PROCESSORS = {
     "native": (),
+    "avx512": ("-march=x86-64-v4",),
     "avx2": ("-march=x86-64-v3",),
     "plain": ("-march=x86-64",),
 }

@@ -20,7 +20,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import OutOfMemory
 from kokoro_lab.graphs.fast_fir import FastFir, Output, Product, Term, packed
 from kokoro_lab.graphs.native_passes import NATIVE_DOMAIN
-from kokoro_lab.native.operators import FLAGS, OPERATORS, SOURCES, found_compilers, sources
+from kokoro_lab.native.operators import FLAGS, OPERATORS, SOURCES, found_compilers, processor_flags, sources
 from kokoro_lab.server.http.errors import status_of
 from kokoro_lab.sessions import arenas, providers
 from kokoro_lab.sessions.arenas import out_of_memory
@@ -301,6 +301,36 @@ def test_nothing_else_is_taken_for_it() -> None:
     )
 
 
+# ------------------------------------------------------------------------------ on each processor
+
+
+def skip_unless_here(processor: str) -> None:
+    needed = {"avx2": "avx2", "avx512": "avx512vl"}.get(processor)
+    if needed and needed not in processor_flags().split():
+        pytest.skip(f"this processor has no {processor}")
+
+
+@pytest.mark.test_all
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_no_sum_of_bytes_saturates(tmp_path: Path, processor: str) -> None:
+    """Two products of the largest bytes do not fit into the 16 bits in which some processors add them."""
+    rng = np.random.default_rng(0)
+    out, channels, taps, length = 16, 8, 3, 100
+    weights = rng.choice([-128, -127, -65, -64, 0, 64, 65, 127], (out, channels, taps)).astype(np.int8)
+    x = rng.choice([0, 1, 254, 255], (channels, length)).astype(np.float32)
+    around = np.pad(x, ((0, 0), (1, 1))).astype(np.int64)
+    right = sum(weights[:, :, tap].astype(np.int64) @ around[:, tap : tap + length] for tap in range(taps))
+    tiles = weights.reshape(out // 8, 8, channels // 4, 4, taps).transpose(0, 2, 4, 1, 3)
+    sums = np.stack([np.zeros(out), weights.sum((1, 2), np.int64)]).astype(np.int32)
+    steps = np.stack([np.ones(channels), np.zeros(channels)]).astype(np.float32)
+    outputs = np.stack([np.ones(out), np.zeros(out)]).astype(np.float32)
+    plan = np.array([out, channels, taps, 1])
+    skip_unless_here(processor)
+    with Driver(build(tmp_path, processor, sanitizers=("-O1",))) as driver:
+        made = driver.run(Case("QuantConv", (x[None], plan, tiles, sums, steps, outputs)))
+    assert np.array_equal(made.outputs[0][0], right)
+
+
 # ------------------------------------------------------------------------------ under sanitizers
 
 
@@ -308,6 +338,7 @@ def test_nothing_else_is_taken_for_it() -> None:
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_no_sanitizer_finds_anything(tmp_path: Path, library: Path, processor: str) -> None:
     """For KOKORO_FUZZ_S seconds in all, 180 if it is not set; first what was found before."""
+    skip_unless_here(processor)
     with Driver(build(tmp_path, processor)) as driver:
         for operator, seed in fuzz.seeds():
             fuzz.check(driver, operator, seed)
