@@ -132,7 +132,9 @@ def _p95_s(seconds: Sequence[float]) -> float:
 
 
 def _health_s(load: Load) -> list[float]:
-    return [seconds for one in load.crowds for seconds in one.health_s]
+    """While no more listened than should be borne."""
+    borne = [one for one in load.crowds if one.listeners <= max(1, load.capacity)]
+    return [seconds for one in borne for seconds in one.health_s]
 
 
 def controls(load: Load) -> list[NegativeControl]:
