@@ -132,28 +132,26 @@ def _p95_s(seconds: Sequence[float]) -> float:
 
 
 def _health_s(load: Load) -> list[float]:
-    return [seconds for one in load.crowds for seconds in one.health_s]
+    """While no more listened than should be borne."""
+    borne = [one for one in load.crowds if one.listeners <= max(1, load.capacity)]
+    return [seconds for one in borne for seconds in one.health_s]
 
 
 def controls(load: Load) -> list[NegativeControl]:
     """A server that really stands still for a second, and the listener who is alone, spoilt."""
     alone = load.crowds[0]
-    spoilt = {
-        "a sample off by one bit": alone.streams.assign(sha256="another"),
-        "a stream that broke off": alone.streams.assign(fault="The server broke off."),
+
+    def spoilt(**changed: object) -> Crowd:
+        return replace(alone, streams=alone.streams.assign(**changed))
+
+    unsound = {
+        "a sample off by one bit": spoilt(sha256="another"),
+        "a stream that broke off": spoilt(fault="The server broke off."),
     }
-    found = [
-        NegativeControl(
-            name, bool(failed(judge(replace(load, crowds=[replace(alone, streams=streams)]), decides=False)))
-        )
-        for name, streams in spoilt.items()
-    ]
-    silent = replace(alone, streams=alone.streams.assign(underruns=1))
-    return [
-        *found,
-        NegativeControl("a silence in every stream", bool(failed(_in_time(load, silent, LATER)))),
-        NegativeControl(load.stalled.name, bool(failed(_in_time(load, load.stalled, LATER)))),
-    ]
+    late = {"a silence in every stream": spoilt(underruns=1), load.stalled.name: load.stalled}
+    judged = {name: judge(replace(load, crowds=[one]), decides=False) for name, one in unsound.items()}
+    judged |= {name: _in_time(load, one, LATER) for name, one in late.items()}
+    return [NegativeControl(name, bool(failed(checks))) for name, checks in judged.items()]
 
 
 def figures(load: Load) -> dict[str, float]:

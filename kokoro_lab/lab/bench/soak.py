@@ -241,10 +241,7 @@ def measure_soak(
     others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
     interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
     started_s = time.monotonic()
-    with (
-        watched(partial(held_by, server.process), interval_s) as holdings,
-        others as misbehaved,
-    ):
+    with watched(partial(held_by, server.process), interval_s) as holdings, others as misbehaved:
         streams = attended(
             partial(listened, server), turns(readings, ways, seed), run_s, concurrency, pace=pace,
             think_s=think_s, seed=seed, name="soak",

@@ -250,11 +250,8 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
         axes.set(xlabel="listeners", ylabel=ylabel, ylim=(0, None), xlim=(0, None))
         axes.locator_params(axis="x", integer=True)
     times.legend(loc="upper left")
-    said = [
-        f"{name}: TTFA {row.ttfa_p50_s:.3f} s, p95 {row.ttfa_p95_s:.3f} s; in 10 minutes of speech "
-        f"{row.underruns_in_10_minutes_count:.1f} underruns"
-        for name, row in table.iterrows()
-    ]
+    rows = table[["ttfa_p50_s", "ttfa_p95_s", "underruns_in_10_minutes_count"]].itertuples()
+    said = ["{}: TTFA {:.3f} s, p95 {:.3f} s, {:.1f} underruns in 10 minutes".format(*row) for row in rows]
     return Drawing(figure, f"{borne} should be borne, the knee is at {knee}. {listed(said)}")
 
 

@@ -85,7 +85,8 @@ def test_who_is_told_to_come_back_later_is_not_broken_off() -> None:
 
 
 def test_more_than_should_be_borne_decides_nothing() -> None:
-    beyond = load(crowd(1), crowd(8), crowd(12, ttfa_s=9.0, underruns=3))
+    crowded = replace(crowd(12, ttfa_s=9.0, underruns=3), health_s=[math.inf])
+    beyond = load(crowd(1), crowd(8), crowded)
     assert not failed(judge(beyond))
     assert knee(beyond) == 8
 
