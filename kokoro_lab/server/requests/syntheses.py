@@ -1,4 +1,4 @@
-"""The syntheses under way: each has its slot, is seen, is stopped by its id, and makes way for others.
+"""The syntheses under way: each has its slot, is seen, and is stopped by its id.
 
 A client with a name has one at a time.
 """
@@ -37,8 +37,6 @@ SEND_S = 0.5
 POLL_S = 0.01
 GRACE_S = 2.0
 """A client that can still be told why it is stopped is, if its thread comes to it in this time."""
-MAKE_WAY_S = 0.02
-"""How long a stream with enough in hand steps aside before it looks again."""
 
 
 class Synthesis:
@@ -51,6 +49,8 @@ class Synthesis:
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
+    caller : str
+        Who asks, as far as it can be told: several are served by turns.
 
     Attributes
     ----------
@@ -77,10 +77,11 @@ class Synthesis:
         Nothing is to be stopped any more: the connection may serve another request from now on.
     """
 
-    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance) -> None:
+    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance, caller: str) -> None:
         self.account = account
         self.asked = asked
         self.utterance = utterance
+        self.caller = caller
         self.asked_id = account.request_id
         self.stop = threading.Event()
         self.connection: socket.socket | WatchedSocket | None = None
@@ -97,11 +98,6 @@ class Synthesis:
     def stopped(self) -> bool:
         """Whether somebody has stopped it."""
         return self.stop.is_set()
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether its listener waits for the first sound, and not for who writes the text."""
-        return self.streamed and self.live is None and self.account.first_audio_s is None
 
     def is_called(self, request_id: str) -> bool:
         """Whether it has this id, or was given it."""
@@ -259,6 +255,7 @@ class Syntheses:
         """
         with self._lock:
             synthesis.streamed, synthesis.tells, synthesis.stream = streamed, tells, stream
+            synthesis.account.claim = stream.claim
             speaking = self._speaking()
             for one in speaking if len(speaking) > 1 else ():
                 one.account.shared = True
@@ -289,20 +286,6 @@ class Syntheses:
         for one in found:
             one.interrupt(reason)
         return [one.account.request_id for one in found]
-
-    def make_way(self, synthesis: Synthesis, reserve_s: float | None) -> None:
-        """Step aside while another one has not begun to sound and more speech than that is in hand.
-
-        Never, where it is None. Scheduling alone: what is computed, and in which windows, stays the same.
-        """
-        assert synthesis.stream is not None
-        while (
-            reserve_s is not None
-            and not synthesis.stopped
-            and any(other.is_silent for other in self.under_way() if other is not synthesis)
-            and synthesis.stream.fill["lead_s"] > reserve_s
-        ):
-            time.sleep(MAKE_WAY_S)
 
     def _forget(self, synthesis: Synthesis) -> None:
         with self._lock:
