@@ -102,7 +102,7 @@ def create_app(
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         admission,
-        Syntheses(slots, admission, settings),
+        Syntheses(slots, admission, settings, engine.parts.cores.at_a_time),
         watchdog,
         warm_up=warm_up,
     )
@@ -129,6 +129,7 @@ def create_app(
         defer=settings.defer_background_init,
         own_process=own_process,
         spoken=state.syntheses.anyone_hears,
+        measured=lambda report: state.syntheses.costs.note(report.voice, report.compute_s, report.audio_s),
     )
     watchdog.start(lambda: warm_up.state != "warming")
     return app

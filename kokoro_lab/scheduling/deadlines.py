@@ -29,9 +29,12 @@ from cachetools import LRUCache
 
 from kokoro_lab.errors import Interrupted
 
-GUARD_S = 0.2
-"""With less speech than that in hand, a stream comes before those who wait for their first sound: the two
-units that they need may take so long, and a gap is worse than a later beginning."""
+GUARD_S = 0.5
+"""With less speech than that in hand, a stream comes before those who wait for their first sound: the units
+that several of them need may take so long, and a gap is worse than a later beginning."""
+FIRST_UNITS = 3
+"""Between these of a stream that has not sounded yet, the cores are kept for it: others' windows would come
+in between, and each is as long as all that the first sound needs."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
 """Also what a stream has in hand when it lets files compute before it goes on."""
@@ -84,6 +87,8 @@ class Claim:
         Whether somebody hears it while it is computed.
     runs_out_s : float or None
         When the listener has heard all that was given; None before the first sound.
+    given_s : float
+        Speech that the listener was given.
     waited_s : float
         For which it waited while others computed.
     """
@@ -96,9 +101,10 @@ class Claim:
         self.listened = listened
         self.runs_out_s: float | None = None
         self.waited_s = 0.0
-        self.came_s = cores.clock()
+        self.came_s = self.heard_from_s = cores.clock()
+        self.given_s = 0.0
         self.since = cores.robin.round
-        self.begun = False
+        self.begun = 0  # units
 
     @property
     def is_over(self) -> bool:
@@ -110,9 +116,19 @@ class Claim:
         """Seconds of speech that the listener has in hand."""
         return 0.0 if self.runs_out_s is None else self.runs_out_s - self._cores.clock()
 
+    @property
+    def pace(self) -> float:
+        """Seconds of speech that the listener takes in a second; 1 before the first sound."""
+        heard_s = self._cores.clock() - self.heard_from_s
+        return 1.0 if self.runs_out_s is None else self.given_s / max(heard_s, 1e-9)
+
     def gave(self, length_s: float) -> None:
         """The listener was given speech. One who had run out has waited meanwhile: its clock stood still."""
         now_s = self._cores.clock()
+        self.given_s += length_s
+        if self.runs_out_s is None:
+            self.heard_from_s = now_s
+            self._cores.lets_go(self)
         self.runs_out_s = max(now_s, self.runs_out_s or now_s) + length_s
 
     def held_up(self, seconds: float) -> None:
@@ -137,13 +153,16 @@ class Claim:
             if self.is_over:
                 raise Interrupted("This synthesis was stopped.")
             yield
+        except BaseException:
+            self._left = True
+            raise
         finally:
             self._cores.give_back(unit)
 
     def leave(self) -> None:
         """Compute nothing any more; whatever waits is let go at once."""
         self._left = True
-        self._cores.grant()
+        self._cores.lets_go(self)
 
 
 class Unit:
@@ -178,6 +197,7 @@ class Cores:
 
     Attributes
     ----------
+    at_a_time : int
     robin : RoundRobin
         Of clients.
     """
@@ -185,12 +205,14 @@ class Cores:
     def __init__(self, at_a_time: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
         self.robin = RoundRobin()
-        self._at_a_time = max(1, at_a_time)
+        self.at_a_time = max(1, at_a_time)
         self._lock = threading.Lock()
         self._numbers = count()
         self._waiting: list[Unit] = []
         self._at_work: list[Unit] = []
         self._since_s = self._busy_since_s = clock()
+        self._kept_for: Claim | None = None
+        self._kept_until_s = 0.0
         self._busy: deque[tuple[float, float]] = deque(maxlen=LOOK_BACK)
         self._waits_s: deque[float] = deque(maxlen=LOOK_BACK)
 
@@ -222,6 +244,10 @@ class Cores:
         with self._lock:
             if unit in self._at_work:
                 self._at_work.remove(unit)
+                claim = unit.claim
+                silent = claim.listened and claim.runs_out_s is None and not claim.is_over
+                if silent and claim.begun <= FIRST_UNITS and not unit.whole:
+                    self._kept_for, self._kept_until_s = claim, self.clock() + UNIT_S
                 if not self._at_work:
                     self._busy.append((self.clock(), self.clock() - self._busy_since_s))
             else:
@@ -231,6 +257,13 @@ class Cores:
     def grant(self) -> None:
         """Let those compute who may by now."""
         with self._lock:
+            self._grant()
+
+    def lets_go(self, claim: Claim) -> None:
+        """It has its first sound, or wants none: others need not wait for its next unit."""
+        with self._lock:
+            if self._kept_for is claim:
+                self._kept_for = None
             self._grant()
 
     def figures(self) -> dict[str, Any]:
@@ -275,6 +308,8 @@ class Cores:
         claim = unit.claim
         if claim.is_over:
             return True  # and gives back at once
+        if self._kept_for not in (None, claim) and now_s < self._kept_until_s:
+            return False
         if any(other.claim is claim for other in self._at_work):
             # Its next segment beside its window, while that is to nobody's cost
             return all(other.claim is claim for other in self._waiting)
@@ -282,7 +317,7 @@ class Cores:
         for other in self._at_work:
             longest_s = UNIT_S if not other.whole else WHOLE_S if unit.whole else 0.0
             ahead += now_s - other.begun_s < longest_s
-        return ahead < self._at_a_time
+        return ahead < self.at_a_time
 
     def _ranked(self, unit: Unit, now_s: float) -> _Rank:
         claim = unit.claim
@@ -300,7 +335,9 @@ class Cores:
         claim = unit.claim
         self._waiting.remove(unit)
         self.robin.serve(claim.client, unit.since if claim.begun else claim.since)
-        claim.begun = True
+        claim.begun += 1
+        if self._kept_for is claim:
+            self._kept_for = None
         claim.waited_s += now_s - unit.asked_s
         if claim.listened and not claim.is_over:
             self._waits_s.append(now_s - unit.asked_s)

@@ -196,6 +196,16 @@ class SpeechStream(Iterator[AudioChunk]):
         }
 
     @property
+    def compute_s(self) -> float:
+        """What it has cost so far."""
+        return self._watch.busy_s
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether nothing is left to compute."""
+        return self._report is not None
+
+    @property
     def characters(self) -> int:
         """Of the text, as far as it has been written."""
         return len(self._asked.utterance.text) if self._growing is None else self._growing.length

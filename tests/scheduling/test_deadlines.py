@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import Interrupted
-from kokoro_lab.scheduling.deadlines import GUARD_S, LEISURE_S, PATIENCE_S, UNIT_S, Claim, Cores, Unit
+from kokoro_lab.scheduling.deadlines import (
+    FIRST_UNITS,
+    GUARD_S,
+    LEISURE_S,
+    PATIENCE_S,
+    UNIT_S,
+    Claim,
+    Cores,
+    Unit,
+)
 
 BLOCK_S = 5
 
@@ -31,7 +40,7 @@ class Scene:
     def __init__(self, at_a_time: int = 1) -> None:
         self.clock = Clock()
         self.cores = Cores(at_a_time, self.clock)
-        self.first = self.cores.ask(self.claim("another"))
+        self.first = self.cores.ask(self.claim("another", in_hand_s=1))
 
     def claim(self, client: str = "a", *, in_hand_s: float | None = None, listened: bool = True) -> Claim:
         claim = self.cores.claim(client, threading.Event(), listened=listened)
@@ -47,7 +56,9 @@ class Scene:
             at_work = [name for name, unit in left.items() if unit.granted.is_set()]
             assert len(at_work) == 1
             found += at_work
-            self.cores.give_back(left.pop(at_work[0]))
+            unit = left.pop(at_work[0])
+            unit.claim.gave(0.1)
+            self.cores.give_back(unit)
         return found
 
 
@@ -93,25 +104,43 @@ def test_clients_come_by_turns_however_many_requests_one_has(scene: Scene) -> No
     assert scene.order(units) == ["a0", "b0", "a1", "b1", "a2"]
 
 
-def test_who_has_begun_comes_to_its_first_sound_before_the_next_begins(scene: Scene) -> None:
-    a, b = scene.claim("a"), scene.claim("b")
-    first, second = scene.cores.ask(a), scene.cores.ask(b)
+def test_a_first_sound_is_computed_without_a_window_of_others_in_between(scene: Scene) -> None:
+    new, other = scene.claim("a"), scene.claim("b", in_hand_s=0.1)
+    prosody = scene.cores.ask(new)
     scene.cores.give_back(scene.first)
-    assert first.granted.is_set()
-    again = scene.cores.ask(a)
-    scene.cores.give_back(first)
-    assert again.granted.is_set()
-    assert not second.granted.is_set()
+    waiting = scene.cores.ask(other)
+    scene.cores.give_back(prosody)
+    assert not waiting.granted.is_set()
+    window = scene.cores.ask(new)
+    assert window.granted.is_set()
+    new.gave(0.1)
+    scene.cores.give_back(window)
+    assert waiting.granted.is_set()
+
+
+def test_the_cores_are_not_kept_for_one_that_leaves_or_never_sounds(scene: Scene) -> None:
+    scene.cores.give_back(scene.first)
+    new, other = scene.claim(), scene.claim(in_hand_s=1)
+    scene.cores.give_back(scene.cores.ask(new))
+    waiting = scene.cores.ask(other)
+    assert not waiting.granted.is_set()
+    new.leave()
+    assert waiting.granted.is_set()
+    scene.cores.give_back(waiting)
+    mute = scene.claim()
+    for _ in range(FIRST_UNITS + 1):
+        scene.cores.give_back(scene.cores.ask(mute))
+    assert scene.cores.ask(other).granted.is_set()
 
 
 def test_of_those_who_have_run_out_clients_come_by_turns(scene: Scene) -> None:
     claims = {f"a{number}": scene.claim("a", in_hand_s=0.1 * number) for number in range(3)}
     claims["b"] = scene.claim("b", in_hand_s=0.4)
     for claim in claims.values():
-        claim.begun = True
+        claim.begun = 1
     scene.cores.give_back(scene.first)
     scene.clock.now_s += 1
-    scene.first = scene.cores.ask(scene.claim("another"))
+    scene.first = scene.cores.ask(scene.claim("another", in_hand_s=1))
     units = {name: scene.cores.ask(claim) for name, claim in claims.items()}
     assert scene.order(units) == ["a0", "b", "a1", "a2"]
 
@@ -120,7 +149,7 @@ def test_nobody_waits_for_the_end_of_a_whole_segment_but_another_whole(scene: Sc
     scene.cores.give_back(scene.first)
     whole = scene.cores.ask(scene.claim(listened=False), whole=True)
     other = scene.cores.ask(scene.claim(listened=False), whole=True)
-    window = scene.cores.ask(scene.claim())
+    window = scene.cores.ask(scene.claim(in_hand_s=1))
     assert [unit.granted.is_set() for unit in (whole, other, window)] == [True, False, True]
     scene.cores.give_back(whole)
     assert not other.granted.is_set()
@@ -243,6 +272,7 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         newcomer = cores.claim(f"new {rounds}", threading.Event(), listened=True)
         waiting[cores.ask(newcomer)] = newcomer, rounds
         clock.now_s += 0.1
+        newcomer.gave(0.1)
         (unit,) = [unit for unit in waiting if unit.granted.is_set()]
         waiting.pop(unit)
         left.discard(unit)

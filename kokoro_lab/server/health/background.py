@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.native_work import native_work
@@ -107,6 +108,7 @@ class WarmUp:
         defer: bool = True,
         own_process: bool = False,
         spoken: Callable[[], bool] = lambda: False,
+        measured: Callable[[SynthesisReport], None] = lambda report: None,
     ) -> threading.Thread:
         """Warm `engine` in a thread of its own.
 
@@ -126,11 +128,13 @@ class WarmUp:
         spoken : callable
             Whether one who is being served hears something already: those who come back after a crash come
             before the warm-up is over.
+        measured : callable
+            Told what the first words cost.
         """
 
         def warm() -> None:
             try:
-                language = self._made_ready(engine, voice, slots, spoken)
+                language = self._made_ready(engine, voice, slots, spoken, measured)
                 if language is None:
                     return
                 if own_process:
@@ -151,7 +155,14 @@ class WarmUp:
         thread.start()
         return thread
 
-    def _made_ready(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> str | None:
+    def _made_ready(
+        self,
+        engine: Engine,
+        voice: str,
+        slots: Slots,
+        spoken: Callable[[], bool],
+        measured: Callable[[SynthesisReport], None],
+    ) -> str | None:
         """The voice's language, once everything is loaded that it needs; None if that failed."""
         started = time.perf_counter()
         try:
@@ -161,7 +172,7 @@ class WarmUp:
             with native_work():
                 engine.front_end.speakers.of(language)
             self.stages("model")
-            self._first_words(engine, voice, slots, spoken)
+            self._first_words(engine, voice, slots, spoken, measured)
             # The detector of languages: who came meanwhile was served without
             with native_work():
                 engine.front_end.warm(language)
@@ -177,7 +188,13 @@ class WarmUp:
         return language
 
     @staticmethod
-    def _first_words(engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
+    def _first_words(
+        engine: Engine,
+        voice: str,
+        slots: Slots,
+        spoken: Callable[[], bool],
+        measured: Callable[[SynthesisReport], None],
+    ) -> None:
         """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do.
 
         It is done where the first listener's will be: memory is a thread's own.
@@ -187,7 +204,7 @@ class WarmUp:
             if spoken():
                 return
             time.sleep(LOOK_S)
-        SPEAKING.submit(lambda: engine.warm(voice)).result()
+        measured(SPEAKING.submit(lambda: engine.warm(voice)).result())
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}
