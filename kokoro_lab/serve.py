@@ -121,6 +121,8 @@ def create_app(
         faults.hang_into(app, injector)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
+    costs = state.syntheses.costs
+    warm_up.measured = lambda report: costs.note(report.voice, report.compute_s, report.audio_s)
     warm_up.start(
         engine,
         settings.voice,
@@ -129,7 +131,6 @@ def create_app(
         defer=settings.defer_background_init,
         own_process=own_process,
         spoken=state.syntheses.anyone_hears,
-        measured=lambda report: state.syntheses.costs.note(report.voice, report.compute_s, report.audio_s),
     )
     watchdog.start(lambda: warm_up.state != "warming")
     return app

@@ -74,7 +74,8 @@ class LoadPlan(ServerPlan):
             )
 
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
-        with (start or partial(own_server, {**self.server_settings, "queue": 0}))() as server:
+        places = {"concurrency": self.concurrency, "queue": 0}
+        with (start or partial(own_server, {**self.server_settings, **places}))() as server:
             texts = self.texts(sentences)
             found = loading.measure_load(server, texts, self.voice, self.concurrency)
         return loading.printed(found), lambda run: loading.conclude(run, found, self.trials, self.concurrency)
@@ -87,7 +88,7 @@ class LifecyclePlan(ServerPlan):
 
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
-        own = {**self.server_settings, "concurrency": self.trials, "degrade": "off"}
+        own = {**self.server_settings, "concurrency": self.trials, "capacity": self.trials, "degrade": "off"}
         start = start or (lambda settings: own_server({**own, **settings}))
         texts = self.texts(sentences)
         found = lifecycle.measure_lifecycle(start, texts, self.voice, seed=self.seed)

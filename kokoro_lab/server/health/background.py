@@ -88,6 +88,8 @@ class WarmUp:
         `deferred`, `warm` or `failed` by language.
     complete : bool
         Whether nothing more will be loaded unasked.
+    measured : callable
+        Told what the first words cost.
     """
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
@@ -97,6 +99,7 @@ class WarmUp:
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
         self.complete = False
+        self.measured: Callable[[SynthesisReport], None] = lambda report: None
 
     def start(
         self,
@@ -108,7 +111,6 @@ class WarmUp:
         defer: bool = True,
         own_process: bool = False,
         spoken: Callable[[], bool] = lambda: False,
-        measured: Callable[[SynthesisReport], None] = lambda report: None,
     ) -> threading.Thread:
         """Warm `engine` in a thread of its own.
 
@@ -128,13 +130,11 @@ class WarmUp:
         spoken : callable
             Whether one who is being served hears something already: those who come back after a crash come
             before the warm-up is over.
-        measured : callable
-            Told what the first words cost.
         """
 
         def warm() -> None:
             try:
-                language = self._made_ready(engine, voice, slots, spoken, measured)
+                language = self._made_ready(engine, voice, slots, spoken)
                 if language is None:
                     return
                 if own_process:
@@ -155,14 +155,7 @@ class WarmUp:
         thread.start()
         return thread
 
-    def _made_ready(
-        self,
-        engine: Engine,
-        voice: str,
-        slots: Slots,
-        spoken: Callable[[], bool],
-        measured: Callable[[SynthesisReport], None],
-    ) -> str | None:
+    def _made_ready(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> str | None:
         """The voice's language, once everything is loaded that it needs; None if that failed."""
         started = time.perf_counter()
         try:
@@ -172,7 +165,7 @@ class WarmUp:
             with native_work():
                 engine.front_end.speakers.of(language)
             self.stages("model")
-            self._first_words(engine, voice, slots, spoken, measured)
+            self._first_words(engine, voice, slots, spoken)
             # The detector of languages: who came meanwhile was served without
             with native_work():
                 engine.front_end.warm(language)
@@ -187,14 +180,7 @@ class WarmUp:
             self.seconds = time.perf_counter() - started
         return language
 
-    @staticmethod
-    def _first_words(
-        engine: Engine,
-        voice: str,
-        slots: Slots,
-        spoken: Callable[[], bool],
-        measured: Callable[[SynthesisReport], None],
-    ) -> None:
+    def _first_words(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
         """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do.
 
         It is done where the first listener's will be: memory is a thread's own.
@@ -204,7 +190,7 @@ class WarmUp:
             if spoken():
                 return
             time.sleep(LOOK_S)
-        measured(SPEAKING.submit(lambda: engine.warm(voice)).result())
+        self.measured(SPEAKING.submit(lambda: engine.warm(voice)).result())
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -32,14 +32,6 @@ class ClientLeft(HTTPException):
     description = "The client closed its connection while its request waited."
 
 
-def _always(held: Sequence[Any]) -> bool:
-    return True
-
-
-def _soon(before: int) -> float:
-    return RETRY_AFTER_S
-
-
 class _Ticket(NamedTuple):
     """A request that waits. `since` is the round of its coming (see `RoundRobin`)."""
 
@@ -103,8 +95,8 @@ class Slots:
         *,
         holder: Any = None,
         client: str = "",
-        fits: Callable[[Sequence[Any]], bool] = _always,
-        come_back_s: Callable[[int], float] = _soon,
+        fits: Callable[[Sequence[Any]], bool] = lambda held: True,
+        come_back_s: Callable[[int], float] = lambda before: RETRY_AFTER_S,
     ) -> Slot:
         """A slot, which its holder must release.
 

@@ -25,7 +25,7 @@ ROUND, REFUSALS = 2, 4
 @pytest.mark.test_all
 def test_streams_at_once_are_whole_and_others_are_refused(tmp_path: Path, repository: Path) -> None:
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
-    settings = {"voice": "hum", "concurrency": ROUND, "queue": 0}
+    settings = {"voice": "hum", "capacity": 1e6, "concurrency": ROUND, "queue": 0}
     with own_server(settings, command, repository) as server:
         load = measure_load(server, TEXTS, "hum", ROUND, refusals=REFUSALS)
     assert list(load.table.number) == [0, 1, 2, 3]

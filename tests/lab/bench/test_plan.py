@@ -70,7 +70,8 @@ def test_a_load_is_of_whole_rounds() -> None:
 
 
 def test_a_soak_has_room_for_those_who_misbehave() -> None:
-    assert SoakPlan(concurrency=40, misbehave=True).server_settings["concurrency"] == 41
+    settings = SoakPlan(concurrency=40, misbehave=True).server_settings
+    assert settings["concurrency"] == settings["capacity"] == 41
 
 
 @pytest.mark.parametrize(
