@@ -154,7 +154,7 @@ class Claim:
                 raise Interrupted("This synthesis was stopped.")
             yield
         except BaseException:
-            self._left = True
+            unit.failed = True
             raise
         finally:
             self._cores.give_back(unit)
@@ -175,6 +175,7 @@ class Unit:
         self.since = since
         self.number = number
         self.begun_s = asked_s
+        self.failed = False
         self.granted = threading.Event()
 
 
@@ -246,7 +247,7 @@ class Cores:
                 self._at_work.remove(unit)
                 claim = unit.claim
                 silent = claim.listened and claim.runs_out_s is None and not claim.is_over
-                if silent and claim.begun <= FIRST_UNITS and not unit.whole:
+                if silent and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
                     self._kept_for, self._kept_until_s = claim, self.clock() + UNIT_S
                 if not self._at_work:
                     self._busy.append((self.clock(), self.clock() - self._busy_since_s))
