@@ -188,6 +188,11 @@ def test_as_many_at_a_time_as_fit_into_the_cores() -> None:
 
 def test_who_leaves_while_it_waits_is_let_go_at_once_and_computes_nothing(scene: Scene) -> None:
     claim, told = scene.claim(), threading.Event()
+    first = scene.claim()
+    waiting = scene.cores.ask(first)
+    first.leave()
+    assert waiting.granted.is_set()
+    scene.cores.give_back(waiting)
 
     def wait() -> None:
         with pytest.raises(Interrupted), claim.computing():
@@ -209,9 +214,11 @@ def test_one_that_fails_gives_the_cores_back(scene: Scene) -> None:
     claim = scene.claim()
     with pytest.raises(ValueError, match="broken"), claim.computing():
         raise ValueError("broken")
+    other = scene.cores.ask(scene.claim(in_hand_s=1))
+    assert other.granted.is_set()
+    scene.cores.give_back(other)
     with claim.computing():
         pass  # what is heard before the segment that failed is still computed
-    assert scene.cores.ask(claim).granted.is_set()
 
 
 def test_a_clock_stands_still_while_there_is_nothing_to_hear_or_nobody_takes_it(scene: Scene) -> None:
@@ -237,7 +244,7 @@ def test_the_figures_know_how_long_listeners_waited_and_how_busy_the_cores_are(s
     assert figures["utilisation"] == 0.25
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> None:
     clock = Clock()
@@ -250,9 +257,9 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
             client = data.draw(st.sampled_from("abc"))
             listened = data.draw(st.booleans())
             claims.append(cores.claim(client, threading.Event(), listened=listened))
-        claim = data.draw(st.sampled_from(claims))
-        if not any(other is claim for other, _ in waiting.values()):
-            waiting[cores.ask(claim)] = claim, step
+        for claim in data.draw(st.lists(st.sampled_from(claims), min_size=1, max_size=3)):
+            if not any(other is claim for other, _ in waiting.values()):
+                waiting[cores.ask(claim)] = claim, step
         clock.now_s += data.draw(st.floats(0.0, 0.2))
         at_work = [unit for unit in waiting if unit.granted.is_set()]
         assert len(at_work) == 1
@@ -275,9 +282,9 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         newcomer = cores.claim(f"new {rounds}", threading.Event(), listened=True)
         waiting[cores.ask(newcomer)] = newcomer, rounds
         clock.now_s += 0.1
-        newcomer.gave(0.1)
         (unit,) = [unit for unit in waiting if unit.granted.is_set()]
-        waiting.pop(unit)
+        claim, _ = waiting.pop(unit)
+        claim.gave(0.1)
         left.discard(unit)
         cores.give_back(unit)
         assert rounds < 20 * (LEISURE_S + PATIENCE_S + len(claims) * 3)
