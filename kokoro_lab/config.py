@@ -187,8 +187,11 @@ class Settings(BaseSettings):
     """Longest text of one HTTP request, in characters"""
     max_file_s: float = Field(3600.0, gt=0)
     """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
-    concurrency: int = Field(2, ge=1, le=64)
-    """Syntheses at a time; a further one waits its turn"""
+    concurrency: int = Field(16, ge=1, le=64)
+    """Most syntheses at a time, each with a thread; how many are admitted is said by what they cost"""
+    capacity: float = Field(0.8, gt=0)
+    """Share of the computing that listeners may need together, as measured; a further one waits. The rest is
+    for peaks and files"""
     connections: int = Field(4096, ge=16, le=65_536)
     """Connections that may be open; for a further one, the longest silent one is closed"""
     queue: int = Field(4, ge=0, le=256)
@@ -206,6 +209,9 @@ class Settings(BaseSettings):
     """Let memory grow: no limit, no clean-up"""
     ephemeral: bool = False
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
+    nice: int = Field(10, ge=0, le=19)
+    """How far `run` and `bench` lower their own priority, so that who listens meanwhile is served first; 0 is
+    not at all. Every result says how far"""
     native: NativeChoice = "auto"
     """Our own operators in C++: the wheel's `prebuilt`, `build` by a compiler, `auto` for either, or `off`"""
     instruction_set: InstructionSet = "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from functools import cache
@@ -79,6 +80,7 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "architecture": platform.machine(),
         "cores": usable_cores(),
+        "niceness": os.nice(0) if hasattr(os, "nice") else None,
         "system": platform.platform(),
     }
 

@@ -102,7 +102,7 @@ def create_app(
         slots,
         Degrader(settings, slots, objectives, chunk_s=engine.config.chunk_ms / 1000),
         admission,
-        Syntheses(slots, admission, settings),
+        Syntheses(slots, admission, settings, engine.parts.cores.at_a_time),
         watchdog,
         warm_up=warm_up,
     )
@@ -121,6 +121,8 @@ def create_app(
         faults.hang_into(app, injector)
     if settings.development_mode:
         app.register_blueprint(operations.debugging)
+    costs = state.syntheses.costs
+    warm_up.measured = lambda report: costs.note(report.voice, report.compute_s, report.audio_s)
     warm_up.start(
         engine,
         settings.voice,

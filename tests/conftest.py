@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("notebook") or item.get_closest_marker("browser"):
             item.add_marker("test_all")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _as_urgent_as_it_began() -> Iterator[None]:
+    """`run` and `bench` lower the priority of their process: here, of all tests behind them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "nice", lambda by: 0)
+        yield
 
 
 @pytest.fixture

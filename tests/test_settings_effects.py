@@ -180,6 +180,23 @@ def test_weights_are_looked_for_in_the_home_of_the_configuration(
     assert (fetched["source"], fetched["names"]) == ("hub", ["int8-upstream"])
 
 
+@pytest.mark.parametrize("words", [("run", "no such notebook"), ("bench", "--peers", "--concurrency", "2")])
+def test_run_and_bench_let_others_go_first_as_far_as_the_variable_says(
+    variables: Set, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    asked: list[int] = []
+
+    def nice(by: int) -> int:
+        asked.append(by)
+        return 3
+
+    monkeypatch.setattr(os, "nice", nice)
+    for by in (7, 0):
+        variables(nice=by)
+        assert CliRunner().invoke(main, words).exit_code
+    assert asked == [0, 7 - 3, 0, 0]
+
+
 def test_exported_graphs_are_run_instead_of_the_caches(variables: Set, tmp_path: Path) -> None:
     variables(stages=tmp_path)
     with pytest.raises(WeightsError, match="no export that is whole"):

@@ -20,6 +20,8 @@ from kokoro_lab.commands.options import (
     variant_option,
     voice_option,
 )
+from kokoro_lab.config import settings
+from kokoro_lab.scheduling.priority import give_way
 
 _preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
 _trials = click.option(
@@ -75,6 +77,7 @@ class _Instruments(click.Group):
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another instrument."""
+    give_way(settings().nice)
     if instrument := context.invoked_subcommand:
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
             raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")

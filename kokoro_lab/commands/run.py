@@ -14,7 +14,9 @@ import click
 from kokoro_lab.commands import completion
 from kokoro_lab.commands.console import BROKE, DONE, FAILED, INTERRUPTED, say, show
 from kokoro_lab.commands.options import json_option
+from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.scheduling.priority import give_way
 
 GATES, CHECKLIST = "gates", "checklist"
 GATES_AT_A_TIME = 2
@@ -79,6 +81,7 @@ def run(
         return
     from kokoro_lab.lab import estimates, notebooks, runs
 
+    give_way(settings().nice)
     if notebook in (GATES, CHECKLIST):
         _refuse(parameters or sweeps or cluster, "-p, --sweep and --cluster", f"with {notebook}")
     if notebook == GATES:

@@ -97,6 +97,13 @@ def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
     return Fallback("scheduling", reason)
 
 
+def give_way(by: int) -> None:
+    """Have the system run this process, and what it starts from now on, behind others: at a niceness of `by`
+    at least, where it knows such a thing."""
+    if hasattr(os, "nice"):
+        os.nice(max(0, by - os.nice(0)))
+
+
 def keep_collector_off() -> None:
     """Keep the collector of garbage from looking through what stays loaded: 180,000 objects of dictionaries,
     over which everybody waits for 70 ms whenever it decides to.

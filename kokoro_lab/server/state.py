@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kokoro_lab.speech.engine import Engine
 
 EXTENSION = "kokoro_lab"
-SOCKETS = 8
+SOCKETS = 16
 """WebSockets that may be open at a time; each takes a thread of the server."""
 SENDERS = 4
 """Files that may be on their way to clients at a time beside what is spoken; each takes a thread, too."""

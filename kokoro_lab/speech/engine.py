@@ -214,6 +214,7 @@ class Engine:
         heard_samples: int = 0,
         longest_s: float = math.inf,
         stop: threading.Event | None = None,
+        client: str = "",
         **options: Any,
     ) -> SpeechStream:
         """Speak as it is listened to.
@@ -237,6 +238,8 @@ class Engine:
             Speech may have so many seconds; then `next` raises `TextError`.
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
+        client : str
+            On whose behalf: several clients compute by turns.
         **options
             Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
             seed, lexicon, detect_languages.
@@ -265,7 +268,8 @@ class Engine:
                     value=type(text).__name__,
                     mend="Give the whole text as one string.",
                 )
-            live = self.session(chunk_s=chunk_s, cached=cached, longest_s=longest_s, stop=stop, **options)
+            how: dict[str, Any] = {"chunk_s": chunk_s, "cached": cached, "longest_s": longest_s}
+            live = self.session(**how, stop=stop, client=client, **options)
             live.write_from(text)
             return live.stream
         return self._stream_of(
@@ -276,6 +280,7 @@ class Engine:
             heard_samples=heard_samples,
             longest_s=longest_s,
             stop=stop,
+            client=client,
         )
 
     def session(
@@ -290,6 +295,7 @@ class Engine:
         max_wait_s: float = math.inf,
         most_ahead: int = 20_000,
         stop: threading.Event | None = None,
+        client: str = "",
         **options: Any,
     ) -> LiveSpeech:
         """Speak a text while it is written: `append` to what is returned, and iterate it.
@@ -298,7 +304,7 @@ class Engine:
         ----------
         utterance : Utterance, optional
             What is said of it beforehand; its text is not read.
-        chunk_s, cached, longest_s, stop
+        chunk_s, cached, longest_s, stop, client
             As for `stream`; the first audio comes from no cache.
         place, heard_samples
             As for `stream`: then what was written before is to be written again, from its beginning.
@@ -343,6 +349,7 @@ class Engine:
             heard_samples=heard_samples,
             longest_s=longest_s,
             stop=stop,
+            client=client,
             growing=text,
         )
         return LiveSpeech(text, stream)
@@ -384,7 +391,8 @@ class Engine:
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         asked = checked_utterance(self.parts, text, {"voice": voice, "language": language}, streamed=True)
-        stream = SpeechStream(self.parts, asked, chunk_s=self.config.chunk_ms / 1000, cached=False)
+        chunk_s = self.config.chunk_ms / 1000
+        stream = SpeechStream(self.parts, asked, chunk_s=chunk_s, cached=False, listened=False)
         for _ in stream:
             pass
         return stream.report

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kokoro_lab.datatypes import Fallback, ProviderChoice
-from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.native.toolchain import math_mode
+from kokoro_lab.scheduling.deadlines import Cores
 from kokoro_lab.scheduling.priority import user_interactive
 from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.providers import recorded_options
@@ -47,6 +48,8 @@ class Parts:
     ----------
     first_audio : FirstAudioCache
         Empty at first: what another decoder spoke must not be heard from this one.
+    cores : Cores
+        What its streams compute on, one after the other.
     """
 
     decoder: Decoder
@@ -58,9 +61,11 @@ class Parts:
     provider_reason: str = ""
     fallbacks: tuple[Fallback, ...] = ()
     first_audio: FirstAudioCache = field(init=False)
+    cores: Cores = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first_audio", FirstAudioCache(self.config.first_audio_ttl_s))
+        object.__setattr__(self, "cores", Cores(usable_cores() // self.config.thread_count))
 
     @property
     def active_provider(self) -> str:

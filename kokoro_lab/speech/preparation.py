@@ -32,6 +32,7 @@ from kokoro_lab.g2p.frontend import Languages
 from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.model.decoder import DecodedSegment, SegmentRequest
 from kokoro_lab.model.delivery import ProsodyChanges, model_speed
+from kokoro_lab.scheduling.deadlines import Claim
 from kokoro_lab.scheduling.native_work import waiting_for_others
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.arenas import Interruption
@@ -104,8 +105,8 @@ class Preparation:
         Where to begin, if not with the text.
     stopwatch : Stopwatch
         Told what the stages cost.
-    stop : threading.Event
-        Set where nothing more is to be computed.
+    claim : Claim
+        By which the stream comes to compute.
     growing : GrowingText, optional
         What is to be said, where it is still being written.
 
@@ -144,7 +145,7 @@ class Preparation:
         cached: bool,
         place: Place | None,
         stopwatch: Stopwatch,
-        stop: Event,
+        claim: Claim,
         growing: GrowingText | None = None,
     ) -> None:
         self._parts = parts
@@ -153,7 +154,7 @@ class Preparation:
         self._cached = cached
         self._place = place
         self._watch = stopwatch
-        self._stop = stop
+        self._claim = claim
         self.fallbacks: list[Fallback] = list(asked.fallbacks)
         self.choices: list[ProviderChoice] = []
         self._growing = growing
@@ -216,7 +217,6 @@ class Preparation:
         """Segments with their prosody. May run beside the decoding of the segment before."""
         self._parts.enter_thread()
         for segment, pause in self._speakable:
-            go_on(self._stop)
             self.style_rows.append(len(segment.token_ids) - 1)
             delivery = ProsodyChanges.of(segment)
             speed = model_speed(self._utterance.speed, delivery)
@@ -249,7 +249,8 @@ class Preparation:
                 predicted, reason = False, f"exact instead of predicted: {reason}"
                 self.fallbacks.append(Fallback("statistics", reason, segment.start, segment.end))
         try:
-            with self._watch("model"), self._interruption.within():
+            whole = not predicted  # its samples are made at once
+            with self._claim.computing(whole=whole), self._watch("model"), self._interruption.within():
                 asked = SegmentRequest(
                     segment.token_ids,
                     voice.style(len(segment.token_ids)),

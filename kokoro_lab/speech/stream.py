@@ -75,9 +75,15 @@ class SpeechStream(Iterator[AudioChunk]):
         that is handed out.
     growing : GrowingText, optional
         What is to be said, where it is still being written; then `asked` has an empty text.
+    client : str
+        On whose behalf: of streams that are equally urgent, those of several clients compute by turns.
+    listened : bool
+        Whether somebody waits for it; else others compute first. Nobody waits for a part of a file.
 
     Attributes
     ----------
+    claim : Claim
+        What it claims of the cores.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     segments : list of Segment
@@ -106,6 +112,8 @@ class SpeechStream(Iterator[AudioChunk]):
         longest_s: float = math.inf,
         stop: Event | None = None,
         growing: GrowingText | None = None,
+        client: str = "",
+        listened: bool = True,
     ) -> None:
         self._parts = parts
         self._asked = asked
@@ -117,8 +125,9 @@ class SpeechStream(Iterator[AudioChunk]):
         self._place = place
         self._stop = stop or Event()
         self._watch = Stopwatch()
+        self.claim = parts.cores.claim(client, self._stop, listened=listened and asked.streamed)
         self._preparation = Preparation(
-            parts, asked, cached=cached, place=place, stopwatch=self._watch, stop=self._stop, growing=growing
+            parts, asked, cached=cached, place=place, stopwatch=self._watch, claim=self.claim, growing=growing
         )
         self._growing = growing
         self.text_came_s: float | None = None
@@ -135,7 +144,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self.marks = self._timeline.marks
         self.places = self._timeline.places
         self.statistics = asked.statistics
-        self._first_s: float | None = None
+        self._held_since_s: float | None = None
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
@@ -143,7 +152,11 @@ class SpeechStream(Iterator[AudioChunk]):
         self._chunks = self._run()
 
     def __next__(self) -> AudioChunk:
-        return next(self._chunks)
+        if self._held_since_s is not None:  # computing waited until the last chunk was taken
+            self.claim.held_up(time.perf_counter() - self._held_since_s)
+        chunk = next(self._chunks)
+        self._held_since_s = time.perf_counter()
+        return chunk
 
     def begin(self) -> None:
         """Read the first segment's text now, a few milliseconds: a text without words is found out.
@@ -179,8 +192,18 @@ class SpeechStream(Iterator[AudioChunk]):
         return {
             "prepared_segments": self._ahead.ahead,
             "held_samples": self._chunker.held_samples,
-            "lead_s": round(self._lead_s(), 3),
+            "lead_s": round(self.claim.lead_s, 3),
         }
+
+    @property
+    def compute_s(self) -> float:
+        """What it has cost so far."""
+        return self._watch.busy_s
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether nothing is left to compute."""
+        return self._report is not None
 
     @property
     def characters(self) -> int:
@@ -241,6 +264,7 @@ class SpeechStream(Iterator[AudioChunk]):
     def _end(self) -> None:
         self._ahead.close()
         self._preparation.interrupt()
+        self.claim.leave()
 
     def _speaks(self, chunk: AudioChunk) -> bool:
         """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
@@ -252,15 +276,9 @@ class SpeechStream(Iterator[AudioChunk]):
         go_on(self._stop)  # of a window that has been computed meanwhile nothing is heard, either
         if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
             return chunk  # is nothing that the listener has in hand now
-        if self._first_s is None:
-            self._first_s = time.perf_counter()
+        self.claim.gave(len(chunk.samples) / SAMPLE_RATE_HZ)
         self._samples += len(chunk.samples)
         return chunk
-
-    def _lead_s(self) -> float:
-        if self._first_s is None:
-            return 0.0
-        return self._samples / SAMPLE_RATE_HZ - (time.perf_counter() - self._first_s)
 
     def _spoken(self) -> Iterator[Samples | SegmentStart]:
         """Trimmed segments at the model's own level, with pauses between them, and the beginning of each."""
@@ -318,7 +336,7 @@ class SpeechStream(Iterator[AudioChunk]):
             start, blocks = decoded.later(wanted)
             if start <= lead:
                 break
-            with self._watch("model"):
+            with self.claim.computing(), self._watch("model"):
                 first = next(blocks)
             if trimmer.hears(first):
                 trimmer.enter(lead)
@@ -332,7 +350,7 @@ class SpeechStream(Iterator[AudioChunk]):
         changes = [each for each in (prepared.envelope(), prepared.stretcher()) if each is not None]
         while True:
             go_on(self._stop)
-            with self._watch("model"):
+            with self.claim.computing(), self._watch("model"):
                 block = next(blocks, None)
             if block is None:
                 break
@@ -340,7 +358,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 for change in (*changes, trimmer):
                     block = change.push(block)
             yield block
-            if self._asked.streamed and self._lead_s() > LEAD_S:
+            if self._asked.streamed and self.claim.lead_s > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
             rest = np.zeros(0, np.float32)

@@ -35,6 +35,7 @@ SETTINGS = {
     "voice": "hum",
     "concurrency": CONCURRENCY,
     "queue": 0,
+    "capacity": 1e6,  # what a hum costs on a machine that does much else decides nothing
     "max_input_chars": MAX_INPUT_CHARS,
     "allowed_origins": ALLOWED_ORIGIN,
 }

@@ -75,11 +75,10 @@ def test_a_missed_objective_is_warned_of_once_with_its_remedy(caplog: pytest.Log
     assert "ttfa_s p95 is within its limit again." in caplog.text
 
 
-def test_late_first_audio_makes_chunks_shorter_and_lets_the_silent_go_first() -> None:
+def test_late_first_audio_makes_chunks_shorter() -> None:
     scene = Scene()
     assert scene.serve(*[LATE] * 10) == "reduce-ttfa"
     assert scene.degrader.profile().chunk_s == 0.040
-    assert scene.degrader.mode.reserve_s == 1.0
     assert scene.slots.limit == 4
 
 

@@ -215,7 +215,8 @@ def test_when_all_are_busy_a_client_is_told_to_come_back(server: RunningServer) 
         thread.start()
     wait_until(lambda: server.status()["active"] == CONCURRENCY)
     answer = httpx2.post(server.speech_url, json=HELLO)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["Retry-After"]) < 30, "until the shorter of them ends"
     assert httpx2.get(f"{server.url}/health").status_code == 200
     with server.openai(max_retries=0) as sdk, pytest.raises(openai.RateLimitError):
         sdk.audio.speech.create(model="tts-1", voice="hum", **HELLO)

@@ -363,8 +363,8 @@ def test_what_runs_as_one_graph_is_told_so_and_nothing_else(app: Flask) -> None:
 
 def test_fewer_at_a_time_is_advised_where_there_were_several(app: Flask) -> None:
     """With one at a time it would change nothing."""
-    assert "KOKORO_CONCURRENCY" not in advice(app)("ttfa_s", False)
-    assert "KOKORO_CONCURRENCY" in advice(app)("ttfa_s", True)
+    assert "KOKORO_CAPACITY" not in advice(app)("ttfa_s", False)
+    assert "KOKORO_CAPACITY" in advice(app)("ttfa_s", True)
 
 
 def test_an_objective_knows_whether_the_slow_ones_were_served_at_a_time() -> None:

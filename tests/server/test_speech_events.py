@@ -47,7 +47,6 @@ def test_a_chunk_is_booked_with_the_text_that_it_waited_for_though_others_are_ah
     encoder = Encoder("pcm", 24_000, 0)
     events = SpeechEvents(
         synthesis, stream, encoder, lambda _: None, words=False, after=-1, encode_all=False, stall_s=5,
-        make_way=lambda: None,
     )  # fmt: skip
     for number, event in zip(range(12), events, strict=False):
         assert isinstance(event, AudioBytes)

@@ -166,7 +166,7 @@ def test_a_request_too_many_is_rejected_at_once_and_counted(app: Flask, decoder:
         wait_until(lambda: state.slots.active == 2)
         answer = app.test_client().post(URL, json={"input": "Hello."})
         assert answer.status_code == 429
-        assert answer.headers["Retry-After"] == "1"
+        assert int(answer.headers["Retry-After"]) >= 1
         assert "x-should-retry" not in answer.headers
         assert answer.json["error"]["code"] == "rate_limit_exceeded"
         assert app.test_client().get("/health").status_code == 200

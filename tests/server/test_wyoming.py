@@ -384,7 +384,7 @@ def test_two_speak_at_once_and_a_third_is_told_to_come_back(
     wait_until(lambda: state_of(app).slots.active == CONCURRENCY)
     refused = whole(port, TEXT).error
     assert refused is not None
-    assert (refused.code, "that may run at a time are running" in refused.text) == (
+    assert (refused.code, "no more can be served in time" in refused.text) == (
         "rate_limit_exceeded",
         True,
     )

@@ -68,6 +68,7 @@ class BenchPlan:
             "variant": self.variant or settings().variant,
             "voice": self.voice,
             "concurrency": max(self.at_once, settings().concurrency),
+            "capacity": self.at_once,  # whoever it asks for is admitted: what becomes of that is measured
             # A repeated beginning is computed again, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from kokoro_lab.config import settings
 from kokoro_lab.errors import GateFailed, ParameterError
 from kokoro_lab.lab.bench import lifecycle, load_verdict, loading, resuming, soak_controls, soak_verdict
 from kokoro_lab.lab.bench.own_server import StartServer, own_server
@@ -103,7 +104,9 @@ class LoadPlan(ServerPlan):
         return f"Starting the server. It takes about {minutes:.0f} minutes."
 
     def load(self, sentences: Sequence[str], start: StartServer | None = None) -> loading.Load:
-        start = start or (lambda settings: own_server({**self.server_settings, **settings}))
+        # Who is admitted is a part of what is measured
+        own = {**self.server_settings, "capacity": settings().capacity}
+        start = start or (lambda changed: own_server({**own, **changed}))
         texts, long_texts = self.texts(sentences), texts_of(sentences, PRESETS["long"], LONG_TEXTS, self.seed)
         readings, long_readings = (
             [SoakReading(f"{kind} {number}", text, self.voice) for number, text in enumerate(of)]
@@ -135,7 +138,7 @@ class LifecyclePlan(ServerPlan):
 
     def measured(self, sentences: Sequence[str], start: StartServer | None) -> Measured:
         # No degrade mode: with half of the slots, half of the listeners would wait for the others to end
-        own = {**self.server_settings, "concurrency": self.trials, "degrade": "off"}
+        own = {**self.server_settings, "concurrency": self.trials, "capacity": self.trials, "degrade": "off"}
         start = start or (lambda settings: own_server({**own, **settings}))
         texts = self.texts(sentences)
         found = lifecycle.measure_lifecycle(start, texts, self.voice, seed=self.seed)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.native_work import native_work
@@ -87,6 +88,8 @@ class WarmUp:
         `deferred`, `warm` or `failed` by language.
     complete : bool
         Whether nothing more will be loaded unasked.
+    measured : callable
+        Told what the first words cost.
     """
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
@@ -96,6 +99,7 @@ class WarmUp:
         self.reason: str | None = None
         self.languages: dict[str, str] = {}
         self.complete = False
+        self.measured: Callable[[SynthesisReport], None] = lambda report: None
 
     def start(
         self,
@@ -176,8 +180,7 @@ class WarmUp:
             self.seconds = time.perf_counter() - started
         return language
 
-    @staticmethod
-    def _first_words(engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
+    def _first_words(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
         """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do.
 
         It is done where the first listener's will be: memory is a thread's own.
@@ -187,7 +190,7 @@ class WarmUp:
             if spoken():
                 return
             time.sleep(LOOK_S)
-        SPEAKING.submit(lambda: engine.warm(voice)).result()
+        self.measured(SPEAKING.submit(lambda: engine.warm(voice)).result())
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -1,9 +1,9 @@
 """What the server does when it cannot keep up, and how it finds out.
 
 The degrade modes are a table: what brings each of them, what it changes, and when it goes. A mode changes how
-speech is cut into chunks, how much a player is advised to hold back, how many are served at a time and who
-computes first. It never changes a sample: the same request sounds the same. A request that names its
-`chunk_ms` gets it in every mode.
+speech is cut into chunks, how much a player is advised to hold back and how many are served at a time. It
+never changes a sample: the same request sounds the same. A request that names its `chunk_ms` gets it in every
+mode.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ class Mode:
         Instead of the one in the settings.
     share : float
         Of the syntheses at a time.
-    reserve_s : float or None
-        A stream with more speech in hand than this lets those go first that have not begun to sound.
     learns_pre_buffer : bool
         Whether players are advised to hold back what the last streams needed.
     """
@@ -56,17 +54,11 @@ class Mode:
     changes: str
     profile: BufferProfile | None = None
     share: float = 1.0
-    reserve_s: float | None = None
     learns_pre_buffer: bool = False
 
 
 NORMAL = Mode("normal", "nothing")
-REDUCE_TTFA = Mode(
-    "reduce-ttfa",
-    "chunks of 40 ms; streams with more than 1 s in hand let those go first that have not begun to sound",
-    profile=BENCHMARK,
-    reserve_s=1.0,
-)
+REDUCE_TTFA = Mode("reduce-ttfa", "chunks of 40 ms", profile=BENCHMARK)
 AVOID_UNDERRUN = Mode(
     "avoid-underrun",
     "chunks of 100 ms; players are advised to hold back what the last streams needed",

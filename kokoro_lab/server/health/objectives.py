@@ -158,7 +158,7 @@ def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
         if config.threads == 1:
             return "Unset KOKORO_THREADS, so that every core is used."
         if settings.concurrency > 1 and shared:
-            return "Lower KOKORO_CONCURRENCY: those who speak at a time share the cores."
+            return "Lower KOKORO_CAPACITY, so that fewer are admitted at a time."
         if objective == "ttfa_s":
             return "Keep other programs off the machine, and begin texts with a short sentence."
         return "Keep other programs off the machine; `kokoro-lab bench profile` shows where the time goes."

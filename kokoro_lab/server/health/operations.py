@@ -13,7 +13,7 @@ import psutil
 from flask import Blueprint, Flask, Response, current_app, request
 
 from kokoro_lab.errors import Interrupted
-from kokoro_lab.server.health.figures import PROMETHEUS_TYPE
+from kokoro_lab.server.health.figures import PROMETHEUS_TYPE, percentiles
 from kokoro_lab.server.http.guard import require_key
 from kokoro_lab.server.openapi.document import document, documented
 from kokoro_lab.server.openapi.schemas import (
@@ -127,15 +127,40 @@ def memory() -> dict[str, Any]:
     return {"process": psutil.Process().memory_full_info()._asdict(), "objects": dict(most)}
 
 
+def computing(state: ServerState) -> dict[str, Any]:
+    """Who computes, who waits for it, and what speech costs."""
+    figures, syntheses = state.engine.parts.cores.figures(), state.syntheses
+    return {
+        **figures,
+        "wait_s": percentiles(figures.pop("waits_s")),
+        "load": round(syntheses.load, 4),
+        "capacity": syntheses.capacity,
+        "costs": syntheses.costs.figures(),
+    }
+
+
 def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
     """What `/metrics` reads when it is asked: help and value by name."""
     cache = state.engine.first_audio.figures()
     phonemes = state.engine.front_end.cache.figures()
     memory = state.watchdog.figures()
+    cores = computing(state)
     return {
         "kokoro_active": ("Syntheses under way", state.slots.active),
         "kokoro_waiting": ("Requests in the queue", state.slots.waiting),
         "kokoro_admitted": ("Syntheses admitted at a time", state.slots.limit),
+        "kokoro_windows_waiting": ("Windows that wait until they are due", cores["waiting"]),
+        "kokoro_window_wait_p95_seconds": (
+            "For which those of listeners wait",
+            cores["wait_s"]["p95"] or 0.0,
+        ),
+        "kokoro_utilisation": (
+            "Share of the last minute in which something is computed",
+            cores["utilisation"],
+        ),
+        "kokoro_load": ("Seconds of computing that listeners need in a second", cores["load"]),
+        "kokoro_capacity": ("How many they may need", cores["capacity"]),
+        "kokoro_cost": ("Seconds of computing for a second of speech", state.syntheses.costs.of("")),
         "kokoro_ready": ("1 once the warm-up is over", state.warm_up.state == "ok"),
         "kokoro_degraded": ("1 in any degrade mode", state.degrader.mode.name != "normal"),
         "kokoro_provider_fallbacks": (

@@ -12,6 +12,7 @@ from flask import Blueprint, abort
 from kokoro_lab._version import __version__
 from kokoro_lab.native.toolchain import toolchain
 from kokoro_lab.provenance import versions
+from kokoro_lab.server.health import operations
 from kokoro_lab.server.openapi.document import documented
 from kokoro_lab.server.openapi.schemas import Health, Model, ModelNames, Models, Status, VoiceNames, Voices
 from kokoro_lab.server.requests.speech_request import GENERAL_MODELS
@@ -83,6 +84,7 @@ def status() -> dict[str, Any]:
         "waiting": state.slots.waiting,
         "concurrency": state.slots.count,
         "queue": state.slots.queue,
+        "computing": operations.computing(state),
         "buffer_profile": settings.buffer_profile,
         "ephemeral": settings.ephemeral,
         "sessions": [one.figures() for one in state.syntheses.under_way()],

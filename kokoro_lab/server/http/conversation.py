@@ -25,7 +25,7 @@ from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.health.lifecycle import STOPPING
 from kokoro_lab.server.http.delivery import warn_of_clipping
 from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome_of
-from kokoro_lab.server.http.guard import max_body_bytes
+from kokoro_lab.server.http.guard import caller, max_body_bytes
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.json_body import object_of
 from kokoro_lab.server.requests.slots import ClientLeft
@@ -222,7 +222,7 @@ class Conversation:
             if self._synthesis is not None:
                 self._finish("cancelled")
             self._credit, self._meanwhile_chars = credit, 0
-            synthesis = synthesis_of(self._state, account, asked, "websocket")
+            synthesis = synthesis_of(self._state, account, asked, "websocket", caller())
             synthesis.connection = self._watched
             try:
                 self._state.syntheses.admit(synthesis, self._given_up)

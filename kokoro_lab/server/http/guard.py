@@ -134,6 +134,13 @@ def require_key() -> None:
         )
 
 
+def caller() -> str:
+    """Who makes the current request, where it does not say so itself: its key, and the address from which it
+    comes. A name that says nothing of either."""
+    key = request.headers.get("Authorization") or request.headers.get("xi-api-key", "")
+    return f"{hash((key, request.remote_addr)):x}"
+
+
 def client_socket() -> socket.socket | None:
     """The connection of the current request, where the server (gunicorn) lends it."""
     found = request.environ.get("gunicorn.socket")

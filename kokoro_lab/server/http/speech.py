@@ -27,7 +27,14 @@ from kokoro_lab.server.http.delivery import (
     warn_of_clipping,
 )
 from kokoro_lab.server.http.errors import body_of
-from kokoro_lab.server.http.guard import REQUEST_ID, SEND_BUFFER_BYTES, client_socket, has_left, require_key
+from kokoro_lab.server.http.guard import (
+    REQUEST_ID,
+    SEND_BUFFER_BYTES,
+    caller,
+    client_socket,
+    has_left,
+    require_key,
+)
 from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
@@ -102,7 +109,7 @@ def speak() -> Response:
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
     streamed = (streamed or as_events) and not asked.as_json and not asked.captions
     transport = "events" if as_events else "stream" if streamed else "file"
-    synthesis = synthesis_of(state, account, asked, transport)
+    synthesis = synthesis_of(state, account, asked, transport, caller())
     synthesis.connection = connection = client_socket()
     state.syntheses.admit(synthesis, lambda: connection is not None and has_left(connection))
     try:
@@ -188,6 +195,7 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
         cached=not account.asked["ephemeral"],
         longest_s=state.settings.max_file_s,
         stop=synthesis.stop,
+        client=synthesis.caller,
     )
     state.syntheses.begin(synthesis, stream, streamed=False, tells=True)
     try:

@@ -148,6 +148,21 @@ class Running(Answer):
     segments: int
     underruns: int
     fill: dict[str, float] = Field(description="Segments ahead, samples that wait, seconds in hand")
+    waited_s: float = Field(description="While others computed")
+
+
+class Computing(BaseModel):
+    """Who computes, who waits for it, and what speech costs."""
+
+    computing: int = Field(description="Windows, or whole segments, that are computed now")
+    waiting: int = Field(description="Those that wait until they are due")
+    wait_s: Percentiles = Field(description="Of listeners, before each window")
+    utilisation: float = Field(description="Share of the last minute in which something was computed")
+    load: float = Field(description="Seconds of computing that listeners need in a second")
+    capacity: float = Field(description="How many they may need; a further one waits")
+    costs: dict[str, float] = Field(
+        description="Seconds of computing for a second of speech, by voice; the empty name is all of them"
+    )
 
 
 class WarmUpState(BaseModel):
@@ -242,6 +257,7 @@ class Status(Answer):
     waiting: int = Field(description="Requests in the queue")
     concurrency: int
     queue: int
+    computing: Computing
     buffer_profile: Literal[tuple(PROFILES)]  # type: ignore[valid-type]
     ephemeral: bool
     sessions: list[Running]

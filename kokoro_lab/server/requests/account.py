@@ -18,6 +18,7 @@ from typing import Any, Literal
 from kokoro_lab.datatypes import SynthesisReport
 from kokoro_lab.errors import DeadlineExceeded, Interrupted, KokoroLabError
 from kokoro_lab.playback.buffering import BufferProfile, PreBuffer
+from kokoro_lab.scheduling.deadlines import Claim
 from kokoro_lab.server.health.figures import Outcome, ServerFigures
 from kokoro_lab.server.health.logs import with_fields
 from kokoro_lab.server.health.objectives import ServedRequest
@@ -63,6 +64,8 @@ class Account:
         Seconds from the accepted request to the first sample of speech.
     interruption : KokoroLabError or None
         Why it was stopped from outside.
+    claim : Claim or None
+        Of its stream, once there is one: knows how long it waited while others computed.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Account:
         self.first_audio_s: float | None = None
         self.interruption: KokoroLabError | None = None
         self.shared = False
+        self.claim: Claim | None = None
         self._figures = figures
         self._on_close = on_close
         self._usage = usage()
@@ -257,6 +261,7 @@ class Account:
             "gc_s": gc_s,
             # Both are the process's: they are this request's alone only if no other was served meanwhile
             "shared": self.shared,
+            "waited_s": self.claim.waited_s if self.claim else None,
             "rtf": self._rtf,
             **{name: None if report is None else getattr(report, name) for name in _OF_REPORT},
         }

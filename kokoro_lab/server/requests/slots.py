@@ -1,15 +1,23 @@
-"""Who may compute now, who waits, and who is told to come back, and why."""
+"""Who has a listener's place, who waits for one, and who is told to come back, and why.
+
+A slot is the place of a synthesis that is under way, however slowly its client takes it. Who of them computes
+at a moment is another question: `scheduling.deadlines` answers it.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.errors import Unavailable
+from kokoro_lab.scheduling.deadlines import RoundRobin
 
 RETRY_AFTER_S = 1
 LOOK_S = 0.1
@@ -24,34 +32,50 @@ class ClientLeft(HTTPException):
     description = "The client closed its connection while its request waited."
 
 
-class Slots:
-    """Syntheses that may run at a time, and a short queue for those that come meanwhile.
+class _Ticket(NamedTuple):
+    """A request that waits. `since` is the round of its coming (see `RoundRobin`)."""
 
-    First come, first served. Where the queue is full too, a request is told at once to come back.
+    client: str
+    since: int
+    number: int
+    fits: Callable[[Sequence[Any]], bool]
+
+
+class Slots:
+    """Places that may be taken at a time, and a short queue for those that come meanwhile.
+
+    Of those who wait, clients come by turns, and requests of one client in their order; one that does not fit
+    lets others go first that do. Where the queue is full, too, one is told at once to come back: the last of
+    the client who has most in it.
 
     Parameters
     ----------
     count : int
-        Syntheses at a time.
+        Places.
     queue : int
         Requests that may wait.
 
     Attributes
     ----------
-    active : int
-        Slots that are taken now.
     limit : int
-        Syntheses admitted at a time now: `count`, or fewer in a degrade mode.
+        Places that are given at a time now: `count`, or fewer in a degrade mode.
     """
 
     def __init__(self, count: int, queue: int = 0) -> None:
         self.count = count
         self.queue = queue
         self.limit = count
-        self.active = 0
-        self._waiting: deque[object] = deque()
+        self._held: list[Slot] = []
+        self._waiting: list[_Ticket] = []
+        self._robin = RoundRobin()
+        self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._idle_since_s = time.monotonic()
+
+    @property
+    def active(self) -> int:
+        """Places that are taken now."""
+        return len(self._held)
 
     @property
     def waiting(self) -> int:
@@ -59,12 +83,21 @@ class Slots:
         return len(self._waiting)
 
     def restrict(self, limit: int) -> None:
-        """Admit `limit` at a time from now on, at least 1 and at most `count`. What runs goes on."""
+        """Give `limit` places from now on, at least 1 and at most `count`. What runs goes on."""
         with self._changed:
             self.limit = min(max(limit, 1), self.count)
             self._changed.notify_all()
 
-    def take(self, wait_s: float = 0.0, gone: Callable[[], bool] = lambda: False) -> Slot:
+    def take(
+        self,
+        wait_s: float = 0.0,
+        gone: Callable[[], bool] = lambda: False,
+        *,
+        holder: Any = None,
+        client: str = "",
+        fits: Callable[[Sequence[Any]], bool] = lambda held: True,
+        come_back_s: Callable[[int], float] = lambda before: RETRY_AFTER_S,
+    ) -> Slot:
         """A slot, which its holder must release.
 
         Parameters
@@ -73,54 +106,76 @@ class Slots:
             How long to wait in the queue.
         gone : callable
             Whether the client has left meanwhile.
+        holder : object
+            Who takes it.
+        client : str
+            On whose behalf.
+        fits : callable
+            Given those who have one, whether this one can be served beside them.
+        come_back_s : callable
+            Given how many wait before it, in how many seconds there will be one for this one.
 
         Raises
         ------
         werkzeug.exceptions.TooManyRequests
-            All are taken and the queue is full, or `wait_s` is over.
+            There is none and the queue is full, or `wait_s` is over.
         ClientLeft
             `gone` became true.
         """
         until_s = time.monotonic() + wait_s
         with self._changed:
-            if self.active < self.limit and not self._waiting:
-                return self._given()
-            if len(self._waiting) >= self.queue:
-                raise self._full()
-            ticket = object()
+            ticket = _Ticket(client, self._robin.round, next(self._numbers), fits)
             self._waiting.append(ticket)
             try:
-                while self._waiting[0] is not ticket or self.active >= self.limit:
+                if self._first() is not ticket and len(self._waiting) > self.queue:
+                    self._waiting.remove(self._last())
+                    self._changed.notify_all()
+                while self._first() is not ticket:
                     left_s = until_s - time.monotonic()
-                    if left_s <= 0:
-                        raise self._full()
+                    if left_s <= 0 or ticket not in self._waiting:
+                        raise self._full(come_back_s)
                     self._changed.wait(min(left_s, LOOK_S))
                     if gone():
                         raise ClientLeft
-                return self._given()
+                self._robin.serve(client, ticket.since)
+                self._held.append(slot := Slot(self, holder))
+                return slot
             finally:
-                self._waiting.remove(ticket)
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
                 self._changed.notify_all()  # who is first now may go
 
     def idle(self, since_s: float = 0.0) -> bool:
         """Whether nobody has been served, and nobody has waited, for `since_s` seconds."""
         with self._changed:
             quiet_s = time.monotonic() - self._idle_since_s
-            return not self.active and not self._waiting and quiet_s >= since_s
+            return not self._held and not self._waiting and quiet_s >= since_s
 
-    def _given(self) -> Slot:
-        self.active += 1
-        return Slot(self)
+    def _turn(self, ticket: _Ticket) -> tuple[int, int]:
+        return self._robin.round_of(ticket.client, ticket.since), ticket.number
 
-    def _full(self) -> TooManyRequests:
+    def _last(self) -> _Ticket:
+        """Of the client with most requests in the queue, the last one."""
+        count = Counter(each.client for each in self._waiting)
+        return max(self._waiting, key=lambda each: (count[each.client], each.number))
+
+    def _first(self) -> _Ticket | None:
+        """The one that waits and may go now."""
+        if len(self._held) >= self.limit:
+            return None
+        held = [slot.holder for slot in self._held]
+        return min((each for each in self._waiting if each.fits(held)), key=self._turn, default=None)
+
+    def _full(self, come_back_s: Callable[[int], float]) -> TooManyRequests:
+        waiting = len(self._waiting)
         return TooManyRequests(
-            f"All {self.limit} syntheses that may run at a time are running, and {len(self._waiting)} wait.",
-            retry_after=RETRY_AFTER_S,
+            f"{len(self._held)} syntheses are under way, no more can be served in time, and {waiting} wait.",
+            retry_after=max(RETRY_AFTER_S, math.ceil(come_back_s(waiting))),
         )
 
-    def _give_back(self) -> None:
+    def _give_back(self, slot: Slot) -> None:
         with self._changed:
-            self.active -= 1
+            self._held.remove(slot)
             self._idle_since_s = time.monotonic()
             self._changed.notify_all()
 
@@ -128,7 +183,8 @@ class Slots:
 class Slot:
     """One taken slot. Releasing it twice gives back one."""
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, holder: Any = None) -> None:
+        self.holder = holder
         self._slots = slots
         self._lock = threading.Lock()
         self._held = True
@@ -137,7 +193,7 @@ class Slot:
         with self._lock:
             held, self._held = self._held, False
         if held:
-            self._slots._give_back()
+            self._slots._give_back(self)
 
 
 class Admission:

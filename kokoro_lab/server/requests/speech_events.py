@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -160,8 +159,6 @@ class SpeechEvents(Iterator[Event]):
         Whether the encoder must hear the chunks that the client has, too.
     stall_s : float
         Nothing for so long is a stall.
-    make_way : callable
-        Called after each chunk, by the thread that computes, so that others may go first.
 
     Raises
     ------
@@ -178,7 +175,6 @@ class SpeechEvents(Iterator[Event]):
     after: int
     encode_all: bool
     stall_s: float
-    make_way: Callable[[], None]
 
     def __post_init__(self) -> None:
         self._held_s = 0.0
@@ -296,7 +292,6 @@ class SpeechEvents(Iterator[Event]):
         for chunk in chain(self.stream, (None,)):
             if chunk is not None:
                 yield _Computed(chunk, self.stream.text_came_s)
-                self.make_way()
             timings, marks = self.stream.timings[told:], self.stream.marks[reached:]
             if self.words and (timings or marks):
                 told, reached = told + len(timings), reached + len(marks)
@@ -340,10 +335,13 @@ class LiveText:
     max_wait_s: float = math.inf
 
 
-def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, transport: str) -> Synthesis:
+def synthesis_of(
+    state: ServerState, account: Account, asked: SpeechRequest, transport: str, caller: str
+) -> Synthesis:
     """The synthesis of a request. Its books say what was asked: by that it is found, and its text not read.
 
-    The name of a voice only once there is one of that name: a client may have put anything there.
+    The name of a voice only once there is one of that name: a client may have put anything there. `caller` is
+    who asks, where the request does not name its client.
 
     Raises
     ------
@@ -365,7 +363,7 @@ def synthesis_of(state: ServerState, account: Account, asked: SpeechRequest, tra
         mode=state.degrader.mode.name,
     )
     account.asked["voice"] = state.engine.voice(utterance.voice).name
-    return Synthesis(account, asked, utterance)
+    return Synthesis(account, asked, utterance, asked.client or caller)
 
 
 def open_stream(
@@ -382,7 +380,7 @@ def open_stream(
         It cannot be spoken, or not be gone on with; or it is to go on in other chunks than it began with.
     """
     account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
-    mode, profile = state.degrader.mode, state.degrader.profile()
+    profile = state.degrader.profile()
     if asked.chunk_ms is not None:
         profile = profile.cut_by(asked.chunk_ms / 1000)
     ephemeral = bool(account.asked["ephemeral"])
@@ -414,6 +412,7 @@ def open_stream(
         "place": place,
         "heard_samples": skipped,
         "stop": synthesis.stop,
+        "client": synthesis.caller,
     }
     if live is None:
         stream = state.engine.stream(utterance, **how)
@@ -450,7 +449,6 @@ def open_stream(
         after=from_.after,
         encode_all=not plain,
         stall_s=POLL_S if live else current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
-        make_way=partial(state.syntheses.make_way, synthesis, mode.reserve_s),
     )
 
 

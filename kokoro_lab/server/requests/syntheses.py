@@ -1,6 +1,7 @@
-"""The syntheses under way: each has its slot, is seen, is stopped by its id, and makes way for others.
+"""The syntheses under way: each has its slot, is seen, and is stopped by its id.
 
-A client with a name has one at a time.
+A client with a name has one at a time. One more is admitted while all can be served in time, by what speech
+has cost on this machine so far; files, for which nobody waits word by word, are computed in what is left.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cachetools import LRUCache
 from flask import g
 
 from kokoro_lab.config import Settings
@@ -37,8 +40,43 @@ SEND_S = 0.5
 POLL_S = 0.01
 GRACE_S = 2.0
 """A client that can still be told why it is stopped is, if its thread comes to it in this time."""
-MAKE_WAY_S = 0.02
-"""How long a stream with enough in hand steps aside before it looks again."""
+FILES = 2
+"""At a time: each holds all of its samples, and their windows are computed one after the other anyway."""
+KNOWN_S = 5.0
+"""Speech after which a stream's own cost is known better than that of those before it."""
+START_COST = 0.1
+"""Seconds of computing for a second of speech, before anything was spoken."""
+FORGOTTEN = 0.9
+"""What is kept of the sums of earlier streams when one more is added."""
+CHARACTERS_PER_S = 15.0
+LONGEST_RETRY_S = 600.0
+
+
+class MeasuredCosts:
+    """Seconds of computing for a second of speech, by voice, as the last streams have had it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._sums: LRUCache[str, tuple[float, float]] = LRUCache(64)
+        self._lock = threading.Lock()
+
+    def note(self, voice: str, compute_s: float, audio_s: float) -> None:
+        """One more has been spoken; longer ones weigh more."""
+        with self._lock:
+            for name in (voice, ""):
+                before = self._sums.get(name, (0.0, 0.0))
+                self._sums[name] = FORGOTTEN * before[0] + compute_s, FORGOTTEN * before[1] + audio_s
+
+    def of(self, voice: str) -> float:
+        """Of this voice, or of all if it has not spoken yet."""
+        with self._lock:
+            compute_s, audio_s = self._sums.get(voice) or self._sums.get("") or (START_COST, 1.0)
+            return compute_s / max(audio_s, 1e-9)
+
+    def figures(self) -> dict[str, float]:
+        """By voice; of all, under the empty name."""
+        with self._lock:
+            names = list(self._sums)
+        return {name: round(self.of(name), 4) for name in names}
 
 
 class Synthesis:
@@ -51,6 +89,8 @@ class Synthesis:
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
+    caller : str
+        Who asks, as far as it can be told: several are served by turns.
 
     Attributes
     ----------
@@ -77,10 +117,11 @@ class Synthesis:
         Nothing is to be stopped any more: the connection may serve another request from now on.
     """
 
-    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance) -> None:
+    def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance, caller: str) -> None:
         self.account = account
         self.asked = asked
         self.utterance = utterance
+        self.caller = caller
         self.asked_id = account.request_id
         self.stop = threading.Event()
         self.connection: socket.socket | WatchedSocket | None = None
@@ -98,14 +139,36 @@ class Synthesis:
         """Whether somebody has stopped it."""
         return self.stop.is_set()
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether its listener waits for the first sound, and not for who writes the text."""
-        return self.streamed and self.live is None and self.account.first_audio_s is None
-
     def is_called(self, request_id: str) -> bool:
         """Whether it has this id, or was given it."""
         return request_id in (self.account.request_id, self.asked_id)
+
+    @property
+    def is_listened(self) -> bool:
+        """Whether it is heard while it is computed."""
+        return bool(self.account.asked["streamed"])
+
+    def load(self, costs: MeasuredCosts) -> float:
+        """Seconds of computing that it needs in a second, so that its listener has speech in hand."""
+        stream = self.stream
+        if not self.is_listened or (stream is not None and stream.is_computed):
+            return 0.0
+        if stream is None or stream.claim.given_s < KNOWN_S:
+            cost = costs.of(self.utterance.voice)
+        else:
+            cost = stream.compute_s / stream.claim.given_s
+        return cost if stream is None else cost * min(1.0, stream.claim.pace)
+
+    def left_s(self, costs: MeasuredCosts) -> float:
+        """In how many seconds it will have come to its end, as far as its text tells."""
+        stream, done, given_s, pace = self.stream, 0, 0.0, 1.0
+        if stream is not None:
+            done = stream.segments[-1].end if stream.segments else 0
+            given_s, pace = stream.claim.given_s, max(stream.claim.pace, 1e-3)
+        per_character_s = given_s / done if given_s >= KNOWN_S and done else 1 / CHARACTERS_PER_S
+        characters = len(self.utterance.text) if stream is None else stream.characters
+        left_s = max(0, characters - done) * per_character_s
+        return left_s / pace if self.is_listened else left_s * costs.of(self.utterance.voice)
 
     def cut(self) -> None:
         """Shut the connection down, whatever its thread is busy with."""
@@ -172,6 +235,7 @@ class Synthesis:
             "segments": len(stream.segments),
             "underruns": account.underruns,
             "fill": stream.fill,
+            "waited_s": round(stream.claim.waited_s, 3),
         }
 
     def _cut_unless_over(self) -> None:
@@ -211,10 +275,18 @@ class Syntheses:
     slots : Slots
     admission : Admission
     settings : Settings
-        For the deadlines.
+        For the deadlines, and for how much listeners may need together.
+    at_a_time : int
+        What is computed at a time without a loss for each.
+
+    Attributes
+    ----------
+    costs : MeasuredCosts
     """
 
-    def __init__(self, slots: Slots, admission: Admission, settings: Settings) -> None:
+    def __init__(self, slots: Slots, admission: Admission, settings: Settings, at_a_time: int = 1) -> None:
+        self.costs = MeasuredCosts()
+        self._at_a_time = at_a_time
         self._slots = slots
         self._admission = admission
         self._settings = settings
@@ -259,10 +331,34 @@ class Syntheses:
         """
         with self._lock:
             synthesis.streamed, synthesis.tells, synthesis.stream = streamed, tells, stream
+            synthesis.account.claim = stream.claim
             speaking = self._speaking()
             for one in speaking if len(speaking) > 1 else ():
                 one.account.shared = True
         synthesis.expire_after(self._settings.first_audio_deadline_s, self._settings.deadline_s)
+
+    @property
+    def load(self) -> float:
+        """Seconds of computing that listeners need in a second."""
+        return sum(one.load(self.costs) for one in self.under_way())
+
+    @property
+    def capacity(self) -> float:
+        """How many of them they may need."""
+        return self._settings.capacity * self._at_a_time * self._slots.limit / self._slots.count
+
+    def _fits(self, synthesis: Synthesis, held: Sequence[Synthesis]) -> bool:
+        """Whether it can be served in time beside those."""
+        if not synthesis.is_listened:
+            return sum(not one.is_listened for one in held) < FILES
+        loads = [load for one in held if (load := one.load(self.costs)) > 0]
+        return not loads or sum(loads) + synthesis.load(self.costs) <= self.capacity
+
+    def _come_back_s(self, synthesis: Synthesis, before: int) -> float:
+        """When as many will have ended as wait before it, and one more for itself."""
+        alike = [one for one in self.under_way() if one.is_listened == synthesis.is_listened]
+        ends_s = sorted(one.left_s(self.costs) for one in alike or self.under_way())
+        return min(LONGEST_RETRY_S, ends_s[min(before, len(ends_s) - 1)]) if ends_s else 0.0
 
     def under_way(self) -> list[Synthesis]:
         """Those that speak."""
@@ -290,24 +386,14 @@ class Syntheses:
             one.interrupt(reason)
         return [one.account.request_id for one in found]
 
-    def make_way(self, synthesis: Synthesis, reserve_s: float | None) -> None:
-        """Step aside while another one has not begun to sound and more speech than that is in hand.
-
-        Never, where it is None. Scheduling alone: what is computed, and in which windows, stays the same.
-        """
-        assert synthesis.stream is not None
-        while (
-            reserve_s is not None
-            and not synthesis.stopped
-            and any(other.is_silent for other in self.under_way() if other is not synthesis)
-            and synthesis.stream.fill["lead_s"] > reserve_s
-        ):
-            time.sleep(MAKE_WAY_S)
-
     def _forget(self, synthesis: Synthesis) -> None:
         with self._lock:
-            if self._entered.get(synthesis.account.request_id) is synthesis:
-                del self._entered[synthesis.account.request_id]
+            if self._entered.get(synthesis.account.request_id) is not synthesis:
+                return
+            del self._entered[synthesis.account.request_id]
+        stream = synthesis.stream
+        if stream is not None and stream.claim.given_s:
+            self.costs.note(synthesis.utterance.voice, stream.compute_s, stream.claim.given_s)
 
     def _speaking(self) -> list[Synthesis]:
         return [one for one in self._entered.values() if one.stream is not None and not one.over]
@@ -348,7 +434,14 @@ class Syntheses:
         left_s = self._settings.first_audio_deadline_s - account.age_s
         try:
             # Where nothing new is taken, it had better ask elsewhere, or later, than wait here
-            return self._slots.take(left_s, lambda: synthesis.stopped or bool(admission.reasons) or gone())
+            return self._slots.take(
+                left_s,
+                lambda: synthesis.stopped or bool(admission.reasons) or gone(),
+                holder=synthesis,
+                client=synthesis.caller,
+                fits=partial(self._fits, synthesis),
+                come_back_s=partial(self._come_back_s, synthesis),
+            )
         except ClientLeft:
             admission.check()
             if synthesis.stopped:

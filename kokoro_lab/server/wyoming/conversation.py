@@ -179,7 +179,7 @@ class WyomingConversation:
         kind = data.get("text_format") or "text"
         fields = {"input": text, "input_format": kind, "response_format": "pcm", **self._voice_of(data)}
         asked = speech_request_of(fields, state.settings, state.engine.config.variant)
-        synthesis = synthesis_of(state, account, asked, "wyoming")
+        synthesis = synthesis_of(state, account, asked, "wyoming", str(self._connection.getpeername()[:1]))
         synthesis.connection = self._watched
         state.syntheses.admit(synthesis, lambda: has_left(self._connection))
         self._synthesis = synthesis

@@ -123,7 +123,7 @@ def test_a_stream_that_breaks_off_is_a_failure() -> None:
 def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[OwnServer]:
     model = tmp_path_factory.mktemp("hum") / "hum.onnx"
     command = [sys.executable, "-m", "tests.server.tiny_server", str(model)]
-    with own_server({"voice": "hum", "concurrency": 2}, command, repository) as running:
+    with own_server({"voice": "hum", "capacity": 1e6, "concurrency": 2}, command, repository) as running:
         yield running
 
 

@@ -38,7 +38,7 @@ def test_what_four_listeners_hear_when_the_server_ends(tmp_path: Path, repositor
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
 
     def start(settings: Mapping[str, Any]) -> AbstractContextManager[OwnServer]:
-        ours = {"voice": "hum", "concurrency": STREAMS, "degrade": "off"}
+        ours = {"voice": "hum", "capacity": 1e6, "concurrency": STREAMS, "degrade": "off"}
         return own_server({**ours, **settings}, command, repository)
 
     texts = ["".join(SENTENCE.format(n, stream) for n in range(6)) for stream in range(STREAMS)]

@@ -74,7 +74,8 @@ def test_how_long_a_load_takes_is_said_before() -> None:
 
 
 def test_a_soak_has_room_for_those_who_misbehave() -> None:
-    assert SoakPlan(concurrency=40, misbehave=True).server_settings["concurrency"] == 41
+    settings = SoakPlan(concurrency=40, misbehave=True).server_settings
+    assert settings["concurrency"] == settings["capacity"] == 41
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ STREAMS = 12
 @pytest.fixture
 def start(tmp_path: Path, repository: Path) -> StartServer:
     command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
-    return partial(own_server, {"voice": "hum", "concurrency": 2}, command, repository)
+    return partial(own_server, {"voice": "hum", "capacity": 1e6, "concurrency": 2}, command, repository)
 
 
 @pytest.fixture
@@ -116,7 +116,9 @@ def test_streams_that_are_whole_pass(tmp_path: Path) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[OwnServer]:
     model = tmp_path_factory.mktemp("hum") / "hum.onnx"
     command = [sys.executable, "-m", "tests.server.tiny_server", str(model)]
-    with own_server({"voice": "hum", "concurrency": 1, "queue": 0}, command, repository) as running:
+    with own_server(
+        {"voice": "hum", "capacity": 1e6, "concurrency": 1, "queue": 0}, command, repository
+    ) as running:
         yield running
 
 

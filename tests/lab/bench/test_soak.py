@@ -75,7 +75,7 @@ def test_texts_that_do_not_suffice_are_an_error() -> None:
 
 def humming(folder: Path) -> AbstractContextManager[OwnServer]:
     command = [sys.executable, "-m", "tests.server.tiny_server", str(folder / "hum.onnx")]
-    settings = {"voice": "hum", "concurrency": 3, "first_audio_ttl_s": 0}
+    settings = {"voice": "hum", "capacity": 1e6, "concurrency": 3, "first_audio_ttl_s": 0}
     return own_server(settings, command, Path(__file__).parents[2])
 
 

@@ -1,0 +1,349 @@
+"""Who computes next: of all streams, the one whose listener would first run out of speech.
+
+What is computed without a break is a *unit*: a window of the vocoder, or the prosody of a segment. Units run
+one at a time, each with all threads, so that what runs beside a stream changes none of its samples. Who waits
+is, at each moment, one of these:
+
+| who | due | among each other |
+|---|---|---|
+| has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients by turns |
+| has run out of speech | when it ran out | clients by turns |
+| has speech in hand | when that runs out | by that |
+| a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients by turns |
+
+The one that is due first computes. Whatever waits is due at a time that does not move on for ever, so that
+each comes to compute, however many others there are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Literal, NamedTuple
+
+from cachetools import LRUCache
+
+from kokoro_lab.errors import Interrupted
+
+GUARD_S = 0.5
+"""With less speech than that in hand, a stream comes before those who wait for their first sound: the units
+that several of them need may take so long, and a gap is worse than a later beginning."""
+FIRST_UNITS = 3
+"""Between these of a stream that has not sounded yet, the cores are kept for it: others' windows would come
+in between, and each is as long as all that the first sound needs."""
+PATIENCE_S = 3.0
+LEISURE_S = 5.0
+"""Also what a stream has in hand when it lets files compute before it goes on."""
+UNIT_S = 0.5
+"""Who takes longer than a window ever should holds nobody up any more: the next one computes beside it."""
+WHOLE_S = 30.0
+"""The same, of a whole segment by those who would compute another one."""
+CLIENTS = 256
+"""Clients whose last turn is remembered."""
+LOOK_BACK = 2048
+"""Units that the figures look back on."""
+USED_S = 60.0
+"""Seconds over which the use of the cores is averaged."""
+
+
+class RoundRobin:
+    """The order of clients who ask at a time: the next request of each comes behind one of all others.
+
+    Not thread-safe.
+
+    Attributes
+    ----------
+    round : int
+        Of the last one that was served.
+    """
+
+    def __init__(self) -> None:
+        self.round = 0
+        self._last: LRUCache[str, int] = LRUCache(CLIENTS)
+
+    def round_of(self, client: str, since: int) -> int:
+        """In which round a client's next request comes that has waited since the round `since`."""
+        return max(since, self._last.get(client, 0)) + 1
+
+    def serve(self, client: str, since: int) -> int:
+        """It is its turn; says in which round that was."""
+        self._last[client] = served = self.round_of(client, since)
+        self.round = max(self.round, served)
+        return served
+
+
+class Claim:
+    """What one stream claims of the cores, and the clock by which its listener hears.
+
+    Made by `Cores.claim`.
+
+    Attributes
+    ----------
+    listened : bool
+        Whether somebody hears it while it is computed.
+    runs_out_s : float or None
+        When the listener has heard all that was given; None before the first sound.
+    given_s : float
+        Speech that the listener was given.
+    waited_s : float
+        For which it waited while others computed.
+    """
+
+    def __init__(self, cores: Cores, client: str, stop: threading.Event, *, listened: bool) -> None:
+        self._cores = cores
+        self._stop = stop
+        self._left = False
+        self.client = client
+        self.listened = listened
+        self.runs_out_s: float | None = None
+        self.waited_s = 0.0
+        self.came_s = self.heard_from_s = cores.clock()
+        self.given_s = 0.0
+        self.since = cores.robin.round
+        self.begun = 0  # units
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is to be computed any more."""
+        return self._left or self._stop.is_set()
+
+    @property
+    def lead_s(self) -> float:
+        """Seconds of speech that the listener has in hand."""
+        return 0.0 if self.runs_out_s is None else self.runs_out_s - self._cores.clock()
+
+    @property
+    def pace(self) -> float:
+        """Seconds of speech that the listener takes in a second; 1 before the first sound."""
+        heard_s = self._cores.clock() - self.heard_from_s
+        return 1.0 if self.runs_out_s is None else self.given_s / max(heard_s, 1e-9)
+
+    def gave(self, length_s: float) -> None:
+        """The listener was given speech. One who had run out has waited meanwhile: its clock stood still."""
+        now_s = self._cores.clock()
+        self.given_s += length_s
+        if self.runs_out_s is None:
+            self.heard_from_s = now_s
+            self._cores.lets_go(self)
+        self.runs_out_s = max(now_s, self.runs_out_s or now_s) + length_s
+
+    def held_up(self, seconds: float) -> None:
+        """The listener took nothing for so long: it has as much in hand as before."""
+        if self.runs_out_s is not None:
+            self.runs_out_s += seconds
+
+    @contextmanager
+    def computing(self, *, whole: bool = False) -> Iterator[None]:
+        """Around a unit; waits until it is due. Within, nobody is waited for.
+
+        `whole` says that it may take long: a whole segment. Then nobody waits for its end but another whole.
+
+        Raises
+        ------
+        Interrupted
+            The stream is over.
+        """
+        unit = self._cores.ask(self, whole=whole)
+        try:
+            self._cores.wait_for(unit)
+            if self.is_over:
+                raise Interrupted("This synthesis was stopped.")
+            yield
+        except BaseException:
+            unit.failed = True
+            raise
+        finally:
+            self._cores.give_back(unit)
+
+    def leave(self) -> None:
+        """Compute nothing any more; whatever waits is let go at once."""
+        self._left = True
+        self._cores.lets_go(self)
+
+
+class Unit:
+    """What a stream is about to compute, from its asking to its end."""
+
+    def __init__(self, claim: Claim, *, whole: bool, asked_s: float, since: int, number: int) -> None:
+        self.claim = claim
+        self.whole = whole
+        self.asked_s = asked_s
+        self.since = since
+        self.number = number
+        self.begun_s = asked_s
+        self.failed = False
+        self.granted = threading.Event()
+
+
+class _Rank(NamedTuple):
+    unit: Unit
+    kind: Literal["silent", "late", "in hand", "leisure"]
+    due_s: float
+    round: int
+
+
+class Cores:
+    """Gives the cores to one unit after the other. Thread-safe.
+
+    Parameters
+    ----------
+    at_a_time : int
+        Units: as often as the threads of one fit into the cores.
+    clock : callable
+        Seconds; a test gives its own.
+
+    Attributes
+    ----------
+    at_a_time : int
+    robin : RoundRobin
+        Of clients.
+    """
+
+    def __init__(self, at_a_time: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = clock
+        self.robin = RoundRobin()
+        self.at_a_time = max(1, at_a_time)
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._waiting: list[Unit] = []
+        self._at_work: list[Unit] = []
+        self._since_s = self._busy_since_s = clock()
+        self._kept_for: Claim | None = None
+        self._kept_until_s = 0.0
+        self._busy: deque[tuple[float, float]] = deque(maxlen=LOOK_BACK)
+        self._waits_s: deque[float] = deque(maxlen=LOOK_BACK)
+
+    def claim(self, client: str, stop: threading.Event, *, listened: bool) -> Claim:
+        """Of a stream of `client` that ends when `stop` is set."""
+        return Claim(self, client, stop, listened=listened)
+
+    def ask(self, claim: Claim, *, whole: bool = False) -> Unit:
+        """Have a unit wait for the cores; it has them when it is `granted`."""
+        with self._lock:
+            unit = Unit(
+                claim,
+                whole=whole,
+                asked_s=self.clock(),
+                since=self.robin.round,
+                number=next(self._numbers),
+            )
+            self._waiting.append(unit)
+            self._grant()
+        return unit
+
+    def wait_for(self, unit: Unit) -> None:
+        """Return when it has the cores, or is not to be computed."""
+        while not unit.granted.wait(UNIT_S):
+            self.grant()  # whoever computes may have done so for too long
+
+    def give_back(self, unit: Unit) -> None:
+        """It is computed, or will not be."""
+        with self._lock:
+            if unit in self._at_work:
+                self._at_work.remove(unit)
+                claim = unit.claim
+                silent = claim.listened and claim.runs_out_s is None and not claim.is_over
+                if silent and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
+                    self._kept_for, self._kept_until_s = claim, self.clock() + UNIT_S
+                if not self._at_work:
+                    self._busy.append((self.clock(), self.clock() - self._busy_since_s))
+            else:
+                self._waiting.remove(unit)
+            self._grant()
+
+    def grant(self) -> None:
+        """Let those compute who may by now."""
+        with self._lock:
+            self._grant()
+
+    def lets_go(self, claim: Claim) -> None:
+        """It has its first sound, or wants none: others need not wait for its next unit."""
+        with self._lock:
+            if self._kept_for is claim:
+                self._kept_for = None
+            self._grant()
+
+    def figures(self) -> dict[str, Any]:
+        """Units that compute and that wait; seconds that those of listeners waited; share of the last
+        `USED_S` in which something was computed."""
+        with self._lock:
+            now_s = self.clock()
+            from_s = max(now_s - USED_S, self._since_s)
+            spans = (min(length_s, ended_s - from_s) for ended_s, length_s in self._busy)
+            used_s = sum(span_s for span_s in spans if span_s > 0)
+            if self._at_work:
+                used_s += now_s - max(from_s, self._busy_since_s)
+            return {
+                "computing": len(self._at_work),
+                "waiting": len(self._waiting),
+                "waits_s": list(self._waits_s),
+                "utilisation": round(used_s / max(now_s - from_s, 1e-9), 3),
+            }
+
+    def _grant(self) -> None:
+        while True:
+            now_s = self.clock()
+            free = [self._ranked(unit, now_s) for unit in self._waiting if self._may_begin(unit, now_s)]
+            if not free:
+                return
+            # Those who come by turns are due when the first of them is
+            due_s: dict[str, float] = {}
+            for rank in free:
+                due_s[rank.kind] = min(rank.due_s, due_s.get(rank.kind, rank.due_s))
+            first = min(
+                free,
+                key=lambda rank: (
+                    rank.due_s if rank.kind == "in hand" else due_s[rank.kind],
+                    rank.round,
+                    rank.due_s,
+                    rank.unit.number,
+                ),
+            )
+            self._begin(first.unit, now_s)
+
+    def _may_begin(self, unit: Unit, now_s: float) -> bool:
+        claim = unit.claim
+        if claim.is_over:
+            return True  # and gives back at once
+        if self._kept_for not in (None, claim) and now_s < self._kept_until_s:
+            return False
+        if any(other.claim is claim for other in self._at_work):
+            # Its next segment beside its window, while that is to nobody's cost
+            return all(other.claim is claim for other in self._waiting)
+        ahead = 0
+        for other in self._at_work:
+            longest_s = UNIT_S if not other.whole else WHOLE_S if unit.whole else 0.0
+            ahead += now_s - other.begun_s < longest_s
+        return ahead < self.at_a_time
+
+    def _ranked(self, unit: Unit, now_s: float) -> _Rank:
+        claim = unit.claim
+        turn = self.robin.round_of(claim.client, unit.since)
+        if not claim.listened:
+            return _Rank(unit, "leisure", unit.asked_s + LEISURE_S, turn)
+        if claim.runs_out_s is None:
+            turn = 0 if claim.begun else self.robin.round_of(claim.client, claim.since)
+            return _Rank(unit, "silent", min(now_s + GUARD_S, claim.came_s + PATIENCE_S), turn)
+        if claim.runs_out_s <= now_s:
+            return _Rank(unit, "late", claim.runs_out_s, turn)
+        return _Rank(unit, "in hand", claim.runs_out_s, 0)
+
+    def _begin(self, unit: Unit, now_s: float) -> None:
+        claim = unit.claim
+        self._waiting.remove(unit)
+        self.robin.serve(claim.client, unit.since if claim.begun else claim.since)
+        claim.begun += 1
+        if self._kept_for is claim:
+            self._kept_for = None
+        claim.waited_s += now_s - unit.asked_s
+        if claim.listened and not claim.is_over:
+            self._waits_s.append(now_s - unit.asked_s)
+        if not self._at_work:
+            self._busy_since_s = now_s
+        unit.begun_s = now_s
+        self._at_work.append(unit)
+        unit.granted.set()
