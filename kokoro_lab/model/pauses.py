@@ -75,18 +75,15 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
                     durations[spoken] -= 1
                     over -= 1
             quiet = [frame for frame in quiet if frame // 2 not in left_out]
-        else:
-            quiet = quiet[: 2 * _whole_frames(least_s)]
-        silent[quiet] = True
         lacking = _whole_frames(least_s - len(quiet) * FRAME_S / 2)
+        if lacking or pauses == "ruled":
+            silent[quiet] = True
         borders += [softest] * lacking
         durations[first + 1] += lacking
         starts = min(max(ends[first], -(-quiet_from // 2)), softest)
         stops = max(min(ends[stop], quiet_to // 2), softest)
         spare = stops - starts + lacking - (stop - first)
-        if (
-            lacking and spare >= 0
-        ):  # what the marks sound like beside the silence is of the words, as is heard
+        if lacking and spare >= 0:  # what sounds beside the silence is of the words
             durations[first] += starts - ends[first]
             durations[first + 1 : stop + 1] = 1
             durations[first + 1] += spare
