@@ -73,6 +73,7 @@ NAMED_SOURCES = ("auto", "hub", "registry")
 Source = Literal["auto", "hub", "registry"] | Annotated[Path, AfterValidator(_whole_path)]
 Optimisation = Literal["all", "extended", "basic", "none"]
 NativeChoice = Literal["auto", "prebuilt", "build", "off"]
+Pauses = Literal["lengthened", "ruled", "model"]
 InstructionSet = Literal["auto", "avx2", "avx2-vnni", "avx512", "avx512-vnni", "neon", "dotprod", "i8mm"]
 
 
@@ -152,6 +153,8 @@ class Settings(BaseSettings):
     384 in `int8`, 640 in `fp32`"""
     window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
     """Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing"""
+    pauses: Pauses = "lengthened"
+    """Pauses at marks: `lengthened` where too short, `ruled` where too long as well, or the `model`'s own"""
     next_threads: int = Field(0, ge=0, le=256)
     """Threads of a second prosody model, for segments that nobody waits for; 0 shares the one"""
     by_length: str = ""

@@ -19,6 +19,7 @@ from kokoro_lab.config import (
     InstructionSet,
     NativeChoice,
     Optimisation,
+    Pauses,
     Settings,
     Source,
     settings,
@@ -91,6 +92,10 @@ class EngineConfig:
         (100 dB below in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
+    pauses : {"lengthened", "ruled", "model"}
+        Whether pauses at marks are made longer where they are shorter than promised (see `model.pauses`),
+        shorter, too, where they are longer, those between segments included, or left as the model makes them.
+        A variant that runs as one graph makes those within a segment as it likes.
     next_threads : int
         Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
         do both. Off by default: see `compare.configurations.NEXT`.
@@ -146,6 +151,7 @@ class EngineConfig:
     memory_arena_size_mb: int = 0
     window_frames: int = WINDOW_FRAMES
     chunk_ms: int = 50
+    pauses: Pauses = "lengthened"
     next_threads: int = 0
     by_length: str = ""
     provider_choice: Literal["off", "measured"] = "off"

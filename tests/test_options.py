@@ -91,6 +91,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "memory_arena_size_mb": ("64", 1.5, -1),
     "window_frames": ("120", 1.5, 0),
     "chunk_ms": ("50", 50.5, True, 29, 121),
+    "pauses": (True, "longer"),
     "next_threads": ("1", -1),
     "by_length": (3, None),
     "provider_choice": (True, "cheapest"),

@@ -445,6 +445,17 @@ def test_windows_are_as_long_as_the_variable_says(variables: Set) -> None:
         assert max(lengths) == 40
 
 
+def test_pauses_are_ruled_where_the_variable_says_so(variables: Set, hum: Engine) -> None:
+    def length_s(config: EngineConfig) -> float:
+        engine = Engine(replace(hum.parts, config=replace(hum.config, pauses=config.pauses)))
+        return engine.synthesize("The first one is here. The second one is there.", voice="hum").duration_s
+
+    usual_s = length_s(EngineConfig())
+    variables(pauses="ruled")
+    for config in (EngineConfig.from_settings(), EngineConfig(pauses="ruled")):
+        assert length_s(config) == pytest.approx(usual_s - 0.08, abs=0.012)
+
+
 @pytest.fixture
 def humming(hum: Engine) -> Callable[..., Engine]:
     """The humming engine with other fields of its configuration."""

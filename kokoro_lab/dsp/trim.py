@@ -12,7 +12,7 @@ from kokoro_lab.errors import ParameterError
 THRESHOLD_DBFS = -54.0
 KEEP_LEAD_S = 0.03
 KEEP_TAIL_S = 0.05
-FADE_S = 0.004
+FADE_S = 0.005
 MAX_HOLD_S = 10.0
 # The model ends some short texts with a click of its own, 160 to 550 ms behind the last word. A plosive comes
 # sooner after what it ends.

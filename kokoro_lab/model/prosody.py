@@ -19,6 +19,7 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE, whole_trunk
 from kokoro_lab.model.delivery import ProsodyChanges, moved_semitones
+from kokoro_lab.model.pauses import paused
 from kokoro_lab.native.operators import Native
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.guarded_session import GuardedSession
@@ -124,6 +125,7 @@ class ProsodyModel:
             stage_session(stage, str(signatures.graph_path(folder, stage)), config, library=native.library)
             for stage in ("prosody", "trunk", "excitation")
         )
+        self._pauses = config.pauses
         self._beside: Executor | None = None
         if config.thread_count > 1:
             self._beside = ThreadPoolExecutor(
@@ -151,6 +153,12 @@ class ProsodyModel:
         self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None = None
     ) -> Contours:
         """The first half of `predict`."""
+        return paused(self._delivered(token_ids, style, speed, delivery), token_ids, self._pauses)
+
+    def _delivered(
+        self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None
+    ) -> Contours:
+        """With the pauses that the model makes."""
         found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))
         found = found._replace(plain_frames=int(signatures.frames_of(unrounded).sum()))
         if delivery is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,16 +53,23 @@ class Pause:
             return 0
         return max(0, min(self._owed(behind), _LEAD_SAMPLES) - ahead)
 
+    def made(self, stretch: float, *, ruled: bool) -> Pause:
+        """This pause, trimmed edges included, made `stretch` times as long as usual.
+
+        Parameters
+        ----------
+        ruled : bool
+            Whether `between_s` is how long it is in all, unless something else is asked for.
+        """
+        if self.asked_s is None and self.between_s and ruled:
+            return Pause(0.0, stretch * self.between_s)
+        if stretch == 1:
+            return self
+        between_s = stretch * (self.between_s + _USUAL_S) - min(1.0, stretch) * _USUAL_S
+        return replace(self, between_s=between_s)
+
     def _owed(self, behind: int) -> int:
         return round((self.asked_s or 0.0) * SAMPLE_RATE_HZ) - behind
-
-
-def stretched(between_s: float, stretch: float) -> float:
-    """What is added between two segments so that the pause, trimmed edges included, is `stretch` times as
-    long as usual."""
-    if stretch == 1:
-        return between_s
-    return stretch * (between_s + _USUAL_S) - min(1.0, stretch) * _USUAL_S
 
 
 def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:

@@ -37,7 +37,7 @@ from kokoro_lab.scheduling.native_work import waiting_for_others
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.arenas import Interruption
 from kokoro_lab.speech.parts import Parts
-from kokoro_lab.speech.pauses import Pause, added, stretched
+from kokoro_lab.speech.pauses import Pause, added
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingText
@@ -235,7 +235,7 @@ class Preparation:
             )
             for fallback in decoded.fallbacks:
                 self.fallbacks.append(replace(fallback, start=segment.start, end=segment.end))
-            pause = replace(pause, between_s=stretched(pause.between_s, stretch))
+            pause = pause.made(stretch, ruled=self._parts.config.pauses == "ruled")
             came_s = None if self._growing is None else self._growing.came_s
             yield PreparedSegment(segment, pause, decoded, delivery, stretch, came_s, voice)
 

@@ -10,7 +10,7 @@ from kokoro_lab.errors import ParameterError
 from tests.dsp.signals import RATE_HZ, Samples, noise, silence_speech_silence, speech_like, tone
 
 THRESHOLD = 10 ** (-54 / 20)
-KEEP_LEAD, KEEP_TAIL, FADE = 720, 1200, 96  # 30, 50 and 4 ms
+KEEP_LEAD, KEEP_TAIL, FADE = 720, 1200, 120  # 30, 50 and 5 ms
 
 
 def speech_from_to(samples: Samples) -> tuple[int, int]:

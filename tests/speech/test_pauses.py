@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,3 +34,25 @@ def test_a_row_of_marks_is_a_pause_not_a_sound(hum: Engine) -> None:
         "The kettle is on the stove now.\n\n…\n\nNobody is in the kitchen now.", voice="hum"
     )
     assert len(clip.segments) == 2
+
+
+def test_a_pause_between_segments_is_as_long_as_its_mark_says_where_pauses_are_ruled(hum: Engine) -> None:
+    text = "The first sentence is here. The second sentence is there."
+
+    def gap_s(pauses: str) -> float:
+        config = replace(hum.config, pauses=pauses)
+        timings = Engine(replace(hum.parts, config=config)).synthesize(text, voice="hum").timings
+        last, following = (t for t in timings if t.text in ("here", "The") and t.start)
+        return following.start_s - last.end_s - tiny_voice.TOKEN_FRAMES * 0.025
+
+    assert gap_s("model") == gap_s("lengthened") == pytest.approx(0.23, abs=0.012)
+    assert gap_s("ruled") == pytest.approx(0.15, abs=0.012)
+
+
+def test_a_silence_that_is_asked_for_is_as_long_however_pauses_are_ruled(hum: Engine) -> None:
+    document = '<speak>The first is here.<break time="700ms"/> The second is there.</speak>'
+    ruled = Engine(replace(hum.parts, config=replace(hum.config, pauses="ruled")))
+    found = [
+        len(engine.synthesize(document, voice="hum", input_format="ssml").samples) for engine in (hum, ruled)
+    ]
+    assert found[0] == found[1]

@@ -1,0 +1,123 @@
+"""The pauses at the marks within a segment, made as long as they are promised.
+
+The model speaks through most of its commas, and of a mark that is given more frames it makes a longer sound,
+no silence: of marks with less than 20 ms (47, by 16 voices), 100 ms more left nine in ten below 45 ms. So
+silence is put in where there is least sound, and frames of silence are taken out of a pause that is too long.
+Text, pitch and energy of all other frames stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kokoro_lab.config import Pauses
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
+
+if TYPE_CHECKING:
+    from kokoro_lab.model.prosody import Contours
+
+STOP_S, COMMA_S = (0.120, 0.180), (0.060, 0.100)
+"""The shortest and the longest pause that is promised."""
+_RANGES_S = {
+    **dict.fromkeys(encode(".!?…:"), STOP_S),
+    **dict.fromkeys(encode(",;—"), COMMA_S),
+    **dict.fromkeys(encode(' "“”()'), (0.0, 0.0)),
+}
+FRAME_S = DURATION_FRAME_SAMPLES / SAMPLE_RATE_HZ
+QUIET_ENERGY = 0.0
+"""As long as the model's energy is lower, sound is below -50 dBFS: over 168 marks by 16 voices, the silence
+that is heard is from 5 ms shorter to 30 ms longer (5th and 95th percentile)."""
+SOFTER_S = 0.015
+"""So much longer it is on average where it is long."""
+SILENT_ENERGY = -10.0
+"""Of silence that is put in. Of 75 ms between two sounds 52 to 94 ms are heard at -8, which is what the
+model has in silence, since the sounds around reach into it, and 71 to 102 at -12. The lower it is, the worse
+statistics are predicted: with -9, PESQ of streams against files is 0.07 lower than without, with -14 0.10."""
+MADE = -1
+
+
+def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Contours:
+    """The contours of a segment with its pauses ruled; the marks at its edges are no pauses within it.
+
+    Parameters
+    ----------
+    token_ids : sequence of int
+        Without pads.
+    pauses : {"lengthened", "ruled", "model"}
+        Whether what is too short is made longer, what is too long shorter, too, or nothing is done.
+    """
+    if pauses == "model":
+        return contours
+    durations = frames_of(contours.durations)
+    ends, energy = np.cumsum(durations), contours.energy.reshape(-1)
+    loud = np.flatnonzero(energy >= QUIET_ENERGY)
+    silent = np.zeros(len(energy), bool)
+    borders: list[int] = []
+    left_out: list[int] = []
+    for first, stop, (least_s, most_s) in _within(token_ids):
+        # Input ids have a pad in front: token i begins where input i ends
+        softest = min(range(ends[first], ends[stop] + 1), key=lambda at: energy[2 * at - 1] + energy[2 * at])
+        behind = int(np.searchsorted(loud, 2 * softest))
+        quiet_from = loud[behind - 1] + 1 if behind else 0
+        quiet_to = loud[behind] if behind < len(loud) else len(energy)
+        quiet = sorted(range(quiet_from, quiet_to), key=lambda frame: abs(frame + 0.5 - 2 * softest))
+        if pauses == "ruled":
+            over = _whole_frames(len(quiet) * FRAME_S / 2 + SOFTER_S - most_s)
+            for frame in dict.fromkeys(each // 2 for each in quiet):
+                spoken = int(np.searchsorted(ends, frame, "right"))
+                if over and durations[spoken] > 1 and {2 * frame, 2 * frame + 1} <= set(quiet):
+                    left_out.append(frame)
+                    durations[spoken] -= 1
+                    over -= 1
+            quiet = [frame for frame in quiet if frame // 2 not in left_out]
+        lacking = _whole_frames(least_s - len(quiet) * FRAME_S / 2)
+        if lacking or pauses == "ruled":
+            silent[quiet] = True
+        borders += [softest] * lacking
+        durations[first + 1] += lacking
+        starts = min(max(ends[first], -(-quiet_from // 2)), softest)
+        stops = max(min(ends[stop], quiet_to // 2), softest)
+        spare = stops - starts + lacking - (stop - first)
+        if lacking and spare >= 0:  # what sounds beside the silence is of the words
+            durations[first] += starts - ends[first]
+            durations[first + 1 : stop + 1] = 1
+            durations[first + 1] += spare
+            durations[stop + 1] += ends[stop] - stops
+    frames = np.insert(np.arange(ends[-1]), borders, MADE)
+    frames = frames[~np.isin(frames, left_out)]
+    f0_hz, energy = (
+        np.where(silent, held, curve.reshape(-1)).astype(np.float32).reshape(-1, 2)[frames]
+        for curve, held in ((contours.f0_hz, 0.0), (energy, SILENT_ENERGY))
+    )
+    made = frames == MADE
+    f0_hz[made], energy[made] = 0.0, SILENT_ENERGY
+    plain = contours.plain_frames
+    return contours._replace(
+        aligned=contours.aligned[:, :, np.where(made, 0, frames)],  # the first frame is of the pad
+        f0_hz=f0_hz.reshape(1, -1),
+        energy=energy.reshape(1, -1),
+        durations=durations.astype(contours.durations.dtype).reshape(contours.durations.shape),
+        plain_frames=None if plain is None else round(plain * len(frames) / ends[-1]),
+    )
+
+
+def _whole_frames(seconds: float) -> int:
+    """The least number of frames of 25 ms that are as long; none for less than nothing."""
+    return max(0, int(np.ceil(round(seconds / FRAME_S, 6))))
+
+
+def _within(token_ids: Sequence[int]) -> Iterator[tuple[int, int, tuple[float, float]]]:
+    """Where marks stand one after the other between two sounds: the first one, the one behind the last, and
+    the range of the longest pause among them."""
+    at = 0
+    for silent, ids in groupby(token_ids, _RANGES_S.__contains__):
+        first, at = at, at + len(tuple(ids))
+        range_s = max(_RANGES_S[each] for each in token_ids[first:at]) if silent else (0.0, 0.0)
+        if range_s[0] and first and at < len(token_ids):
+            yield first, at, range_s
