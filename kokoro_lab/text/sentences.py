@@ -184,9 +184,7 @@ class Sentences(Iterator[Sentence]):
             return stop, _Found(stop, columns_of(window[:stop]), ends_line=False, ends_paragraph=False)
         if whole:
             return len(window), _found(window, len(window), whole=True)
-        opening = window.rfind("<", max(0, len(window) - len("<script")))
-        before = window[:opening].rstrip() if opening >= 0 else window.rstrip()
-        return len(before) if before.endswith(">") else len(window), None  # a script may follow
+        return len(window), None
 
     def _end(self, window: str) -> int:
         """Where the first sentence or line of `window` ends."""
