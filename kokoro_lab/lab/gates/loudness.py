@@ -24,7 +24,7 @@ from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
-from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in, require_known
+from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in, require_known, spread
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
@@ -117,6 +117,25 @@ def measure(
             }
         )
     return pd.DataFrame(rows)
+
+
+def measure_others(
+    engine: Engine,
+    texts: Sequence[FixtureText],
+    folder: Path,
+    heard: dict[str, Sequence[WordTiming]] | None = None,
+    *,
+    blends: int = len(BLENDS),
+    speeds: str = "",
+    voices: str = "",
+) -> pd.DataFrame:
+    """What no voice was measured at: streams of so many `BLENDS`, and of `voices` at `speeds` (names and
+    numbers with commas), each with a few of `texts`. Returns the table of `measure`."""
+    few = spread([text for text in texts if not text.reader], FEW_TEXTS)
+    at_speeds = [float(speed) for speed in speeds.split(",") if speed]
+    asked = [(BLENDS[:blends], [1.0]), (voices_of(voices) if at_speeds else [], at_speeds)]
+    parts = [measure(engine, few, by, folder, heard, ways=(STREAM,), speeds=at) for by, at in asked]
+    return pd.concat(parts, ignore_index=True)
 
 
 def figures_of_file(path: Path) -> dict[str, float]:
