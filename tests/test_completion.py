@@ -24,7 +24,7 @@ def asked(*words: str) -> list[str]:
     ("words", "offered"),
     [
         (("run", "g"), ["gates"]),
-        (("run", "30", "-p", ""), ["voices=", "texts=", "corpus="]),
+        (("run", "30", "-p", ""), ["voices=", "texts=", "blends=", "speeds=", "speeds_voices=", "corpus="]),
         (("run", "40_streaming_chunks", "--fast", "--sweep", "vo"), ["voice="]),
         # bash makes three words of it, and puts in what is behind the sign
         (("run", "40", "--sweep", "voice", "=", "am_a"), ["am_adam"]),

@@ -180,7 +180,7 @@ def test_weights_are_looked_for_in_the_home_of_the_configuration(
     assert (fetched["source"], fetched["names"]) == ("hub", ["int8-upstream"])
 
 
-@pytest.mark.parametrize("words", [("run", "no such notebook"), ("bench", "--peers", "--concurrency", "2")])
+@pytest.mark.parametrize("words", [("run", "no such notebook"), ("bench", "--peers", "--file")])
 def test_run_and_bench_let_others_go_first_as_far_as_the_variable_says(
     variables: Set, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

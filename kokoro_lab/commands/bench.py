@@ -21,7 +21,6 @@ from kokoro_lab.commands.options import (
     voice_option,
 )
 from kokoro_lab.config import settings
-from kokoro_lab.scheduling.priority import give_way
 
 _preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
 _trials = click.option(
@@ -77,6 +76,8 @@ class _Instruments(click.Group):
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:
     """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another instrument."""
+    from kokoro_lab.scheduling.priority import give_way
+
     give_way(settings().nice)
     if instrument := context.invoked_subcommand:
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):

@@ -16,7 +16,6 @@ from kokoro_lab.commands.console import BROKE, DONE, FAILED, INTERRUPTED, say, s
 from kokoro_lab.commands.options import json_option
 from kokoro_lab.config import settings
 from kokoro_lab.errors import ParameterError
-from kokoro_lab.scheduling.priority import give_way
 
 GATES, CHECKLIST = "gates", "checklist"
 GATES_AT_A_TIME = 2
@@ -80,6 +79,7 @@ def run(
             _list_parameters(notebook, as_json)
         return
     from kokoro_lab.lab import estimates, notebooks, runs
+    from kokoro_lab.scheduling.priority import give_way
 
     give_way(settings().nice)
     if notebook in (GATES, CHECKLIST):
