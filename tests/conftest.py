@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,6 +45,13 @@ def _as_urgent_as_it_began() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "nice", lambda by: 0)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupted_as_in_a_terminal() -> None:
+    """In the background, a shell has what it starts ignore Ctrl-C, and so would all that tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

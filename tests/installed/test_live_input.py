@@ -44,8 +44,6 @@ def test_an_interruption_ends_it_though_the_writer_goes_on(installed: Installed)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # a shell has what it starts in the background ignore an interruption, and tests may run there
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert speaking.stdin is not None
     assert speaking.stdout is not None

@@ -331,6 +331,8 @@ def judge_live(engine: Engine, voice: str, trials: int, tokens_per_s: float) -> 
 
 
 if __name__ == "__main__":
+    # In the background, a shell has what it starts ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # The command as users run it, but for the sound card, which a machine need not have
     setattr(sinks, "SoundCard", ToldSink)  # noqa: B010  # mypy lets no class be assigned
     runpy.run_module("kokoro_lab", run_name="__main__")
