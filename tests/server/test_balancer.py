@@ -75,7 +75,7 @@ class Pair:
             "port": self._ports[number],
             "shutdown_s": SHUTDOWN_S[number],
             "allowed_hosts": "127.0.0.1,localhost",
-            **{"concurrency": 2 * AT_ONCE, "degrade": "off", "first_audio_ttl_s": 0},
+            **{"concurrency": 2 * AT_ONCE, "capacity": 1e6, "degrade": "off", "first_audio_ttl_s": 0},
         }
         return self._stacks[number].enter_context(own_server(settings, self._command, self._repository))
 
@@ -114,7 +114,7 @@ def test_no_word_is_lost_behind_a_balancer(repository: Path, tmp_path: Path, hum
     texts = list(texts_of(fixture_sentences(), 400, 10, own_beginnings=False))
     if hums:
         voice = "hum"
-        command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx")]
+        command = [sys.executable, "-m", "tests.server.tiny_server", str(tmp_path / "hum.onnx"), "patient"]
         texts = ["".join(SENTENCE.format(n, stream) for n in range(6)) for stream in range(10)]
     with balancer(repository, tmp_path, ports) as url, ExitStack() as stack:
         pair = Pair(ports[1:], command, repository)
