@@ -13,7 +13,7 @@ from werkzeug.exceptions import TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.server.requests.slots import Admission, Slots
-from kokoro_lab.server.requests.syntheses import KNOWN_S, START_COST, MeasuredCosts, Syntheses, Synthesis
+from kokoro_lab.server.requests.syntheses import KNOWN_S, Syntheses, Synthesis
 
 PLACES = 16
 
@@ -138,16 +138,6 @@ def test_who_is_sent_away_comes_back_when_there_will_be_room(room: Room) -> None
         room.comes()
     # 100 characters are left of the shortest, at 0.1 s each, taken somewhat faster than they are heard
     assert found.value.retry_after == 8
-
-
-def test_costs_are_those_of_the_voice_or_of_all_or_a_guess() -> None:
-    costs = MeasuredCosts()
-    assert costs.of("a") == START_COST
-    costs.note("a", 1.0, 10.0)
-    costs.note("b", 3.0, 10.0)
-    assert costs.of("a") == pytest.approx(0.1)
-    assert 0.1 < costs.of("c") < 0.3
-    assert set(costs.figures()) == {"a", "b", ""}
 
 
 def test_what_has_ended_is_measured_once(room: Room) -> None:

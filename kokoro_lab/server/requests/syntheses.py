@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cachetools import LRUCache
 from flask import g
 
 from kokoro_lab.config import Settings
@@ -24,6 +23,7 @@ from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.openapi.request_schema import CLIENT
 from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.costs import MeasuredCosts
 from kokoro_lab.server.requests.slots import Admission, ClientLeft, Slot, Slots
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 
@@ -44,39 +44,8 @@ FILES = 2
 """At a time: each holds all of its samples, and their windows are computed one after the other anyway."""
 KNOWN_S = 5.0
 """Speech after which a stream's own cost is known better than that of those before it."""
-START_COST = 0.1
-"""Seconds of computing for a second of speech, before anything was spoken."""
-FORGOTTEN = 0.9
-"""What is kept of the sums of earlier streams when one more is added."""
 CHARACTERS_PER_S = 15.0
 LONGEST_RETRY_S = 600.0
-
-
-class MeasuredCosts:
-    """Seconds of computing for a second of speech, by voice, as the last streams have had it. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._sums: LRUCache[str, tuple[float, float]] = LRUCache(64)
-        self._lock = threading.Lock()
-
-    def note(self, voice: str, compute_s: float, audio_s: float) -> None:
-        """One more has been spoken; longer ones weigh more."""
-        with self._lock:
-            for name in (voice, ""):
-                before = self._sums.get(name, (0.0, 0.0))
-                self._sums[name] = FORGOTTEN * before[0] + compute_s, FORGOTTEN * before[1] + audio_s
-
-    def of(self, voice: str) -> float:
-        """Of this voice, or of all if it has not spoken yet."""
-        with self._lock:
-            compute_s, audio_s = self._sums.get(voice) or self._sums.get("") or (START_COST, 1.0)
-            return compute_s / max(audio_s, 1e-9)
-
-    def figures(self) -> dict[str, float]:
-        """By voice; of all, under the empty name."""
-        with self._lock:
-            names = list(self._sums)
-        return {name: round(self.of(name), 4) for name in names}
 
 
 class Synthesis:
