@@ -41,11 +41,20 @@ def test_a_paced_reader_and_one_that_stopped_reading_keep_no_new_request_waiting
             assert time.monotonic() - started_s < 5
         wait_until(lambda: crowded.status()["active"] == 2)
         held = crowded.status()["sessions"]
-        wait_until(lambda: crowded.status()["computing"]["computing"] == 0)
-        chunks = [each["chunks"] for each in crowded.status()["sessions"]]
-        assert chunks == [each["chunks"] for each in crowded.status()["sessions"]], "more than is taken"
+
+        def chunks() -> list[int]:
+            return [each["chunks"] for each in crowded.status()["sessions"]]
+
+        def at_rest() -> bool:
+            """Between two windows nothing is computed for a moment, too: so it is looked at twice."""
+            before = chunks()
+            time.sleep(0.3)
+            return chunks() == before
+
+        wait_until(at_rest)
+        most = max(chunks())
     assert {each["speaking"] for each in held} == {True}
-    assert max(chunks) < 800, "40 s of an hour: what its socket takes, and no more"
+    assert most < 800, "40 s of an hour: what its socket takes, and no more"
     wait_until(lambda: crowded.status()["active"] == 0)
 
 
