@@ -9,6 +9,8 @@ from contextlib import suppress
 
 CHECKS = 8
 """Looks at a write within the time that it has."""
+CRUMBS_BYTES = 65_536
+"""Of what is read only to be thrown away, at a time."""
 
 
 class WatchedSocket:
@@ -59,6 +61,23 @@ class WatchedSocket:
 
     def close(self) -> None:
         """Nothing: the connection is the server's to close. The watch ends with `shutdown`."""
+
+    def take_leave(self, reader: threading.Thread, within_s: float) -> None:
+        """Say no more, take what the client still says until it goes, and end the connection.
+
+        A connection that is closed before is reset, and a reset takes from the client what it has not read
+        yet (RFC 6455, section 7.1.1). `reader` is simple-websocket's: it may end before it has read the
+        client's goodbye.
+        """
+        until_s = time.monotonic() + within_s
+        reader.join(within_s)
+        with suppress(OSError):  # it has gone, or takes too long
+            self._connection.shutdown(socket.SHUT_WR)
+            while (left_s := until_s - time.monotonic()) > 0:
+                self._connection.settimeout(left_s)
+                if not self._connection.recv(CRUMBS_BYTES):
+                    break
+        self.shutdown()
 
     def shutdown(self, how: int = socket.SHUT_RDWR, /) -> None:
         """End the connection for both sides and whoever waits on it."""

@@ -194,7 +194,7 @@ class _Door(BaseHTTPRequestHandler):
             with suppress(ConnectionClosed, OSError):
                 ws.close()
             watched.gate.set()
-            ws.thread.join(GOODBYE_S)
+            watched.take_leave(ws.thread, GOODBYE_S)
         except (HandshakeFailed, OSError):
             log.info("A client went before it was let in.")
         finally:

@@ -152,3 +152,15 @@ def test_a_failure_in_the_midst_is_told(server: RunningServer) -> None:
         assert client.kind("error")["error"]["code"] == 500
         assert client.hear()["closed"] == 1011
         assert client.data
+
+
+def test_who_talks_on_while_being_told_to_go_hears_why(server: RunningServer) -> None:
+    """What the client says meanwhile must not make the connection be closed before the client has heard."""
+    for _ in range(20):
+        with connected(server, "model=kokoro&speed=2") as client:
+            for _ in range(20):
+                client.say(type="input_text.append", text="Hello.")
+            said = client.hear()
+            while said.get("type") != "error":
+                said = client.hear()
+            assert client.hear()["closed"] == 1008

@@ -142,5 +142,4 @@ def _talk(ws: Server, dialect: Callable[..., Conversation], **said: Any) -> None
         conversation.end()
         with suppress(ConnectionClosed, OSError):
             ws.close(*conversation.closing)
-        ws.thread.join(GOODBYE_S)
-        watched.shutdown()
+        watched.take_leave(ws.thread, GOODBYE_S)
