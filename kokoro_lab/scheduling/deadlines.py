@@ -13,6 +13,10 @@ is, at each moment, one of these:
 
 The one that is due first computes. Whatever waits is due at a time that does not move on for ever, so that
 each comes to compute, however many others there are.
+
+A stream asks for its next unit a millisecond behind the last one, once it has sent what that gave. As long as
+a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another stream that
+began in between would take longer than what is in hand lasts.
 """
 
 from __future__ import annotations
@@ -29,15 +33,20 @@ from cachetools import LRUCache
 
 from kokoro_lab.errors import Interrupted
 
-GUARD_S = 0.5
+GUARD_S = 0.3
 """With less speech than that in hand, a stream comes before those who wait for their first sound: the units
 that several of them need may take so long, and a gap is worse than a later beginning."""
-FIRST_UNITS = 3
-"""Between these of a stream that has not sounded yet, the cores are kept for it: others' windows would come
-in between, and each is as long as all that the first sound needs."""
+SHORT_S = 0.2
+"""Speech in hand with which a stream can wait for a window of another one, and for its own next one."""
+FIRST_UNITS = 6
+"""In which a stream comes to have so much. One that the machine is too slow for keeps the cores no longer."""
+KEPT_S = 0.02
+"""For which the cores wait for who is short of speech. It may have nothing more to say."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
 """Also what a stream has in hand when it lets files compute before it goes on."""
+LOOK_S = 0.05
+"""Between two looks of those who wait at whether the cores are still kept, or in use."""
 UNIT_S = 0.5
 """Who takes longer than a window ever should holds nobody up any more: the next one computes beside it."""
 WHOLE_S = 30.0
@@ -128,8 +137,9 @@ class Claim:
         self.given_s += length_s
         if self.runs_out_s is None:
             self.heard_from_s = now_s
-            self._cores.lets_go(self)
         self.runs_out_s = max(now_s, self.runs_out_s or now_s) + length_s
+        if self.lead_s >= SHORT_S:
+            self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
         """The listener took nothing for so long: it has as much in hand as before."""
@@ -237,8 +247,8 @@ class Cores:
 
     def wait_for(self, unit: Unit) -> None:
         """Return when it has the cores, or is not to be computed."""
-        while not unit.granted.wait(UNIT_S):
-            self.grant()  # whoever computes may have done so for too long
+        while not unit.granted.wait(LOOK_S):
+            self.grant()  # whoever computes, or is waited for, may have taken too long
 
     def give_back(self, unit: Unit) -> None:
         """It is computed, or will not be."""
@@ -246,9 +256,9 @@ class Cores:
             if unit in self._at_work:
                 self._at_work.remove(unit)
                 claim = unit.claim
-                silent = claim.listened and claim.runs_out_s is None and not claim.is_over
-                if silent and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
-                    self._kept_for, self._kept_until_s = claim, self.clock() + UNIT_S
+                short = claim.listened and claim.lead_s < SHORT_S and not claim.is_over
+                if short and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
+                    self._kept_for, self._kept_until_s = claim, self.clock() + KEPT_S
                 if not self._at_work:
                     self._busy.append((self.clock(), self.clock() - self._busy_since_s))
             else:
@@ -261,7 +271,7 @@ class Cores:
             self._grant()
 
     def lets_go(self, claim: Claim) -> None:
-        """It has its first sound, or wants none: others need not wait for its next unit."""
+        """It has speech enough in hand, or wants none: others need not wait for its next unit."""
         with self._lock:
             if self._kept_for is claim:
                 self._kept_for = None
