@@ -90,7 +90,7 @@ def test_every_make_target_in_the_documentation_exists(repository: Path) -> None
 
 
 def test_the_readme_is_read_at_one_sitting(repository: Path) -> None:
-    assert (repository / "README.md").stat().st_size < 15_000
+    assert (repository / "README.md").stat().st_size <= 7 * 1024
 
 
 def test_the_readme_leads_to_every_page() -> None:
