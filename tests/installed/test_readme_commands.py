@@ -84,6 +84,7 @@ LINES = (
         r"speech \d\.\d+ s(?:.|\n)*note +text: code in Python left out",
         leaves="speech.wav",
     ),
+    Line("kokoro-lab speak -h", r"--captions"),
     Line('kokoro-lab speak "Does nginx run?" --lexicon words.tsv', r"speech", leaves="speech.wav"),
     Line(
         "echo 'Dr. Smith didn’t pay $3.50.' | kokoro-lab text", r'"normalized": "Doctor Smith .*three dollars'
