@@ -55,6 +55,7 @@ def test_a_run_is_shown_with_its_verdict_and_its_report(make: Make, pages: Path)
     for name in ("30_loudness_gate", "40_streaming_chunks"):
         shutil.copy(ROOT / f"notebooks/{name}.ipynb", pages / "notebooks")
     for run, verdict in (("20260101T000000Z-0000", "Failed"), ("20260102T000000Z-0000", "Passed")):
+        done = make(pages)  # each run is shown by the next site
         folder = pages / "results/30_loudness_gate" / run
         folder.mkdir(parents=True)
         banner = f'<div class="banner"><p class="headline">{verdict}</p></div>'
@@ -69,7 +70,7 @@ def test_a_run_is_shown_with_its_verdict_and_its_report(make: Make, pages: Path)
     assert "01234567" in shown
     assert '<figure class="plot">' in shown
     assert "40_streaming_chunks</span></code> was not run here" in shown
-    assert "Passed" in (pages / "site/reports/30_loudness_gate.html").read_text("utf-8")
+    assert "Passed" in (pages / "site/runs/30_loudness_gate/report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("link", ["docs/nowhere.md", "docs/serve.md#no-such-heading", "docs/images/none.png"])

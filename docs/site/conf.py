@@ -7,7 +7,7 @@ from shutil import copyfile
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rendered import copy_reports, gallery
+from rendered import copy_runs, gallery
 
 project = "kokoro-lab"
 extensions = ["myst_parser"]
@@ -84,14 +84,20 @@ def with_contents(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def as_index(app: Sphinx, failure: Exception | None) -> None:
-    """The first page is found by the folder's name, too; reports and the sound lie beside the pages."""
+    """The first page is found by the folder's name, too; runs and the sound lie beside the pages."""
     if failure is None and app.builder.name == "html":
         copyfile(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))
-        copy_reports(Path(app.srcdir), Path(app.outdir))
+        copy_runs(Path(app.srcdir), Path(app.outdir))
         Path(app.outdir, "sounds").mkdir(exist_ok=True)
         copyfile(Path(app.srcdir, "docs/sounds/hello.mp3"), Path(app.outdir, "sounds/hello.mp3"))
 
 
+def with_new_runs(*_: object) -> list[str]:
+    """The page of runs is read anew each time, since its file does not change when they do."""
+    return ["docs/rendered"]
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("env-get-outdated", with_new_runs)
     app.connect("source-read", with_contents)
     app.connect("build-finished", as_index)

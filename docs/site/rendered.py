@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copyfile
+from shutil import copytree, rmtree
 
 REPORT = "report.html"
 
@@ -23,12 +23,12 @@ def gallery(root: Path) -> str:
     return "\n\n".join("\n".join(_section(root, name, run)) for name, run in newest_runs(root).items())
 
 
-def copy_reports(root: Path, site: Path) -> None:
-    """Lay the reports beside the pages, where `gallery` links to them."""
-    (site / "reports").mkdir(exist_ok=True)
+def copy_runs(root: Path, site: Path) -> None:
+    """Lay the runs beside the pages: reports, to which `gallery` links, and the files that these name."""
     for name, run in newest_runs(root).items():
         if run is not None:
-            copyfile(run / REPORT, site / "reports" / f"{name}.html")
+            rmtree(site / "runs" / name, ignore_errors=True)
+            copytree(run, site / "runs" / name)
 
 
 def _section(root: Path, name: str, run: Path | None) -> Iterator[str]:
@@ -49,4 +49,4 @@ def _section(root: Path, name: str, run: Path | None) -> Iterator[str]:
     )
     day = f"{run.name[:4]}-{run.name[4:6]}-{run.name[6:8]}"
     commit = f", commit {git['commit'][:8]}" if git.get("commit") else ""
-    yield f"<p><a href='../reports/{name}.html'>The whole report</a> of {day}{commit}.</p></div>"
+    yield f"<p><a href='../runs/{name}/{REPORT}'>The whole report</a> of {day}{commit}.</p></div>"
