@@ -91,6 +91,9 @@ def test_every_make_target_in_the_documentation_exists(repository: Path) -> None
 
 def test_the_readme_is_read_at_one_sitting(repository: Path) -> None:
     assert (repository / "README.md").stat().st_size <= 7 * 1024
+    shown = re.findall(r"\]\((docs/(?:images|sounds)/[^)]+)\)", page("README.md"))
+    assert {Path(name).suffix for name in shown} == {".svg", ".mp3"}
+    assert all((repository / name).stat().st_size < 100_000 for name in shown)
 
 
 def test_the_readme_leads_to_every_page() -> None:
