@@ -17,6 +17,7 @@ from distributed import Client
 
 from kokoro_lab.lab.listening import open_session
 from kokoro_lab.lab.listening.view import ListeningView
+from kokoro_lab.server.requests.speech_request import ALIASES, SpeechRequest
 from tests.documentation import ROOT, Block, all_pages, block, blocks_of, page
 from tests.installed.command import READY_S, Installed, Served, clean_environment
 from tests.installed.test_readme_commands import BY_TEXT, as_written
@@ -107,10 +108,13 @@ def test_what_runs_a_block_is_a_test() -> None:
             assert f"def {name}(" in (page(file) if file else Path(__file__).read_text("utf-8")), row
 
 
-def test_json_is_json() -> None:
-    for each in blocks_of(all_pages()):
-        if each.language == "json":
-            json.loads(each.text)
+def test_json_is_json_and_fields_of_requests_are_taken() -> None:
+    written = [each.text for each in blocks_of(all_pages()) if each.language == "json"]
+    written += [f"{{{each}}}" for each in re.findall(r'`("\w+": [^`…]+)`', all_pages())]
+    assert len(written) > 10
+    for fields in map(json.loads, written):
+        if fields.keys() <= SpeechRequest.model_fields.keys() | ALIASES.keys():
+            SpeechRequest.model_validate({"input": "Hello.", **fields})
 
 
 def test_python_speaks(installed: Installed) -> None:
