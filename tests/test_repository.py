@@ -68,7 +68,9 @@ def test_the_installed_packages_are_the_locked_ones(repository: Path) -> None:
 
 
 def test_the_documentation_has_the_environment_table() -> None:
-    assert settings_table() in page("docs/configuration.md")
+    table, written = settings_table(), page("docs/configuration.md")
+    assert [row for row in table.splitlines() if row not in written] == []
+    assert table in written
 
 
 def test_the_documentation_lists_every_notebook(repository: Path) -> None:
