@@ -35,9 +35,12 @@ EXAMPLES = {
     "$ haproxy": "tests/server/test_balancer.py::test_no_word_is_lost_behind_a_balancer",
     "$ make demo": "tests/test_checkout.py::test_its_demonstration_speaks",
     "$ make golden": "tests/lab/gates/test_golden.py::test_the_command_lists_and_changes_nothing",
+    "$ make lab": "tests/test_checkout.py::test_the_index_speaks_and_leads_on_and_is_no_change",
     "$ make release-check": (
         "tests/test_release.py::test_the_installed_wheel_does_its_work_far_from_the_checkout"
     ),
+    "$ make site": "tests/test_site.py::test_each_page_is_in_the_site_and_in_its_contents",
+    "$ make site-runs": "not run: 15 minutes; `make test-all` runs each notebook",
     "$ make test": "not run: it runs these tests",
     "$ pip install kokoro-lab": "tests/installed/test_base.py::test_it_speaks_in_every_format",
     "$ python3 -m venv piper": "not run: fetches a peer; tests/lab/bench/test_peers.py has one that hums",
@@ -48,6 +51,7 @@ EXAMPLES = {
     "[pause:1.5s]": "test_inline_marks_are_followed",
     "lang\tgrapheme": "test_the_lexicon_is_read",
     "speech.audio.words": "test_events_have_what_is_shown",
+    "in the order of the picture": "test_the_tree_is_the_one_that_is_shown",
     "commands → serve": "test_the_layers_are_those_that_are_checked",
     "text ──▶ sentences": "not run: a picture",
     "with client.audio": "tests/clients/test_readme.py::test_python_hears_it_as_it_is_spoken",
@@ -211,3 +215,14 @@ def test_the_layers_are_those_that_are_checked() -> None:
     checked = [set(re.findall(r"\w+", layer)) - {"_version"} for layer in contract["layers"]]
     written = [set(re.findall(r"\w+", layer)) for layer in block("commands → serve").split("→")]
     assert [{"__main__"}, *written] == checked
+
+
+def test_the_tree_is_the_one_that_is_shown() -> None:
+    inner: set[str] = set()
+    for line in block("in the order of the picture").splitlines():
+        names = re.findall(r"[\w]+", line[:19])
+        folder = ROOT / "kokoro_lab" if line.startswith(" ") else ROOT
+        assert names
+        assert all((folder / name).is_dir() for name in names), line
+        inner |= set(names) if line.startswith(" ") else set()
+    assert inner == {path.parent.name for path in (ROOT / "kokoro_lab").glob("*/__init__.py")}
