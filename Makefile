@@ -62,6 +62,11 @@ test-long: env ## what is run before an issue is resolved: fuzz, sanitizers, mut
 clients: ## install what tests have from npm: an SDK, and what finds barriers on pages
 	npm install --prefix tests/clients --no-package-lock --ignore-scripts --no-audit --no-fund
 
+# a verdict that fails leaves a report, too
+site-runs: env ## run every notebook, small, so that `make site` shows it: about 15 minutes
+	@for path in notebooks/[0-9]*_*.ipynb; do name=$$(basename $$path .ipynb); \
+		[ $$name = 00_index ] || $(BIN)/kokoro-lab run $$name --fast || true; done
+
 # an environment of its own (130 MB): nothing else needs what is in it
 site: ## make the site of README and docs, with every link checked, in results/site
 	@test -n "$(PYTHON)" || { echo "needs Python 3.11 or later: make site PYTHON=/path/to/python3.12"; exit 1; }
@@ -108,4 +113,4 @@ release-check: env ## version, changelog, wheel and sdist, and what is installed
 clean: ## remove the environment, caches and results; the weights stay
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help env demo test test-all test-long clients test-macos golden lint format lab serve lock wheels release-check clean
+.PHONY: help env demo test test-all test-long clients site site-runs test-macos golden lint format lab serve lock wheels release-check clean

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from kokoro_lab.config import PREFIX, Settings
 
@@ -21,6 +23,24 @@ def page(name: str) -> str:
 def all_pages() -> str:
     """The text of README.md, of every page in docs/ and of CONTRIBUTING.md, one behind the other."""
     return "\n".join(path.read_text("utf-8") for path in (*PAGES, RECIPES))
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: its language as the fence names it, and what stands in it."""
+
+    language: str
+    text: str
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The fenced blocks of a page, in its order."""
+    return [Block(*found) for found in re.findall(r"^```(\S*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
+
+
+def block(holds: str) -> str:
+    """What stands in the only block of all pages that holds this; it may stand there more than once."""
+    (found,) = {each.text for each in blocks_of(all_pages()) if holds in each.text}
+    return found
 
 
 def settings_table() -> str:

@@ -185,3 +185,13 @@ def test_the_filter_leaves_a_notebook_as_jupyter_writes_it_and_what_is_none_alon
     for text in (git(repository, "show", f":{NOTEBOOK}") + "\n", "<<<<<<< ours\n"):
         done = subprocess.run(script, input=text, capture_output=True, text=True, check=True)
         assert done.stdout == text
+
+
+@pytest.mark.model
+@pytest.mark.notebook
+def test_its_demonstration_speaks(checkout: Path) -> None:
+    command = ["make", "-o", ".venv/.installed", "demo"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (checkout / "results/demo/paragraph.wav").stat().st_size > 100_000
+    assert any(checkout.glob("results/30_loudness_gate/*/report.html"))

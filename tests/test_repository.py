@@ -68,7 +68,9 @@ def test_the_installed_packages_are_the_locked_ones(repository: Path) -> None:
 
 
 def test_the_documentation_has_the_environment_table() -> None:
-    assert settings_table() in page("docs/configuration.md")
+    table, written = settings_table(), page("docs/configuration.md")
+    assert [row for row in table.splitlines() if row not in written] == []
+    assert table in written
 
 
 def test_the_documentation_lists_every_notebook(repository: Path) -> None:
@@ -90,7 +92,10 @@ def test_every_make_target_in_the_documentation_exists(repository: Path) -> None
 
 
 def test_the_readme_is_read_at_one_sitting(repository: Path) -> None:
-    assert (repository / "README.md").stat().st_size < 15_000
+    assert (repository / "README.md").stat().st_size <= 7 * 1024
+    shown = re.findall(r"\]\((docs/(?:images|sounds)/[^)]+)\)", page("README.md"))
+    assert {Path(name).suffix for name in shown} == {".svg", ".mp3"}
+    assert all((repository / name).stat().st_size < 100_000 for name in shown)
 
 
 def test_the_readme_leads_to_every_page() -> None:

@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health.background import WarmUp
 from kokoro_lab.server.requests.speech_request import ALIASES, SpeechRequest
+from kokoro_lab.text.language import resolve_language
 from tests.browser import require
 from tests.clients.listening import assert_speech
 from tests.documentation import ROOT, page
@@ -96,3 +98,30 @@ def test_every_path_of_v1_is_in_the_documentation(monkeypatch: pytest.MonkeyPatc
 def test_the_spellings_that_are_promised_are_taken(field: str) -> None:
     assert f"`{field}`" in CLIENTS
     assert ALIASES[field] in SpeechRequest.model_fields
+
+
+FASTAPI = page("docs/from-kokoro-fastapi.md")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "volume_multiplier",
+        "normalization_options",
+        "voice_aliases",
+        "allow_voice_tags",
+        "return_timing",
+        "return_download_link",
+        "ssml",
+    ],
+)
+def test_a_field_of_kokoro_fastapi_that_is_said_to_be_refused_is(field: str) -> None:
+    assert f"`{field}`" in FASTAPI
+    with pytest.raises(ValidationError, match=field):
+        SpeechRequest.model_validate({"input": "Hello.", field: True})
+
+
+def test_the_letters_for_languages_that_kokoro_fastapi_has_are_taken() -> None:
+    (letters,) = re.findall(r"also its letters: ([^)]+)\)", FASTAPI)
+    named = re.findall(r"`(\w)`", letters)
+    assert len({resolve_language(letter) for letter in named}) == 9

@@ -52,6 +52,12 @@ LINES = (
     Line('kokoro-lab speak "Hello there." --play', r"speech", leaves="played"),
     Line('kokoro-lab speak "Hello there." -o hello.wav', r"TTFA +\d+\.\d+ s", leaves="hello.wav"),
     Line(
+        'kokoro-lab speak "Hello there. This is Kokoro, a small speech model that sounds like a person. '
+        'It runs on your own machine." -o hello.mp3',
+        r"speech [56]\.\d+ s",
+        leaves="hello.mp3",
+    ),
+    Line(
         'kokoro-lab speak -i article.txt --voice "af_bella(2)+af_sky(1)" --speed 1.2 --play',
         r"voice af_bella\(2\)\+af_sky\(1\)",
         leaves="played",
@@ -78,6 +84,7 @@ LINES = (
         r"speech \d\.\d+ s(?:.|\n)*note +text: code in Python left out",
         leaves="speech.wav",
     ),
+    Line("kokoro-lab speak -h", r"--captions"),
     Line('kokoro-lab speak "Does nginx run?" --lexicon words.tsv', r"speech", leaves="speech.wav"),
     Line(
         "echo 'Dr. Smith didn’t pay $3.50.' | kokoro-lab text", r'"normalized": "Doctor Smith .*three dollars'
@@ -143,7 +150,6 @@ LINES = (
     Line("kokoro-lab service install --print", r"serve|ProgramArguments"),
     Line("kokoro-lab service status", tested_by="tests/installed/test_service.py"),
     Line("kokoro-lab service remove", tested_by="tests/installed/test_service.py"),
-    Line("kokoro-lab bench --preset medium --trials 20", KEPT, f"kokoro-lab bench {SHORT} --trials 1"),
     Line(
         "kokoro-lab bench --preset medium --trials 30",
         KEPT,
@@ -269,6 +275,7 @@ LINES = (
         'kokoro-lab run 10_provider_ab -p "configurations=threads=1; provider=coreml"',
         tested_by="tests/lab/compare/test_comparison.py",
     ),
+    Line("kokoro-lab run 10_provider_ab", tested_by="tests/lab/compare/test_comparison.py"),
     Line("kokoro-lab listen --serve --listeners 5", tested_by="tests/installed/test_listen.py"),
     Line("kokoro-lab listen", tested_by="tests/installed/test_listen.py"),
     Line("kokoro-lab run 20_quantization_abx", tested_by="tests/lab/gates/test_abx.py"),
