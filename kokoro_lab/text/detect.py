@@ -244,11 +244,19 @@ def _probabilities(word: str) -> dict[str, float]:
 
 @cache
 def _detector():  # type: ignore[no-untyped-def]
-    """Loaded when it is first needed: 0.7 s and 80 MB."""
+    """Loaded when it is first needed: 0.7 s and 80 MB.
+
+    Language by language, and length by length of what is counted, since nothing else of Python runs while
+    one call loads. Two languages are the fewest that it takes, so that the first call loads a small one, too.
+    """
     lingua = imported("lingua", extra="langid")
     codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
-    builder = lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes)
-    return builder.with_preloaded_language_models().build()
+    build = lingua.LanguageDetectorBuilder.from_iso_codes_639_1
+    for code in codes:
+        pair = build(code, lingua.IsoCode639_1.MI).build()
+        for letters in range(1, len("abcde") + 1):
+            pair.compute_language_confidence_values("abcde"[:letters])
+    return build(*codes).build()
 
 
 def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:

@@ -255,3 +255,40 @@ def test_without_the_detector_scripts_still_count_and_it_is_said_once(
 )
 def test_names_that_japanese_has_kana_for_stay_japanese(written: str, languages: list[str]) -> None:
     assert [span.language for span in language_spans(AlignedText.of(written), "ja")] == languages
+
+
+def test_no_call_loads_more_than_the_statistics_of_one_language_and_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else of Python runs while it loads: it is asked for a letter more each time."""
+    loaded: set[tuple[str, int]] = set()
+    together: list[int] = []
+
+    class Builder:
+        def __init__(self, *codes: str) -> None:
+            self.languages = set(codes) & {language.upper() for language in detect.LATIN}
+
+        def build(self) -> Builder:
+            return self
+
+        def compute_language_confidence_values(self, word: str) -> None:
+            new = {(each, letters) for each in self.languages for letters in range(1, len(word) + 1)} - loaded
+            together.append(len(new))
+            loaded.update(new)
+
+    class Codes:
+        MI = "MI"
+
+    for language in detect.LATIN:
+        setattr(Codes, language.upper(), language.upper())
+
+    class Fake:
+        IsoCode639_1 = Codes
+
+        class LanguageDetectorBuilder:
+            from_iso_codes_639_1 = Builder
+
+    monkeypatch.setattr(detect, "imported", lambda *_, **__: Fake)
+    detect._detector.__wrapped__()
+    assert set(together) == {1}
+    assert len(loaded) == 5 * len(detect.LATIN)
