@@ -91,11 +91,20 @@ def test_a_side_is_its_own_ids_whatever_is_seen_beside_it(reader: BorderReader, 
     assert first.f0_hz[0] - border.before[0] - 100 == pytest.approx(read / 10, abs=1e-3)
 
 
+def test_texts_are_fixtures_and_answers() -> None:
+    found = {text.id: text.text for text in continuity.all_texts()}
+    assert found["answer-02"].startswith(
+        "Yes. The train to the coast leaves every hour from platform four. If"
+    )
+    assert "greeting" in found
+
+
 def test_marks_at_a_border_are_no_part_of_what_is_compared() -> None:
     (border,) = borders(1)
     stop, quote = encode(".")[0], encode("“")[0]
     marked = replace(border, before=(*border.before, stop), after=(quote, *border.after))
     assert marked.zones == (slice(5, 20), slice(1, 16))
+    assert (border.kind, marked.kind) == ("within a sentence", "sentence")
 
 
 def test_a_reading_is_no_distance_from_itself_and_its_faults_are_as_large_as_they_are(
@@ -148,7 +157,7 @@ def test_the_whole_way_from_borders_to_a_verdict(reader: BorderReader) -> None:
     assert continuity.figures_of(table, heard, cost)["borders_count"] == 4
     assert list(continuity.cost_ratios(cost).columns) == ["ratio", "low", "high"]
     assert set(continuity.by_text(table).way) == {ALONE, PEERS, OTHERS, ONE_PASS}
-    assert "gain" in continuity.gains(heard)
+    assert ("within a sentence", ONE_PASS) in continuity.gains(heard).index
 
 
 @pytest.mark.parametrize(("gain", "passes"), [(0.2, False), (-0.1, True)])
@@ -157,6 +166,7 @@ def test_what_the_ear_likes_better_fails(gain: float, passes: bool) -> None:
         {
             "text": f"{n}",
             "way": way,
+            "kind": "sentence",
             "dnsmos": 3.0,
             "dnsmos_gain": gain + 0.01 * n if way == ONE_PASS else 0.0,
         }
