@@ -44,6 +44,8 @@ ZONE = 15
 """Token ids on each side of a border that are compared: about a second of speech."""
 EAR_S = 1.5
 """Seconds on each side of a border that the ear is given."""
+FADE_S = 0.025
+"""Of two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
 """Of loudness, for a unit of the model's energy curve: that by which streams are levelled."""
 NOTICED = {"f0_cents": 150.0, "tempo_percent": 5.0, "level_lu": 1.0}
@@ -161,13 +163,14 @@ class BorderReader:
         first, last = len(lead) + 1, len(lead) + 1 + len(own)  # a pad is in front of all
         ends = np.concatenate([[0], np.cumsum(frames)])
         values = slice(F0_A_FRAME * ends[first], F0_A_FRAME * ends[last])
-        # What stands at an edge keeps its pad, which holds the end of the sound
-        cut = slice(ends[first] if lead else 0, ends[last] if behind else ends[-1])
+        # What stands at an edge keeps its pad, which holds the end of the sound; a space is of what is ahead
+        cut = slice(ends[first] if lead else 0, ends[last + 1] if behind else ends[-1])
         curves = contours.f0_hz.reshape(-1)[values], contours.energy.reshape(-1)[values]
         return Reading(frames[first:last], *curves, contours, cut)
 
     def spoken(self, border: Border, way: str, other: Border) -> Samples:
-        """`EAR_S` on each side of the border, with a stream's pause between them, or that of one pass."""
+        """`EAR_S` on each side of the border: alone with a stream's pause between them, else faded into each
+        other, as kokoro-onnx does, since what sees its neighbour has the pause in it; or out of one pass."""
         one, behind = self.sides(border, way, other)
         length = round(EAR_S * SAMPLE_RATE_HZ)
         if way == ONE_PASS:
@@ -177,10 +180,14 @@ class BorderReader:
             self._samples(ids, border.voice, side)[_samples_of(side.cut)]
             for ids, side in ((border.before, one), (border.after, behind))
         )
-        silence = np.zeros(round(border.pause_s * SAMPLE_RATE_HZ), np.float32)
-        return np.concatenate(
-            [first[heard_part(first)][-length:], silence, second[heard_part(second)][:length]]
-        )
+        if way == ALONE:
+            silence = np.zeros(round(border.pause_s * SAMPLE_RATE_HZ), np.float32)
+            first, second = first[heard_part(first)], second[heard_part(second)]
+            return np.concatenate([first[-length:], silence, second[:length]])
+        fade = round(FADE_S * SAMPLE_RATE_HZ)
+        rise = np.linspace(0, 1, fade, dtype=np.float32)
+        both = first[-fade:] * (1 - rise) + second[:fade] * rise
+        return np.concatenate([first[-length:-fade], both, second[fade:length]])
 
     def _samples(self, own: Sequence[int], voice: Voice, side: Reading) -> Samples:
         """All that was read, what is cut off of it included."""
