@@ -26,7 +26,7 @@ import pandas as pd
 from onnx import numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import WeightsError
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.adain import AdainLayers
@@ -158,18 +158,19 @@ def compiled(sources: Sequence[Path], flags: Sequence[str], library: Path) -> Pa
 
     Raises
     ------
-    WeightsError
+    ParameterError
         There is no compiler, or it fails.
     """
     compilers = found_compilers()
     if not compilers:
-        raise WeightsError("No C++ compiler was found.", mend="Install g++ or clang++.")
+        raise ParameterError("No C++ compiler was found.", field="sets", mend="Install g++ or clang++.")
     compiler: Command = compilers[0]
     usual = [flag for flag in flags_for(compiler) if not flag.startswith(("-march", "-mcpu"))]
     command = [*compiler, *usual, *flags, *map(str, sources), "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise WeightsError(f"{compiler[0]} failed: {done.stderr[:300]}", mend="Leave this set out.")
+        said = f"{compiler[0]} failed: {done.stderr[:300]}"
+        raise ParameterError(said, field="sets", value=library.stem, mend="Name other sets.")
     return library
 
 
@@ -179,7 +180,7 @@ def operators_for(name: str, folder: Path) -> Path:
 
 
 def limits(name: str, folder: Path) -> Limits:
-    """The most that a core was seen to do, with an instruction set: the best of five."""
+    """The most that a core was seen to do, with an instruction set: the best of some thirty loops."""
     source = Path(__file__).parent / "peak.cpp"
     library = ctypes.CDLL(str(compiled([source], sets_here()[name], folder / f"peak-{name}.so")))
     data = np.zeros(FOOTPRINTS_KIB[-1] * 256, np.float32)
