@@ -1,0 +1,230 @@
+"""Several windows in one forward pass: what it saves of computing, and what it costs of memory and waiting.
+
+A batch is windows that lie end to end, each with the context that it would have by itself: the same products,
+of which the weights are read once. A window that ships leaves out what later layers do not need of its
+context; a batch could, too, so that both sides leave it in here. The model's layers take one scale and shift
+for a pass, so that only windows of one segment are decoded exactly; those of several segments would need them
+for each window, which takes no more computing. What is measured is therefore what a batch could save at best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import psutil
+
+from kokoro_lab.datatypes import Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.graphs.signatures import STFT_SIZE_SAMPLES, TRUNK_FRAME_SAMPLES
+from kokoro_lab.lab.bars import tqdm
+from kokoro_lab.lab.bench.memory import memory_figures, sampled_memory
+from kokoro_lab.lab.research.turns import take_turns
+from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.tuning.comparison import Spoken
+from kokoro_lab.metrics.intervals import paired_ratio
+from kokoro_lab.metrics.perceptual import signal_to_difference_db
+from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.prosody import Prosody, Values
+from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
+
+IN_TURN, ONE_PASS, HALF_MORE = "in turn", "one pass", "one pass and a half"
+WORTH = 0.85
+"""A batch is worth its trouble if it takes so much of the computing, or less."""
+LEAST_SNR_DB = 80.0
+"""Of windows in one pass against windows in turn, in floats: on integers roundings fall otherwise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpokenSegment:
+    """A segment as the vocoder is given it, with the scale and shift that its statistics come to."""
+
+    prosody: Prosody
+    scale: Values
+    shift: Values
+
+    def spans(self, frames: int, count: int, context: int) -> list[Span]:
+        """So many windows, spread over the segment, each with its context on both sides within it."""
+        last = self.prosody.frames - context - frames
+        return [(int(at), int(at) + frames) for at in np.linspace(context, last, count)]
+
+    def fits(self, frames: int) -> bool:
+        """Whether a window of so many frames has room here, with its context."""
+        return self.prosody.frames >= frames + 2 * CONTEXT_FRAMES
+
+
+def segments(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> list[SpokenSegment]:
+    """All that comes before the vocoder, of each segment."""
+    found = []
+    for token_ids, style in spoken:
+        prosody = decoder.prosody.predict(token_ids, style, 1.0)
+        windowed = decoder.windowed
+        mean, variance = windowed.predictor.predict(prosody)
+        found.append(SpokenSegment(prosody, *windowed.vocoder.layers.scale_and_shift(mean, variance, style)))
+    return found
+
+
+def in_turn(decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span]) -> list[Samples]:
+    """Each window by itself, with as much context in all layers as in `one_pass`: the same work."""
+    return [samples for span in spans for samples in one_pass(decoder, segment, [span])]
+
+
+def one_pass(
+    decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span], context: int = CONTEXT_FRAMES
+) -> list[Samples]:
+    """All windows end to end, with `context` frames on both sides of each."""
+    outer = [(start - context, stop + context) for start, stop in spans]
+    own = segment.prosody
+    excitation = [own.excitation[:, a * TRUNK_FRAME_SAMPLES : b * TRUNK_FRAME_SAMPLES] for a, b in outer]
+    last = outer[-1][1] * TRUNK_FRAME_SAMPLES
+    excitation.append(own.excitation[:, last : last + STFT_SIZE_SAMPLES])
+    laid = replace(
+        own,
+        trunk=np.concatenate([own.trunk[:, :, a:b] for a, b in outer], axis=2),
+        excitation=np.concatenate(excitation, axis=1),
+    )
+    whole = (0, laid.frames)
+    samples = decoder.vocoder.decoding(laid, segment.scale, segment.shift, whole)(whole)
+    ends = np.cumsum([stop - start for start, stop in outer])
+    return [
+        samples[
+            (end - context - (stop - start)) * TRUNK_FRAME_SAMPLES : (end - context) * TRUNK_FRAME_SAMPLES
+        ]
+        for end, (start, stop) in zip(ends, spans, strict=True)
+    ]
+
+
+def _half_more(decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span]) -> None:
+    one_pass(decoder, segment, spans)
+    one_pass(decoder, segment, spans[: (len(spans) + 1) // 2])
+
+
+def measure(
+    decoder: StagedDecoder,
+    spoken: Sequence[SpokenSegment],
+    frames: Sequence[int],
+    counts: Sequence[int],
+    rounds: int,
+) -> pd.DataFrame:
+    """Windows of every length, so many at a time, in turn and in one pass, interleaved.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows as `turns.take_turns`, with frames and count.
+    """
+    rows = []
+    for (number, segment), long, count in tqdm(
+        list(product(enumerate(spoken), frames, counts)), desc="batches", disable=None
+    ):
+        if not segment.fits(long):
+            continue
+        spans = segment.spans(long, count, CONTEXT_FRAMES)
+        ways: dict[str, Callable[[], object]] = {
+            IN_TURN: partial(in_turn, decoder, segment, spans),
+            ONE_PASS: partial(one_pass, decoder, segment, spans),
+            HALF_MORE: partial(_half_more, decoder, segment, spans),
+        }
+        for way in ways.values():
+            way()
+        rows += [{**row, "frames": long, "count": count} for row in take_turns(ways, number, rounds)]
+    return pd.DataFrame(rows)
+
+
+def gains(trials: pd.DataFrame) -> pd.DataFrame:
+    """One pass over windows in turn, a row each length and count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ratio, low, high: of CPU time, with 95 % intervals over segments; mean_wait_ratio: how long a listener
+        waits for their window on average, where all have to be computed at once; first_wait_ratio: how long
+        the first one does, who in turn waits for nobody.
+    """
+    rows = []
+    for (frames, count), part in trials.groupby(["frames", "count"]):
+        wide = part.pivot(index=["text_number", "round"], columns="system", values=["compute_s", "wall_s"])
+        texts = list(wide.index.get_level_values(0))
+        own, other = wide["compute_s"][IN_TURN], wide["compute_s"][ONE_PASS]
+        found = paired_ratio(own, other, texts)
+        longer = float((wide["wall_s"][ONE_PASS] / wide["wall_s"][IN_TURN]).median())
+        rows.append(
+            {"frames": frames, "count": count, "ratio": found.value, "low": found.low, "high": found.high}
+            | {"mean_wait_ratio": longer * 2 * count / (count + 1), "first_wait_ratio": longer * count}
+        )
+    return pd.DataFrame(rows)
+
+
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """`gains` as `plots.against_default` draws it."""
+    names = [f"{row.count} windows of {12.5 * row.frames:.0f} ms" for row in table.itertuples(index=False)]
+    return table.set_index(pd.Index(names))[["ratio", "low", "high"]]
+
+
+def memory(config: EngineConfig, segment: SpokenSegment, frames: int, counts: Sequence[int]) -> pd.DataFrame:
+    """What the process holds more while a batch is decoded, in new sessions; a row a count."""
+    rows = []
+    for count in counts:
+        decoder = StagedDecoder(config)
+        spans = segment.spans(frames, count, CONTEXT_FRAMES)
+        with sampled_memory(psutil.Process(), 0.002) as readings:
+            one_pass(decoder, segment, spans)
+        found = memory_figures(readings)
+        rows.append({"count": count, "more_mb": found["rss_peak_mb"] - found["rss_start_mb"]})
+    return pd.DataFrame(rows)
+
+
+def least_snr_db(decoder: StagedDecoder, spoken: Sequence[SpokenSegment], context: int) -> float:
+    """How near windows in one pass are to the same windows in turn, at worst."""
+    found = []
+    for segment in spoken:
+        spans = segment.spans(min(40, segment.prosody.frames - 2 * CONTEXT_FRAMES), 3, CONTEXT_FRAMES)
+        ways = in_turn(decoder, segment, spans), one_pass(decoder, segment, spans, context)
+        found += [signal_to_difference_db(*pair) for pair in zip(*ways, strict=True)]
+    return float(min(found))
+
+
+def controls(
+    decoder: StagedDecoder, spoken: Sequence[SpokenSegment], trials: pd.DataFrame
+) -> list[NegativeControl]:
+    """Windows without what is around them must differ, and half as much computing again must be seen."""
+    once, dearer = (trials[trials.system == way] for way in (ONE_PASS, HALF_MORE))
+    dear = paired_ratio(once.compute_s, dearer.compute_s, list(once.text_number))
+    bare = least_snr_db(decoder, spoken, 0)
+    return [
+        NegativeControl("windows without context", caught=bare < LEAST_SNR_DB),
+        NegativeControl("half as much computing again", caught=bool(dear.low > 1.1)),
+    ]
+
+
+def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
+    """That a batch gives the same samples, and that no batch costs half as much again."""
+    return [
+        Check("least_snr_db", snr_db, low=LEAST_SNR_DB),
+        Check("dearest_batch_ratio", float(table.ratio.max()), high=1.5),
+    ]
+
+
+def verdict(table: pd.DataFrame) -> str:
+    """The answer in a sentence."""
+    best = table.loc[table.ratio.idxmin()]
+    worth = "worth it" if best.high < WORTH else "not worth it"
+    ms = 12.5 * best.frames
+    return (
+        f"{worth}: at best, {best['count']:.0f} windows of {ms:.0f} ms in one pass take {best.ratio:.2f} "
+        f"({best.low:.2f} to {best.high:.2f}) of the computing, where {WORTH} was asked for, and a "
+        f"listener waits {best.mean_wait_ratio:.2f} times as long"
+    )
+
+
+def figures_of(table: pd.DataFrame, held: pd.DataFrame) -> dict[str, float]:
+    """What a result keeps."""
+    found: dict[str, float] = {}
+    for row in table.itertuples(index=False):
+        stem = f"{row.count}_windows_of_{row.frames}"
+        found |= {f"{stem}_compute_ratio": row.ratio, f"{stem}_mean_wait_ratio": row.mean_wait_ratio}
+    return found | {f"{row.count}_windows_more_mb": row.more_mb for row in held.itertuples(index=False)}

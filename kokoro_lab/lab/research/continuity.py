@@ -1,0 +1,445 @@
+"""What the sentences beside a segment change of it, near the border, and what it costs to let it see them.
+
+A segment is spoken as if nothing stood before or behind it. Here both sides of a border are also read with
+some token ids of the other side, which are cut off afterwards, as the `continuous` mode of kokoro-onnx does
+with 60 of them; and both in one pass, with which every way is compared. The style vector is the same in all
+of them, that of the segment by itself, so that nothing differs but what is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.dsp.trim import KEEP_LEAD_S, KEEP_TAIL_S
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.g2p.vocab import encode
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES, frames_of
+from kokoro_lab.lab.bars import tqdm
+from kokoro_lab.lab.fixtures import FixtureText, load_rows, load_texts, spread
+from kokoro_lab.lab.research.turns import ratios, take_turns
+from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.tuning.comparison import heard_part
+from kokoro_lab.metrics.intervals import Estimate, mean_of
+from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.metrics.prosody import F0_A_FRAME, prosody_drift
+from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.model.pauses import FRAME_S, QUIET_ENERGY, SOFTER_S
+from kokoro_lab.model.prosody import Contours, Values
+from kokoro_lab.text.segment import MAX_TOKENS
+from kokoro_lab.weights.voices import Voice, english_of, load_voice
+
+ALONE, ONE_PASS, OTHERS, TWICE = "alone", "one pass", "60 ids of another text", "one pass, again"
+SEEN = {ALONE: 0, "10 ids": 10, "30 ids": 30, "60 ids": 60, ONE_PASS: MAX_TOKENS}
+"""Way of reading → how many token ids of the other side are seen, at most."""
+PEERS = "60 ids"
+ZONE = 15
+"""Token ids on each side of a border that are compared: about a second of speech."""
+EAR_S = 1.5
+"""Seconds on each side of a border that the ear is given."""
+FADE_S = 0.025
+"""Of two sides that saw each other, as in kokoro-onnx."""
+LU_A_UNIT = 1.5
+"""Of loudness, for a unit of the model's energy curve: that by which streams are levelled."""
+NOTICED = {"f0_cents": 150.0, "tempo_percent": 5.0, "level_lu": 1.0}
+"""From here on a difference is noticed side by side: of pitch in speech ('t Hart, JASA 69, 1981, has 1.5 to 2
+semitones, and 3 where people just listen), of tempo (Quené, Journal of Phonetics 35, 2007), of level."""
+FIGURES = [*NOTICED, "pause_ms"]
+_SPACE = encode(" ")
+_MARKS = frozenset(encode(' .!?…:,;—"“”()'))
+"""What stands at a border and is no speech: how long it is silent is the pause's affair."""
+_ENDS = frozenset(encode(".!?…"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Border:
+    """Two segments of a text that follow each other, by their token ids, and who speaks them.
+
+    `pause_s` is the silence that is added between them.
+    """
+
+    text: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    pause_s: float
+    voice: Voice
+
+    @property
+    def kind(self) -> str:
+        """Whether a sentence ends here, or a first sentence was cut so that sound starts early."""
+        return "sentence" if {*self.before[-2:]} & _ENDS else "within a sentence"
+
+    @property
+    def zones(self) -> tuple[slice, slice]:
+        """The `ZONE` token ids nearest to the border on each side, marks left out."""
+        last = max(place for place, each in enumerate(self.before, 1) if each not in _MARKS)
+        first = min(place for place, each in enumerate(self.after) if each not in _MARKS)
+        return slice(max(0, last - ZONE), last), slice(first, first + ZONE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """How one side of a border is read: frames of 25 ms of each of its token ids, and both curves, two values
+    a frame; and the contours that it was cut from, with the frames before and up to its end."""
+
+    frames: np.ndarray
+    f0_hz: Values
+    energy: Values
+    contours: Contours
+    cut: slice
+
+    def ids(self, kept: slice) -> Reading:
+        """Only some of the token ids; what it was cut from stays."""
+        ends = np.concatenate([[0], np.cumsum(self.frames)])
+        numbers = range(len(self.frames))[kept]
+        values = slice(F0_A_FRAME * ends[numbers.start], F0_A_FRAME * ends[numbers.stop])
+        return replace(self, frames=self.frames[kept], f0_hz=self.f0_hz[values], energy=self.energy[values])
+
+
+def all_texts() -> list[FixtureText]:
+    """The fixture texts, and the answers of several sentences that they hold."""
+    answers = [(row["id"], "".join(piece for piece, _ in row["written"])) for row in load_rows("answers")]
+    return [*load_texts(), *(FixtureText(name, "prose", text) for name, text in answers)]
+
+
+def borders_of(texts: Sequence[FixtureText], voices: Sequence[str], each: int) -> list[Border]:
+    """At most `each` borders a text, each text by the next voice; none that one pass cannot hold."""
+    front_end, found = FrontEnd(), []
+    for number, text in enumerate(texts):
+        voice = load_voice(voices[number % len(voices)])
+        segments = list(front_end.segments(text.text, english_of(voice.name), lambda _: None))
+        pairs = [
+            Border(text.id, one.token_ids, other.token_ids, one.pause_after_s, voice)
+            for one, other in pairwise(segments)
+            if len(one.token_ids) + len(other.token_ids) < MAX_TOKENS
+        ]
+        found += spread(pairs, each)
+    return found
+
+
+class BorderReader:
+    """Reads both sides of borders, with more or less of the other side, and speaks them.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        Of a variant in stages. Pauses within a segment are left as the model makes them.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.decoder = StagedDecoder(replace(config, pauses="model"))
+
+    def before(self, border: Border, seen: Sequence[int]) -> Reading:
+        """The side in front of the border, with `seen` behind it."""
+        return self._read(border, (), border.before, seen)
+
+    def after(self, border: Border, seen: Sequence[int]) -> Reading:
+        """The side behind the border, with `seen` in front of it."""
+        return self._read(border, seen, border.after, ())
+
+    def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
+        """Both sides, one of the ways; `other` is the border whose ids are seen where they are another's."""
+        seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
+        seen = MAX_TOKENS if way == TWICE else seen
+        return (
+            self.before(border, beside.after[:seen]),
+            self.after(border, beside.before[max(0, len(beside.before) - seen) :]),
+        )
+
+    def _read(
+        self, border: Border, ahead: Sequence[int], own: Sequence[int], behind: Sequence[int]
+    ) -> Reading:
+        lead = [*ahead, *_SPACE] if ahead else []
+        ids = [*lead, *own, *_SPACE, *behind] if behind else [*lead, *own]
+        contours = self.decoder.prosody.contours(ids, border.voice.style(len(own)), 1.0)
+        frames = frames_of(contours.durations).reshape(-1)
+        first, last = len(lead) + 1, len(lead) + 1 + len(own)  # a pad is in front of all
+        ends = np.concatenate([[0], np.cumsum(frames)])
+        values = slice(F0_A_FRAME * ends[first], F0_A_FRAME * ends[last])
+        # What stands at an edge keeps its pad, which holds the end of the sound; a space is of what is ahead
+        cut = slice(ends[first] if lead else 0, ends[last + 1] if behind else ends[-1])
+        curves = contours.f0_hz.reshape(-1)[values], contours.energy.reshape(-1)[values]
+        return Reading(frames[first:last], *curves, contours, cut)
+
+    def spoken(self, border: Border, way: str, other: Border) -> Samples:
+        """`EAR_S` on each side of the border: alone with a stream's pause between them, else faded into each
+        other, as kokoro-onnx does, since what sees its neighbour has the pause in it; or out of one pass."""
+        one, behind = self.sides(border, way, other)
+        length = round(EAR_S * SAMPLE_RATE_HZ)
+        if way == ONE_PASS:
+            at = one.cut.stop * DURATION_FRAME_SAMPLES
+            return self._samples(border.before, border.voice, one)[max(0, at - length) : at + length]
+        first, second = (
+            self._samples(ids, border.voice, side)[_samples_of(side.cut)]
+            for ids, side in ((border.before, one), (border.after, behind))
+        )
+        if way == ALONE:
+            silence = np.zeros(round(border.pause_s * SAMPLE_RATE_HZ), np.float32)
+            first, second = first[heard_part(first)], second[heard_part(second)]
+            return np.concatenate([first[-length:], silence, second[:length]])
+        fade = round(FADE_S * SAMPLE_RATE_HZ)
+        rise = np.linspace(0, 1, fade, dtype=np.float32)
+        both = first[-fade:] * (1 - rise) + second[:fade] * rise
+        return np.concatenate([first[-length:-fade], both, second[fade:length]])
+
+    def _samples(self, own: Sequence[int], voice: Voice, side: Reading) -> Samples:
+        """All that was read, what is cut off of it included."""
+        behind = self.decoder.prosody.behind(side.contours, voice.style(len(own)))
+        return self.decoder.vocoder.whole(behind)
+
+
+def _samples_of(frames: slice) -> slice:
+    return slice(frames.start * DURATION_FRAME_SAMPLES, frames.stop * DURATION_FRAME_SAMPLES)
+
+
+def distance(
+    border: Border, reference: tuple[Reading, Reading], candidate: tuple[Reading, Reading]
+) -> dict[str, float]:
+    """How far the token ids next to a border are from another reading of them, the mean of both sides.
+
+    Returns
+    -------
+    dict
+        f0_cents: median over voiced frames of how much higher or lower each is; tempo_percent: how much
+        longer or shorter all of them sound together; level_lu: how much louder or softer they are.
+    """
+    found = []
+    for zone, one, other in zip(border.zones, reference, candidate, strict=True):
+        first, second = one.ids(zone), other.ids(zone)
+        drift = prosody_drift(first.frames, first.f0_hz, second.frames, second.f0_hz)
+        # The last sound of a side has the silence behind it in its frames
+        spoken = [np.count_nonzero(side.energy >= QUIET_ENERGY) for side in (first, second)]
+        longer = np.log(np.maximum(spoken[1], 1) / np.maximum(spoken[0], 1))
+        louder = np.log(np.exp(second.energy).mean() / np.exp(first.energy).mean())
+        found.append((drift.f0_change_cents, 100 * abs(longer), LU_A_UNIT * abs(louder)))
+    return dict(zip(NOTICED, np.nanmean(found, axis=0), strict=True))
+
+
+def pause_s(border: Border, model: Reading) -> tuple[float, float]:
+    """Seconds of silence at the border: as one pass makes it, and as a stream has it."""
+    ends = np.cumsum(frames_of(model.contours.durations))
+    quiet = model.contours.energy.reshape(-1) < QUIET_ENERGY
+    at = F0_A_FRAME * int(ends[len(border.before)])  # ids are counted from the pad
+    runs = np.flatnonzero(np.diff(np.concatenate([[0], quiet.astype(np.int8), [0]])))
+    near = [(start, stop) for start, stop in runs.reshape(-1, 2) if start - 4 <= at <= stop + 4]
+    longest = max((stop - start for start, stop in near), default=0)
+    made = longest * FRAME_S / F0_A_FRAME + SOFTER_S if longest else 0.0
+    return made, KEEP_TAIL_S + border.pause_s + KEEP_LEAD_S
+
+
+def read_all(reader: BorderReader, borders: Sequence[Border]) -> pd.DataFrame:
+    """Every border every way: its distances to one pass (see `distance`); a row each.
+
+    Columns: text, border, kind, way, those of `NOTICED`, and pause_ms, the difference of the silences.
+    """
+    rows = []
+    for number, border in enumerate(tqdm(borders, desc="borders", disable=None)):
+        other = borders[(number + len(borders) // 2 + 1) % len(borders)]
+        model = reader.sides(border, ONE_PASS, other)
+        made, ours = pause_s(border, model[0])
+        for way in (*SEEN, OTHERS, TWICE):
+            found = distance(border, model, reader.sides(border, way, other))
+            pause_ms = 0.0 if way in (ONE_PASS, TWICE) else 1000 * abs(ours - made)
+            place = {"text": border.text, "border": number, "kind": border.kind, "way": way}
+            rows.append({**place, **found, "pause_ms": pause_ms})
+    return pd.DataFrame(rows)
+
+
+def estimates(table: pd.DataFrame, way: str) -> dict[str, Estimate]:
+    """Means over texts, with their intervals, of one way's figures."""
+    rows = table[table.way == way]
+    return {name: mean_of(rows[name], list(rows.text)) for name in FIGURES if name in rows}
+
+
+def by_way(table: pd.DataFrame) -> pd.DataFrame:
+    """`estimates` of every way, written with their intervals; a row each."""
+    ways = dict.fromkeys(table.way)
+    return pd.DataFrame({way: {n: str(e) for n, e in estimates(table, way).items()} for way in ways}).T
+
+
+def by_kind(table: pd.DataFrame) -> pd.DataFrame:
+    """`estimates` of segments spoken alone, by what a border is."""
+    kinds = dict(iter(table.groupby("kind")))
+    return pd.concat(
+        {kind: by_way(rows).loc[[ALONE]] for kind, rows in kinds.items()}, names=["border", "way"]
+    )
+
+
+def by_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Medians of a text's borders, of the ways that are drawn."""
+    drawn = table[table.way.isin([ALONE, PEERS, OTHERS, ONE_PASS])]
+    return drawn.groupby(["text", "way"], sort=False, as_index=False)[list(NOTICED)].median()
+
+
+def noticed(found: dict[str, Estimate]) -> list[str]:
+    """Figures that are beyond what is noticed, by all of their interval."""
+    return [name for name, limit in NOTICED.items() if found[name].low > limit]
+
+
+def listened(
+    reader: BorderReader, borders: Sequence[Border], ear: Callable[[Samples, int], float] = dnsmos
+) -> pd.DataFrame:
+    """What an ear without a reference says of each border: text, kind, way, dnsmos, and dnsmos_gain."""
+    rows = []
+    for number, border in enumerate(tqdm(borders, desc="listened to", disable=None)):
+        other = borders[(number + len(borders) // 2 + 1) % len(borders)]
+        said = {way: reader.spoken(border, way, other) for way in (ALONE, PEERS, OTHERS, ONE_PASS)}
+        noise = np.random.default_rng(number).normal(0, 0.1 * said[ONE_PASS].std(), len(said[ONE_PASS]))
+        said["one pass, in noise"] = said[ONE_PASS] + noise.astype(np.float32)
+        opinions = {way: ear(samples, SAMPLE_RATE_HZ) for way, samples in said.items()}
+        rows += [
+            {"text": border.text, "kind": border.kind, "way": way, "dnsmos": opinion}
+            | {"dnsmos_gain": opinion - opinions[ALONE]}
+            for way, opinion in opinions.items()
+        ]
+    return pd.DataFrame(rows)
+
+
+def gain_of(heard: pd.DataFrame, way: str) -> Estimate:
+    """What the ear likes better than a border of segments that are spoken alone."""
+    rows = heard[heard.way == way]
+    return mean_of(rows.dnsmos_gain, list(rows.text))
+
+
+def gains(heard: pd.DataFrame) -> pd.DataFrame:
+    """The mean opinion of every way, and its gain with its interval; a row each, by what borders are."""
+    rows = {}
+    for kind, part in {"all": heard, **dict(iter(heard.groupby("kind")))}.items():
+        for way, own in part.groupby("way", sort=False):
+            gain = gain_of(part, str(way))
+            rows[kind, way] = {"dnsmos": own.dnsmos.mean(), "gain": str(gain), "texts": gain.units}
+    return pd.DataFrame(rows).T.rename_axis(["border", "way"])
+
+
+def timed(reader: BorderReader, borders: Sequence[Border], rounds: int) -> pd.DataFrame:
+    """The contours of what is in front of each border, and all of its windows, each way, interleaved.
+
+    A segment in the middle of a text sees both sides: as many ids are put in front of it, too.
+    """
+    trials = []
+    for number, border in enumerate(tqdm(borders, desc="timed", disable=None)):
+        style, reads = border.voice.style(len(border.before)), reader.decoder.prosody.contours
+        alone = reads(border.before, style, 1.0)
+        ways: dict[str, Callable[[], object]] = {
+            way: partial(reads, [*border.before, *border.after[:seen]], style, 1.0)
+            for way, seen in SEEN.items()
+        }
+        ways |= {
+            f"{way}, both sides": partial(
+                reads, [*border.after[:seen], *border.before, *border.after[:seen]][:MAX_TOKENS], style, 1.0
+            )
+            for way, seen in SEEN.items()
+            if 0 < seen < MAX_TOKENS
+        }
+        ways["windows"] = partial(_windows, reader, alone, style)
+        trials += take_turns(ways, number, rounds)
+    return pd.DataFrame(trials)
+
+
+def _windows(reader: BorderReader, contours: Contours, style: Values) -> None:
+    for _ in reader.decoder.windows(contours, style):
+        pass
+
+
+def costs(trials: pd.DataFrame) -> pd.DataFrame:
+    """What each way takes more than a segment alone: a row each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        compute_ratio, compute_low, compute_high: CPU time of contours and windows, over that of a segment
+        alone; later_ms, later_low_ms, later_high_ms: how much later the first audio comes, on this machine.
+    """
+    by = ["text_number", "round"]
+    rest = trials[trials.system == "windows"].set_index(by).compute_s
+    reads = trials[trials.system != "windows"].set_index(by)
+    whole = reads.assign(compute_s=reads.compute_s + rest).reset_index()
+    found = ratios(whole, ALONE).add_prefix("compute_")
+    walls = reads.groupby(["system", "text_number"]).wall_s.median().unstack(0)
+    later = {way: mean_of(1000 * (walls[way] - walls[ALONE]), list(walls.index)) for way in found.index}
+    for name, end in (("later_ms", "value"), ("later_low_ms", "low"), ("later_high_ms", "high")):
+        found[name] = [getattr(later[way], end) for way in found.index]
+    return found.rename_axis("way")
+
+
+def cost_ratios(cost: pd.DataFrame) -> pd.DataFrame:
+    """The computing of `costs` as `plots.against_default` draws it."""
+    return cost.filter(like="compute_").rename(columns=lambda name: name.removeprefix("compute_"))
+
+
+def faults(reader: BorderReader, borders: Iterable[Border], heard: pd.DataFrame) -> list[NegativeControl]:
+    """Readings in one pass that are spoiled so that everybody notices; a measure that misses one is deaf."""
+    spoils: dict[str, tuple[str, Callable[[Reading], Reading]]] = {
+        "three semitones higher": ("f0_cents", lambda side: replace(side, f0_hz=side.f0_hz * 2 ** (3 / 12))),
+        "a fifth slower": ("tempo_percent", _slower),
+        "2 LU louder": ("level_lu", lambda side: replace(side, energy=side.energy + 2 / LU_A_UNIT)),
+    }
+    rows = []
+    for border in borders:
+        one, other = reader.sides(border, ONE_PASS, border)
+        for name, (_, spoil) in spoils.items():
+            spoiled = spoil(one), spoil(other)
+            rows.append({"text": border.text, "way": name, **distance(border, (one, other), spoiled)})
+    table = pd.DataFrame(rows)
+    found = [
+        NegativeControl(name, caught=figure in noticed(estimates(table, name)))
+        for name, (figure, _) in spoils.items()
+    ]
+    noise = gain_of(heard, "one pass, in noise")
+    return [*found, NegativeControl("noise 20 dB below the speech", caught=bool(noise.high < 0))]
+
+
+def _slower(side: Reading) -> Reading:
+    """Every token id with at least a fifth more frames than before, and the curves held for as long."""
+    frames = side.frames + np.ceil(side.frames / 5).astype(np.int64)
+    starts = np.repeat(np.cumsum(side.frames) - side.frames, frames)
+    inside = np.arange(frames.sum()) - np.repeat(np.cumsum(frames) - frames, frames)
+    source = starts + np.minimum(inside, np.repeat(side.frames, frames) - 1)
+    curves = [curve.reshape(-1, F0_A_FRAME)[source].reshape(-1) for curve in (side.f0_hz, side.energy)]
+    return replace(side, frames=frames, f0_hz=curves[0], energy=curves[1])
+
+
+def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
+    """That one pass is itself, and that the ear does not miss it: its gain is not above 0 by all of its
+    interval. Where it is, segments should be told of their neighbours."""
+    again = estimates(table, TWICE)
+    return [
+        Check("again_f0_cents", again["f0_cents"].value, high=0.0),
+        Check("again_tempo_percent", again["tempo_percent"].value, high=0.0),
+        Check("one_pass_dnsmos_gain_low", gain_of(heard, ONE_PASS).low, high=0.0),
+    ]
+
+
+def verdict(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> str:
+    """The answer in a sentence."""
+    found, gain = noticed(estimates(table, ALONE)), gain_of(heard, ONE_PASS)
+    words = " and ".join(name.split("_")[0].replace("f0", "pitch") for name in found) or "nothing"
+    missed = "it is missed" if gain.low > 0 else "it is not missed"
+    row = cost.loc[f"{PEERS}, both sides"]
+    return (
+        f"{missed}: of what neighbours change, {words} would be noticed side by side, and DNSMOS gains "
+        f"{gain} by one pass; 60 ids on both sides take {row.compute_ratio:.2f} times the computing"
+    )
+
+
+def figures_of(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> dict[str, float]:
+    """What a result keeps: means with their intervals, by way."""
+    found: dict[str, float] = {"borders_count": float(table.border.nunique())}
+    for way, named in ((ALONE, "alone"), (PEERS, "context"), (OTHERS, "anothers")):
+        for name, each in estimates(table, way).items():
+            stem, _, unit = name.rpartition("_")
+            found |= {f"{named}_{stem}_{end}_{unit}": getattr(each, end) for end in ("low", "high")}
+            found[f"{named}_{name}"] = each.value
+    for way, named in ((PEERS, "context"), (OTHERS, "anothers"), (ONE_PASS, "one_pass")):
+        gain = gain_of(heard, way)
+        found |= {f"{named}_dnsmos_gain_interval_{end}": getattr(gain, end) for end in ("low", "high")}
+        found[f"{named}_dnsmos_gain"] = gain.value
+    row = cost.loc[f"{PEERS}, both sides"]
+    return found | {"context_compute_ratio": row.compute_ratio, "context_later_ms": cost.loc[PEERS].later_ms}
