@@ -1,7 +1,7 @@
-"""Products of matrices on the calling thread alone, so that they take no cores from the decoder.
+"""Matrix products on the calling thread alone, so that they take no cores from the decoder.
 
-OpenBLAS, which numpy multiplies with, divides a large product among threads, and these then spin for some
-20 ms in wait of another one. On two cores the first window of a stream took 1.7 times as long for that.
+NumPy multiplies with OpenBLAS, which divides a large product among threads. These then spin for about 20 ms,
+waiting for another product; on two cores, the first window of a stream took 1.7 times as long because of it.
 """
 
 from __future__ import annotations
