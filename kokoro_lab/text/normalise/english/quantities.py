@@ -1,4 +1,4 @@
-"""Quantities: lengths, weights, temperatures, per cent, sizes of files; and amounts of money."""
+"""English quantities: lengths, weights, temperatures, per cent, sizes of files, and amounts of money."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _code(match: Any) -> str:
 
 
 def _pence(match: Any) -> str | None:
-    """Unless they are a picture's lines: 1080p is no price."""
+    """Pence, unless the number is that of a picture's lines: 1080p is no price."""
     lines = match["amount"] in WORDS["picture's lines"]
     return None if lines else counted(match["amount"], "penny", "pence")
 

@@ -1,7 +1,8 @@
-"""Addresses of pages and mail, names of files, tags.
+"""Web and mail addresses, file names and hashtags in Japanese.
 
-A word of two letters and more stays Latin, so that it is spoken as a word; what carries the address
-(ドットコム, アットマーク, スラッシュ) and what cannot be said as a word is said as Japanese says it.
+A word of two letters and more stays Latin, so that it is spoken as a word; the signs and endings of an
+address (ドットコム, アットマーク, スラッシュ), and parts that cannot be said as a word, are put into
+Japanese.
 """
 
 from __future__ import annotations
