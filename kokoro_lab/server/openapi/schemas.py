@@ -1,4 +1,4 @@
-"""What the server answers, as models: `/openapi.json` is made from them, and answers are checked by them."""
+"""Models of the server's answers: `/openapi.json` is made from them, and tests check answers by them."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ class SpeechDelta(BaseModel):
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-    resume: str | None = Field(None, description="With the first frame of a segment: the token to go on with")
+    resume: str | None = Field(None, description="With a segment's first chunk: the token to resume with")
 
 
 class SpeechWords(BaseModel):

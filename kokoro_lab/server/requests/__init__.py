@@ -1,1 +1,2 @@
-"""A request for speech: what it asks, its books, its slot, its place among others, its stream's events."""
+"""A request for speech: its body, its account, its slot, its order among others, and the events of its
+stream."""
