@@ -1,1 +1,2 @@
-"""What the server and the player share of their sockets: whose pages may call, and who has left."""
+"""What the server and the player share: checks of Host and Origin headers, and a guarded socket for
+WebSockets."""
