@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
-"""Below the loudest, nothing is told apart."""
+"""Levels further below the loudest are drawn alike."""
 STEP_DB = 2.0
 """Levels are drawn in such steps, which nobody sees, and which make a picture half as large."""
 SILENT_POWER = 1e-10

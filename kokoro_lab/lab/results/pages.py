@@ -1,4 +1,4 @@
-"""Pages over runs, which open offline: the index of a folder of results, and the comparison of two runs."""
+"""HTML pages that open offline: the index of a folder of results, and the comparison of two runs."""
 
 from __future__ import annotations
 

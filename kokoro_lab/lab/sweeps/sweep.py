@@ -1,4 +1,4 @@
-"""A sweep as a whole: the grid, its runs, and one table of all."""
+"""A sweep: the grid of parameters, its runs, and one table of all."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_sweep(
     swept : mapping
         Name → values with commas.
     parameters : mapping, optional
-        What all runs are given.
+        Parameters that all runs share.
     jobs : int
         Runs at a time here. One, unless asked otherwise: runs that share cores spoil each other's timing.
     cluster : str, optional
@@ -104,7 +104,7 @@ def run_sweep(
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
     """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
 
-    `brief` has what varies, of the figures those with limits, and the beginning of a message.
+    `brief` keeps the parameters that vary, the figures with limits, and the beginning of a message.
     """
     found = pd.DataFrame(
         [
