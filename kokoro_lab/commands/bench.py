@@ -1,4 +1,4 @@
-"""`bench`: how fast and how even the engine speaks, and what else can be measured, each by its name."""
+"""`bench`: measures speed and evenness of speech; its subcommands measure servers, listeners and more."""
 
 from __future__ import annotations
 

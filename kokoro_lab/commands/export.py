@@ -1,4 +1,4 @@
-"""`export`: a variant's graphs in a folder of their own."""
+"""`export`: writes a variant's graphs to a folder."""
 
 from __future__ import annotations
 

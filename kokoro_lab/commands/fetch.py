@@ -1,4 +1,4 @@
-"""`fetch`: the weights and voices, from the network onto the disk."""
+"""`fetch`: downloads and checks the weights and voices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`listen`: what a listening test shows, or a page for each who takes it."""
+"""`listen`: evaluates a listening test, or serves its page to listeners."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def listen(
     from kokoro_lab.lab.routes.listening import bound_to
 
     names = _names(listeners)
-    with bound_to(host, port) as bound:  # before anything is spoken: it may be taken
+    with bound_to(host, port) as bound:  # before anything is spoken, since the port may be in use
         session = _session(place, (reference, candidate), trials, voices.split(","))
         _serve(session, names, bound)
 
@@ -93,7 +93,7 @@ def _show(place: Path, as_json: bool) -> None:
 def _session(
     place: Path, variants: tuple[str, str], trials: int | None, voices: list[str]
 ) -> ListeningSession:
-    """The test that is there, or a new one, spoken by both variants."""
+    """The existing test, or a new one, spoken by both variants."""
     from kokoro_lab.lab.gates import abx
     from kokoro_lab.lab.listening import open_session
     from kokoro_lab.lab.listening.session import TEST_FILE

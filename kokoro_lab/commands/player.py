@@ -1,4 +1,4 @@
-"""`player`: a process that stays and plays what it is sent."""
+"""`player`: a process that stays and plays the speech that it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`results`: what runs left, listed, shown, compared, opened, exported and pruned."""
+"""`results`: lists, shows, compares, opens, exports and prunes the results of runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 WORST = "worst"
 SHOWN = 10
-"""Clips that are printed; the report has them all."""
+"""How many clips are printed; the report has them all."""
 WIDE = 60
-"""Characters of a cell that are printed."""
+"""How many characters of a cell are printed."""
 VERDICTS = ("passed", "failed", "crashed", "interrupted", "running", "unreadable")
 DATE = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"))
 
@@ -312,7 +312,7 @@ def _print_part(heading: list[str], lines: list[list[str]]) -> None:
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
-    """Cells below one another, the beginning of a long one; the last of a line may be as long as it is."""
+    """Rows with aligned columns; long cells are shortened, except the last one of a row."""
     cleaned = [
         [*(cell[:WIDE] + "…" * (len(cell) > WIDE) for cell in map(_plain, line[:-1])), _plain(line[-1])]
         for line in lines
@@ -322,5 +322,5 @@ def _aligned(lines: list[list[str]]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """In one line, and without what would move the cursor of a terminal: a notebook may have written it."""
+    """A text in one line, without control characters for the terminal: a notebook may have written it."""
     return "".join(filter(str.isprintable, " ".join(text.split())))

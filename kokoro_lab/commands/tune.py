@@ -1,4 +1,4 @@
-"""`tune`: the settings that suit this machine, found, compared with the defaults, adopted if they hold."""
+"""`tune`: finds the settings that suit this machine, and adopts them if they beat the defaults."""
 
 from __future__ import annotations
 
