@@ -1,4 +1,4 @@
-"""From samples at 24 kHz to the bytes of one answer, or to a file whose ending says in which format."""
+"""Encodes samples as the bytes of one answer, or as a file in the format of its ending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
-"""A finished clip is encoded by so many at a time, so that little is held beside it."""
+"""A finished clip is encoded by so many samples at a time, so that little memory is needed besides it."""
 
 
 class PcmWriter:

@@ -41,7 +41,7 @@ FORMATS: dict[Format, Names] = {
 
 
 OPUS_HZ = 48_000
-"""What every decoder of Opus gives, whatever went in."""
+"""The rate that every Opus decoder gives, whatever the rate of the input."""
 
 
 def decoded_hz(kind: Format, sample_rate_hz: int) -> int:

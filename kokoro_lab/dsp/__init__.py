@@ -1,4 +1,5 @@
-"""What happens to samples between the vocoder and the client, each as a stream of blocks."""
+"""Signal processing between vocoder and client: trim, gain, limiter, resampling, dither, each working on a
+stream of blocks."""
 
 from kokoro_lab.dsp.block import Processor, in_runs, require_finite
 from kokoro_lab.dsp.dither import Dither, Dithering, ShapedDither, ditherer

@@ -1,10 +1,10 @@
-"""From float to 16 bit, with dither whose noise is white, or moved to where the ear hears least of it.
+"""Rounds float samples to 16 bits, with white dither, or with noise shaped so that it is heard less.
 
-For the latter, each sample's error is fed back into the next ones through a filter, which leaves the error's
-spectrum in the shape |1 - C(f)|². Its mean over all frequencies, in dB, is never below 0 (Gerzon and Craven,
-"Optimal noise shaping and dither of digital signals", AES 87th Convention, 1989): less noise at 3 kHz is more
-at 10 kHz, and more in all. Up to 12 kHz, half of the sample rate of the model, there is little room for it,
-and 3 dB are won; at 44.1 and 48 kHz 12 dB.
+With shaped noise, each sample's error is fed back into the next ones through a filter, which leaves the
+error's spectrum in the shape |1 - C(f)|². Its mean over all frequencies, in dB, is never below 0 (Gerzon and
+Craven, "Optimal noise shaping and dither of digital signals", AES 87th Convention, 1989): less noise at 3 kHz
+is more at 10 kHz, and more in all. Up to 12 kHz, half of the sample rate of the model, there is little room
+for it, and the audible noise falls by 3 dB; at 44.1 and 48 kHz by 12 dB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Silence: cut from the edges, and made for the pauses."""
+"""Trims silence from the edges of speech, and makes silence for pauses."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What the answers of an ABX test show, and what they cannot: exact statistics of right answers.
+"""Exact statistics of the right answers of an ABX test.
 
-In each trial a listener hears A, B and X, and says which of the two X is. Whoever hears no difference is
-right in half of the trials. Two questions are asked of the same count, and only one of them is the usual
-one:
+In each trial a listener hears A, B and X, and says which of the two X is. A listener who hears no difference
+is right in half of the trials. Two questions can be asked of the same count, and usually only the first is:
 
 - *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
   nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
@@ -67,7 +66,7 @@ def p_value(right: int, trials: int) -> float:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
 
     Notes
     -----
@@ -238,7 +237,7 @@ class AbxResult:
     def shown_inaudible(self) -> bool:
         """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: by trials enough, and none odd.
 
-        Few trials with few right answers have a low limit, too; but whoever hears nothing is right in half.
+        A few trials with few right answers have a low limit, too, but by guessing half are right.
         """
         return self.upper < INAUDIBLE_BELOW and not self.missing_trials and not self.odd
 
@@ -249,7 +248,7 @@ def outcome(right: int, trials: int) -> AbxResult:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
     """
     low, high = proportion_interval(right, trials)
     return AbxResult(

@@ -1,9 +1,9 @@
-"""Figures with their intervals: of a mean, of a ratio of pairs, of a rate, of a median, and of a share.
+"""Confidence intervals of a mean, a ratio of pairs, a rate, a median and a share.
 
-What is drawn, or counted, is a unit, such as a text: figures of one unit are not independent of each other.
-There are three ways to an interval. Efron's BCa bootstrap (1987) takes no shape of the noise for granted.
-Student's t is wider for a handful of units, whose range a bootstrap never leaves. The ranks of the values
-hold a median, however they are spread. A share, how many of how many, has exact limits.
+Units, such as texts, are resampled as a whole, because figures of one unit are not independent. Efron's BCa
+bootstrap (1987) assumes no distribution of the noise. Student's t is wider for a handful of units, whose
+range a bootstrap never leaves. A median's interval follows from the ranks of the values, for any
+distribution. A share has exact limits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, and where the true one lies.
+    """A figure and its confidence interval.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def proportion_interval(count: int, trials: int) -> tuple[float, float]:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
 
     Notes
     -----
@@ -258,7 +258,7 @@ def upper_limit(count: int, trials: int) -> float:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
     """
     check_counts(count, trials)
     interval = stats.binomtest(count, trials, alternative="less").proportion_ci(1 - ALPHA, method="exact")

@@ -1,4 +1,4 @@
-"""K-weighting, the filter in front of a loudness meter, by NumPy alone.
+"""K-weighting, the filter of a loudness meter, in NumPy alone.
 
 A recursive filter goes from sample to sample, for which NumPy has nothing. But it is linear: what comes out
 of a stretch of samples is a product of matrices with what goes in and with the four numbers in which the

@@ -1,7 +1,7 @@
-"""How far two readings of the same phonemes are from each other: when each is said, and how high.
+"""How far two readings of the same phonemes differ in durations and pitch.
 
-Both are taken from what the models themselves decided, not from the sound: a pitch tracker takes octaves for
-one another now and then, and its error of 150 cents hides what is looked for here.
+Both are the models' own predictions, not measured from the sound: a pitch tracker makes octave errors now and
+then, and its error of 150 cents would hide smaller differences.
 """
 
 from __future__ import annotations

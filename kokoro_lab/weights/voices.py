@@ -1,4 +1,4 @@
-"""Voice packs, blends of them, and the row of a pack that a segment is spoken with."""
+"""Voice packs, blends of them, and the row of a pack for each segment."""
 
 from __future__ import annotations
 
