@@ -1,4 +1,4 @@
-"""Rewrites that leave the vocoder nothing but fixed shapes and what Core ML can compute.
+"""Rewrites after which the vocoder has only fixed shapes and operators that Core ML can compute.
 
 ONNX Runtime's Core ML provider takes a node only if its operator is on the provider's list, its shapes are
 known, and no tensor that it reads is longer than `LONGEST_AXIS`. Each pass here removes one reason

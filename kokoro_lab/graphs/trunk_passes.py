@@ -1,4 +1,4 @@
-"""Rewrites of the trunk: what stands between its convolutions, in fewer steps.
+"""Rewrites of the trunk that compute the steps between its convolutions with fewer operators.
 
 Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
@@ -21,9 +21,8 @@ from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 
 def told_statistics(model: Model) -> Model:
-    """Let the first frames of a segment be worked out alone, with statistics that are told.
-
-    If all frames are, and nothing is told, the samples stay as they were, to the last bit.
+    """Allow computing the first frames of a segment alone, with given statistics. For all frames and without
+    given statistics, the samples stay the same to the last bit.
     """
     layers = adain_layers(model)
     g = Graph(model)
