@@ -20,13 +20,13 @@ from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
 MODEL_SPEED_MIN, MODEL_SPEED_MAX = 0.7, 1.5
-"""What the model itself is asked for. Faster, its shortest sounds are a frame of 25 ms and cannot be shorter:
-at 3 it speaks twice as fast. Slower, it fills the silence around the words with sounds. A time stretch does
-the rest."""
+"""The range of speeds at which the model itself speaks; a time stretch does the rest. At higher speeds its
+shortest sounds reach one duration frame (25 ms) and cannot be shorter: at 3 it speaks only twice as fast. At
+lower speeds it fills the silence around words with sounds."""
 RATE_MIN, RATE_MAX = 0.5, 2.0
-"""Of some words in a text, times the speed of all."""
+"""The range of the rate of single words, as a factor of the text's speed."""
 PITCH_MIN, PITCH_MAX = 0.5, 1.5
-"""Of some words in a text, times the voice's own."""
+"""The range of the pitch of single words, as a factor of the voice's own."""
 PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 """Precisions of the weights as others published them."""
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
@@ -37,7 +37,7 @@ CODE_MODES = ("skip", "name", "read")
 EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
-"""Less than half of fp32's computing; what it costs in sound is in docs/variants.md."""
+"""It takes less than half of fp32's computing; docs/variants.md has what it costs in sound quality."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
@@ -56,14 +56,14 @@ COREML_NAMES = {
 }
 """Setting → what ONNX Runtime calls it; see `sessions.coreml_options`."""
 OF_OTHERS = ("URL", "SPEED")
-"""Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
+"""Variables with our prefix that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
 FINDING = ("PATH", "XDG_CONFIG_HOME")
-"""Variables that are not ours, by which a compiler, npm and the user's lexicon are found."""
+"""Variables without our prefix, by which a compiler, npm and the user's lexicon are found."""
 
 
 def _whole_path(path: Path) -> Path:
-    """Refuse what may be a misspelt name: a folder is not named by where a program happens to run."""
+    """Refuse a relative path: it may be a misspelt name, and its meaning depends on the working folder."""
     if not path.expanduser().is_absolute():
         raise ValueError("or the path of a folder, from its root on")
     return path
@@ -83,7 +83,7 @@ def weights_of(variant: str) -> str:
 
 
 def _cache_folder() -> Path:
-    """This user's, where the environment names none.
+    """The user's cache folder, where the environment names none.
 
     Raises
     ------
@@ -101,9 +101,8 @@ def _cache_folder() -> Path:
 
 
 class Settings(BaseSettings):
-    """What the environment says. Field names are the variables' names, lower-cased, less the prefix.
-
-    What stands under a field is its row in docs/configuration.md.
+    """The values of all `KOKORO_` variables. A field's name is its variable's in lower case, without the
+    prefix. The text under a field is its row in docs/configuration.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
@@ -266,8 +265,8 @@ def settings() -> Settings:
     Raises
     ------
     SettingsError
-        A variable's value is not what its field allows; names every bad variable. Or there is no such
-        option of Core ML: one that is misspelt would be measured as if it were set.
+        A variable's value is not what its field allows; the error names every bad variable. Or Core ML has no
+        such option: a misspelt one would be measured as if it were set.
     """
     _require_known_options()
     try:
@@ -284,7 +283,7 @@ def settings() -> Settings:
 
 
 def misspelt() -> list[str]:
-    """For each variable of the environment that has our prefix and sets nothing: a sentence that says so."""
+    """A warning for each variable of the environment that has our prefix and that no setting reads."""
     known = [name.upper() for name in Settings.model_fields]
     found = []
     for variable in sorted(os.environ):
@@ -297,8 +296,9 @@ def misspelt() -> list[str]:
 
 
 def handed_on() -> dict[str, str]:
-    """Variables for a program of ours that another one starts, in another folder, without this environment:
-    all that set something, their paths absolute, and those by which other programs and files are found."""
+    """The variables that a supervisor must give to the server that it starts in another folder, without this
+    environment: all that set something, with absolute paths, and those by which other programs and files are
+    found."""
     said = settings()
     here = {variable.upper(): value for variable, value in os.environ.items()}
     values = {name: here[name] for name in FINDING if name in here}
@@ -309,7 +309,7 @@ def handed_on() -> dict[str, str]:
 
 
 def set_by_user() -> frozenset[str]:
-    """Fields of `EngineConfig` that the environment sets: what a person has said, no program changes."""
+    """Fields of `EngineConfig` that the environment sets; the tuner leaves these as they are."""
     said = settings().model_fields_set
     return frozenset(said | {"chunk_ms"} if "buffer_profile" in said else said)
 
