@@ -1,4 +1,5 @@
-"""Runs on the other processor, with NumPy and ONNX Runtime alone: the same graphs, the same inputs."""
+"""Runs on the ARM64 side of `run.sh`, with NumPy and ONNX Runtime alone: computes the prepared cases and
+compares."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")
 
 
 def main(folder: Path, library: str) -> int:
-    """`library` is a file in `folder`, perhaps with the instruction set that it is to use behind a colon."""
+    """`library` is a file in `folder`, optionally followed by a colon and the instruction set to use."""
     failed, all_made = 0, {}
     name, _, instruction_set = library.partition(":")
     if instruction_set and not ctypes.CDLL(str(folder / name)).kokoro_choose(instruction_set.encode()):
