@@ -130,7 +130,7 @@ class Settings(BaseSettings):
     coreml_specialization: Literal["Default", "FastPrediction"] = "Default"
     """Core ML: `FastPrediction` loads slower and may predict faster than `Default`"""
     coreml_static_shapes: bool = False
-    """Core ML: take nothing whose shape is not fixed"""
+    """Core ML: take only nodes whose shapes are fixed"""
     coreml_subgraphs: bool = False
     """Core ML: look into the bodies of If and Loop as well"""
     coreml_profile: bool = False
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     memory_pattern: bool = False
     """Let ONNX Runtime plan memory by the shapes it has seen"""
     spinning: bool = False
-    """Let idle threads of an inference spin, on a machine of its own"""
+    """Let idle threads of an inference spin, on a machine that does nothing else"""
     memory_arena_size_mb: int = Field(0, ge=0, le=65536)
     """Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time takes up to
     384 in `int8`, 640 in `fp32`"""
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
     provider_choice: Literal["off", "measured"] = "off"
     """`measured`: each segment is spoken by the provider that costs least for its length"""
     cost_ttl_s: float = Field(604_800.0, ge=0)
-    """Seconds that measured costs of providers are believed; 0 measures anew"""
+    """Seconds that measured costs of providers are believed; 0 measures at each start"""
     qos: Literal["off", "interactive"] = "off"
     """`interactive`: threads that speak and play ask macOS for its user-interactive class"""
     cores: str = ""
@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     wyoming_port: int = Field(10_200, ge=0, le=65535)
     """Port on which `kokoro-lab wyoming` listens"""
     root_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
-    """Path at which a proxy offers the server, such as `/tts`; it may take that off or not"""
+    """Path at which a proxy offers the server, such as `/tts`; which the proxy may remove or not"""
     api_key: str = Field("", repr=False)
     """If set, requests for speech must carry it as a Bearer token"""
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     max_file_s: float = Field(3600.0, gt=0)
     """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
     concurrency: int = Field(16, ge=1, le=64)
-    """Most syntheses at a time, each with a thread; how many are admitted is said by what they cost"""
+    """Most syntheses at a time, each with a thread; measured costs may admit fewer"""
     capacity: float = Field(0.8, gt=0)
     """Share of the computing that listeners may need together, as measured; a further one waits. The rest is
     for peaks and files"""
@@ -206,14 +206,14 @@ class Settings(BaseSettings):
     """Seconds that streams may continue after SIGTERM; those that then still speak are ended with
     `server_stopping`"""
     memory_limit_mb: int = Field(0, ge=0)
-    """Most resident memory of the server, in MiB; 0 is three quarters of what there is"""
+    """Most resident memory of the server, in MiB; 0 is three quarters of the machine's memory"""
     disable_memory_mgmt: bool = False
     """Let memory grow: no limit, no clean-up"""
     ephemeral: bool = False
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
     nice: int = Field(10, ge=0, le=19)
-    """How far `run` and `bench` lower their own priority, so that who listens meanwhile is served first; 0 is
-    not at all. Every result says how far"""
+    """How far `run` and `bench` lower their own priority, so that listeners are served first; 0 leaves it.
+    Every result records it"""
     native: NativeChoice = "auto"
     """Our own operators in C++: the wheel's `prebuilt`, `build` by a compiler, `auto` for either, or `off`"""
     instruction_set: InstructionSet = "auto"

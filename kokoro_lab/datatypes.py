@@ -229,7 +229,7 @@ class Place:
     sentence : int
         `Segment.sentence` of the segment; reading begins there.
     first_segment_id : int
-        Of the first segment of that sentence.
+        Id of the first segment of that sentence.
     segment_id : int
         The segment.
     start_samples : int

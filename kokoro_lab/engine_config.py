@@ -78,8 +78,8 @@ class EngineConfig:
         takes its recurrences. Files in fp32 without our operators are decoded by `vocoder_exact`. A variant
         that runs as one graph is placed as its vocoder.
     fixed_windows : {"auto", "on", "off"}
-        Whether the windows of a stream have a few fixed sizes, as `model.static_vocoder` makes them of the
-        fp32 weights; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
+        Whether a stream is decoded in windows of a few fixed sizes, by the graphs of `model.static_vocoder`
+        in fp32; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
     coreml : mapping of str to str
         Options of the Core ML provider by ONNX Runtime's names: see `sessions.coreml_options`.
     threads : int

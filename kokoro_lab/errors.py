@@ -72,7 +72,7 @@ class SsmlError(TextError):
     Parameters
     ----------
     line, column : int, optional
-        Where in the document, both counted from 1. Known for everything but its size.
+        Where in the document, both counted from 1; None if the document is too large.
     element, attribute : str, optional
         What it is about, named as it is written in the document.
     """

@@ -98,11 +98,11 @@ class Encoder:
     sample_rate_hz : int
         One of `dsp.RATES_HZ`. Opus is decoded at 48 kHz, whatever is asked for.
     seed : int
-        Of the dither of WAV, PCM and FLAC, which hold the same samples.
+        Seed of the dither of WAV, PCM and FLAC, which hold the same samples.
     streamed : bool
         Whether bytes are given out as soon as they are ready. Else all come with `finish`.
     from_hz : int
-        The rate of what is pushed; one of `dsp.RATES_HZ`.
+        The rate of the pushed samples; one of `dsp.RATES_HZ`.
     skipped_samples : int
         Samples of the stream before the first that is pushed, for the dither.
     dither : {"tpdf", "shaped"}

@@ -134,13 +134,13 @@ class ShapedDither(Dither):
     seed : int
         As `Dither`; the same numbers are drawn.
     sample_rate_hz : int
-        Of what is pushed.
+        The rate of the pushed samples.
 
     Notes
     -----
     Error feedback with the dither inside the loop: S. P. Lipshitz, J. Vanderkooy and R. A. Wannamaker,
-    "Minimally audible noise shaping", J. Audio Eng. Soc. 39(11), 1991. What is clipped is not fed back: a
-    loop that tried to make up for it would ring on behind it.
+    "Minimally audible noise shaping", J. Audio Eng. Soc. 39(11), 1991. The error of clipped samples is not
+    fed back: the loop would go on oscillating after them.
     """
 
     def __init__(self, seed: int, sample_rate_hz: int) -> None:

@@ -38,7 +38,7 @@ class Lexicon:
     levels : sequence of sequence of LexiconEntry
         The most important one first.
     below : Lexicon, optional
-        Whose levels come after these.
+        A lexicon whose levels come after these.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def read_with(
     Parameters
     ----------
     lexicon : Lexicon
-        Whose entries stay as they are written.
+        The lexicon; its entries are found as they are written.
     sentence : AlignedText
         Sanitised, not yet normalised, in one language.
     language : str

@@ -10,7 +10,7 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.text.aligned import AlignedText
 
 OnFallback = Callable[[Fallback], None]
-"""Hears of what could not be read as it should."""
+"""Called for each word or mark that was read by a fallback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class FixedReading:
 
 
 Readings = Sequence[FixedReading]
-"""Of one sentence, in order."""
+"""The fixed readings of one sentence, in order."""
 
 
 class SentenceG2P(Protocol):

@@ -46,7 +46,7 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     native : Native
         Whether there are operators of our own.
     say : callable, optional
-        Told in a line what is being made; on a terminal a bar follows.
+        Called with a line about what is being made; on a terminal a bar follows.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def kept_graphs(
     what : str
         What is made, in words.
     say : callable or None
-        Told in a line that it is being made; on a terminal a bar follows.
+        Called with a line when it is being made; on a terminal a bar follows.
 
     Raises
     ------

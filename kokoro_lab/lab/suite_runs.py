@@ -64,7 +64,7 @@ def run_gates(
     progress : bool
         Whether to show a bar for each.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
 
     Returns
     -------

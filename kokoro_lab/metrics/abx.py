@@ -47,7 +47,7 @@ LEAST_LISTENERS = 5
 """For a word on people, and not on one pair of ears: where three people in ten hear a difference, one of them
 is among five with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
-"""Above 6, ABX is right in every trial as far as float64 can say."""
+"""With a sensitivity above 6, the proportion of right answers is 1 in float64."""
 
 
 def p_value(right: int, trials: int) -> float:
@@ -203,7 +203,7 @@ class AbxResult:
     upper : float
         One-sided 95 % upper limit of it.
     d_prime, d_prime_interval
-        Of the proportion, and of the ends of its interval.
+        Sensitivity for the proportion, and for the ends of its interval.
     """
 
     right: int
@@ -269,7 +269,7 @@ class PooledListeners:
     Parameters
     ----------
     outcome : AbxResult
-        Of all their answers.
+        The outcome of all their answers together.
     listeners : int
         How many.
     differ_p : float

@@ -143,7 +143,7 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One recording: what was written down, and how many errors that makes."""
+    """The transcript of one recording, and its errors."""
 
     hypothesis: str
     errors: ErrorCount

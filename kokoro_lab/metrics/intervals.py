@@ -40,7 +40,7 @@ class Estimate:
     units : int
         How many texts, or whatever else is drawn, it stands on.
     p : float
-        Of what is tested, where anything is.
+        The p value of the test, if there is one.
     """
 
     value: float

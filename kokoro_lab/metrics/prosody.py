@@ -31,7 +31,7 @@ class ReadingDifference:
     durations_count, changed_durations_count : int
         Phonemes, pads included, and how many of them last another number of frames.
     duration_s, duration_change_s : float
-        Of the whole reference, and how much longer the candidate is.
+        Length of the whole reference, and how much longer the candidate is.
     phoneme_change_ms : float
         Mean over phonemes of how much longer or shorter each is.
     f0_change_cents : float

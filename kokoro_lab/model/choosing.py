@@ -142,13 +142,13 @@ def chosen_by_cost(
     Parameters
     ----------
     config : EngineConfig
-        Of the engine; `provider` is not looked at.
+        The engine's configuration; `provider` is not looked at.
     model_sha256 : str
-        Of its weights.
+        SHA-256 of its weights.
     voice : callable
-        Gives the voice that costs are measured with, if they must be.
+        Returns the voice for measuring costs, if they must be measured.
     make : callable
-        Makes a decoder for a configuration with a provider by name.
+        Makes a decoder for a configuration that names a provider.
     providers : sequence of str, optional
         Those to choose from; `usable_providers` unless given.
 

@@ -29,9 +29,9 @@ Values = npt.NDArray[np.float32]
 
 
 SPEECH_ENERGY, TAIL_ENERGY = -4.0, -6.0
-"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65
-to 1.55, sound over -54 dBFS began 2 frames before to 5 frames after it first passed -4, and ended no
-later than it last passed -6 (over 54 voices and speeds 0.7 to 1.5)."""
+"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65 to
+1.55, sound over -54 dBFS began 2 frames before to 5 frames after the curve first passed -4; and it ended no
+later than the curve last passed -6 (speeds 0.7 to 1.5)."""
 ONSET_MARGIN_FRAMES, TAIL_MARGIN_FRAMES = 4, 8
 SPEAKING_ENERGY, FIRST_CHUNK_FRAMES = 2.0, 3
 """A stream's first chunk holds 20 ms of sound behind 30 ms of what is softer. Of 1,600 first segments (54

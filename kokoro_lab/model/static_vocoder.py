@@ -45,7 +45,7 @@ Values = npt.NDArray[np.float32]
 
 CACHE_KEY = "COREML_CACHE_KEY"
 """Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it
-the copy is named by the model's path, and is used for whatever comes to lie there."""
+the copy is named by the model's path, and is used for any later model at that path."""
 CACHE_KEY_CHARACTERS = 40
 """The provider takes 64 at most, letters and digits."""
 

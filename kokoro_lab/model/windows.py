@@ -52,7 +52,7 @@ class WindowPlan:
     Parameters
     ----------
     frames : int
-        Of the segment.
+        Length of the segment.
     spans : tuple of (int, int)
         One a window, in order, each beginning where the one before ends.
     early : int

@@ -169,7 +169,8 @@ def _built_here(config: EngineConfig, say: Callable[[str], None] | None) -> Nati
 def damage_to(library: Path, *, again: bool = False) -> str | None:
     """What is wrong with a library of ours: None if it is whole, empty if there is none.
 
-    Code that is damaged ends the process as soon as it is loaded. `again` hashes it, whatever is on record.
+    Damaged code ends the process as soon as it is loaded. `again` hashes the library even if the record has
+    it.
     """
     try:
         about = json.loads(library.with_suffix(".json").read_text("utf-8"))

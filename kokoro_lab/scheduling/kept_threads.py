@@ -29,7 +29,7 @@ class KeptThreads:
     Parameters
     ----------
     name : str
-        Of the threads, with a number behind it.
+        Name of the threads, to which a number is added.
     """
 
     def __init__(self, name: str) -> None:

@@ -179,7 +179,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
     config : EngineConfig
         The configuration of the settings.
     model_sha256 : str
-        Of its weights.
+        SHA-256 of its weights.
     kept : collection of str
         Fields that a person has set: they stay.
     """

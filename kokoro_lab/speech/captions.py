@@ -89,7 +89,7 @@ def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text
     text : str
         The original text, which captions show as it is written.
     timings : sequence of WordTiming
-        Of the whole speech.
+        The timings of the whole speech.
     input_format : str
         What the text is: all but plain text have marks that nobody sees.
     """

@@ -78,9 +78,9 @@ def load_engine(
         The voice that will speak first; by default, that of the settings. Its language's G2P is loaded while
         the graphs are.
     say : callable
-        Told in a line each what is being fetched.
+        Called with a line about what is being fetched.
     begins : callable
-        Told `weights` and `graphs` as each begins: what is fetched and checked, what is made and loaded.
+        Called with `weights` (fetched and checked) and `graphs` (made and loaded) as each step begins.
 
     Raises
     ------
@@ -168,7 +168,7 @@ class Engine:
     first_audio : FirstAudioCache
         The first audio of the last utterances.
     model_sha256 : str
-        Of the weights.
+        SHA-256 of the weights.
     """
 
     def __init__(self, parts: Parts) -> None:

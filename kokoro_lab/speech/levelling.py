@@ -57,7 +57,7 @@ class Levelling:
     voice : Voice
         Of the utterance.
     stopwatch : Stopwatch
-        Told what it costs.
+        Measures the time that it takes.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class Parts:
     voices : VoiceCache
         The voice that a name or a blend stands for.
     model_sha256 : str
-        Of the weights.
+        SHA-256 of the weights.
     placement : callable
         Returns where each stage runs at that moment: a provider may be lost.
     front_end : FrontEnd

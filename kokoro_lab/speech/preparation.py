@@ -97,7 +97,7 @@ class Preparation:
     Parameters
     ----------
     parts : Parts
-        Whose front end reads and whose decoder finds the prosody.
+        Have the front end that reads and the decoder that finds the prosody.
     asked : CheckedUtterance
         What is to be said.
     cached : bool
@@ -105,9 +105,9 @@ class Preparation:
     place : Place or None
         Where to begin, if not with the text.
     stopwatch : Stopwatch
-        Told what the stages cost.
+        Measures the stages.
     claim : Claim
-        By which the stream asks for the cores.
+        The claim by which the stream asks for the cores.
     growing : GrowingText, optional
         The text, where it is still being written.
 
@@ -126,7 +126,7 @@ class Preparation:
     wordless : bool
         Whether the text was read to its end and has no word.
     marks : deque of Mark
-        Of a document: those that have not been reached.
+        The marks of a document that have not been reached.
     breaks : tuple of Break
         Of a document.
     at_end : Pause or None

@@ -84,7 +84,7 @@ class SpeechStream(Iterator[AudioChunk]):
     Attributes
     ----------
     claim : Claim
-        By which it asks for the cores.
+        The claim by which it asks for the cores.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     segments : list of Segment

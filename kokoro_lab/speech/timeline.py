@@ -64,7 +64,7 @@ class Timeline:
         Parameters
         ----------
         first_id : int
-            Of the first segment of its sentence.
+            Id of the first segment of its sentence.
         lead_samples : int
             Trimmed before it.
         opens : bool

@@ -45,7 +45,7 @@ class CheckedUtterance:
         Whether somebody listens while it is computed; else it is joined into a file.
     voice : Voice
     language : str
-        Of the text, where it does not say otherwise.
+        The language of the text, unless the document names another.
     lexicon : Lexicon
         The engine's as it is now, with the request's own entries.
     decoder : Decoder

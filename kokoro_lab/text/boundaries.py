@@ -4,9 +4,9 @@
 are joined again.
 
 Phrase borders are found as speech synthesisers have long found them: before a function word that
-follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). Of the function words, those
-that open a clause are the better places, then prepositions, then `of`, `to`, the auxiliary behind a
-subject and the subject of a bare clause.
+follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). The best places are before function
+words that open a clause, then before prepositions, then before `of`, `to`, the auxiliary behind a subject and
+the subject of a bare clause.
 """
 
 from __future__ import annotations

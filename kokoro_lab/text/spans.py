@@ -35,7 +35,7 @@ _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
 """Of printable characters in a row, those that are an address, a path, an option or a code."""
 _IN_ADDRESSES = regex.compile(r"[@/\\_\p{Nd}]|\w\.\w")
-"""What each of them holds."""
+"""The characters of which every address, path, option or code has at least one."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 _WORD = regex.compile(

@@ -89,7 +89,7 @@ def fetch(
     progress : bool
         Whether to show bars on standard error.
     say : callable
-        Told, line by line, what a user should know: sources passed over, waiting, damaged files.
+        Called with lines for the user: sources that failed, waiting, damaged files.
 
     Raises
     ------

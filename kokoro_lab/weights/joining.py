@@ -74,7 +74,7 @@ def join(
     folder : Path
         Where the files go.
     wrote : callable
-        Told the bytes written, as they are written.
+        Called with the number of bytes, as they are written.
 
     Yields
     ------

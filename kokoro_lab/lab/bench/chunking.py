@@ -44,7 +44,7 @@ class ChunkArrivals:
     arrivals_s, lengths_s : tuple of float
         Seconds from the request to each chunk, and its length.
     sha256 : str
-        Of all samples, joined.
+        SHA-256 of all samples, joined.
     """
 
     text: str

@@ -68,7 +68,7 @@ def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, s
     Parameters
     ----------
     sentences : sequence of str
-        Of which it is made.
+        The sentences from which it is made.
     characters : int
         Its length, about.
     ends : bool

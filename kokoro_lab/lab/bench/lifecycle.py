@@ -123,10 +123,10 @@ def measure_lifecycle(
     Returns
     -------
     ComparedStreams
-        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (what
-        the client had when it happened), ending (how the connection ended that it happened to: whole, told or
-        broken off), back_s (from that end to the next chunk, on a new connection; not a number if it was
-        whole), and what `compared` finds.
+        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (the
+        speech that the client had at the event), ending (how that connection ended: whole, told or broken
+        off), back_s (from that end to the next chunk, on a new connection; not a number if it was whole), and
+        what `compared` finds.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
     Parameters
     ----------
     read : callable
-        Told how many seconds it is since the block began.
+        Called with the seconds since the block began.
     """
     started_s = time.monotonic()
     found = [read(0.0)]

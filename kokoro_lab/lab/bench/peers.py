@@ -117,7 +117,7 @@ def load_kokoro_onnx(
     threads : int
         Threads inside one inference, 1 or more.
     say : callable
-        Told in a line each what is being fetched.
+        Called with a line about what is being fetched.
 
     Raises
     ------

@@ -176,7 +176,7 @@ def carry_out(
     load_engine : callable
         Called only if the plan needs an engine in this process.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
     """
     texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed))
     folder = new_run_folder("bench")

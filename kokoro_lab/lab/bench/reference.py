@@ -50,7 +50,7 @@ class Reference:
     Parameters
     ----------
     config : EngineConfig
-        Of the engine to compare with; only threads, spinning and the cache folder are used.
+        Configuration of the engine to compare with; only threads, spinning and the cache folder are used.
 
     Raises
     ------

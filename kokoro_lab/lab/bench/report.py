@@ -39,7 +39,7 @@ def keep(
     Parameters
     ----------
     folder : Path
-        Of this run; made if it is not there.
+        The folder of this run; made if it is not there.
     trials : sequence of Trial
         At least one.
     asked : mapping

@@ -293,7 +293,7 @@ def attended(
     hear : callable
         `listened`, but for its reading, transport, number and time.
     asked : iterator
-        Who asks next takes the next one.
+        The next listener takes the next item.
     begin_s : float
         They come within so many seconds, at any time of them.
     name : str

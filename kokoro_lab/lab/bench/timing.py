@@ -214,7 +214,7 @@ def measure_considerately(
         Returns whether a request is being served: then the trial ends with the chunk under way, and its text
         is repeated later.
     done : callable
-        Told how many texts are finished.
+        Called with the number of finished texts.
 
     Returns
     -------

@@ -214,7 +214,7 @@ def judge(
     start : callable, optional
         Gives the server; our own on the real weights unless given. For `lifecycle` it takes settings.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
     """
     say(plan.begins)
     return concluded(plan.kind, asdict(plan), lambda: plan.measured(sentences, start))

@@ -62,9 +62,9 @@ class EngineProcess:
         What its trials are called.
     config : EngineConfig
     voice : str
-        Who speaks.
+        The voice that speaks.
     make_engine : callable
-        Of a module that the process can import.
+        A function in a module that the process can import.
 
     Attributes
     ----------

@@ -320,7 +320,7 @@ def _folds(trials: pd.DataFrame) -> pd.Series:
 
 
 def _of(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The trials of the configuration that is named for each, in the order of texts and rounds."""
+    """For each text, the trials of the configuration chosen for it, in the order of texts and rounds."""
     return trials[trials.system == np.asarray(names)].set_index([*TEXT, "round"]).sort_index()
 
 

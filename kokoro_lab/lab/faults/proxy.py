@@ -47,7 +47,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     url : str
         The server's, such as `http://127.0.0.1:8880`.
     faults : sequence of Fault
-        Of the `transport` seam. Those that end a connection strike once; those after it stand.
+        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections stand.
     seed : int
     total_bytes : int
         Length of an answer, by which a share of it is found.

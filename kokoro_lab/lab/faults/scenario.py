@@ -174,7 +174,7 @@ class Scenario(_Model):
     Parameters
     ----------
     name : str
-        Of the scenario and its file.
+        Name of the scenario and its file.
     title : str
         What happens, in a line.
     seed : int

@@ -91,7 +91,7 @@ class Tolerance:
     beyond_words_s : float
         Difference in length that is not that of the words: what was lost or added behind the engine's back.
     fingerprint_share : float
-        Of the fingerprint's bits, with its moments at the same words.
+        Share of the fingerprint's bits that may differ, with its moments at the same words.
     loudness_lu : float
         Difference of integrated loudness.
     residual_peak_dbfs : float, optional

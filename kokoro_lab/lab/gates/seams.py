@@ -60,7 +60,7 @@ CLIP_LIMITS: Limits = {
 }
 """What is drawn of each clip: the figures that have a value in clean speech, too."""
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
-"""What there must be none of."""
+"""Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
 """Of windows against the undivided segment, with the fp32 weights."""
 SILENT_DBFS = -200.0

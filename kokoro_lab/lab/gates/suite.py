@@ -27,7 +27,7 @@ class Measurement:
     Parameters
     ----------
     name : str
-        Of the notebook, or of the benchmark in this list.
+        Name of the notebook, or of the benchmark in this list.
     guards : str
         What it guarantees while it passes, in one line.
     fast, full : mapping

@@ -30,7 +30,7 @@ def write_report(executed: Path, report: Path) -> None:
     executed : Path
         The notebook as it was executed; a run that was ended early may have left none.
     report : Path
-        Of the page. The result, or the note of a crash, lies beside it.
+        Path of the page. The result, or the note of a crash, lies beside it.
 
     Raises
     ------
@@ -107,7 +107,8 @@ class _Reader:
 
 
 class _Headings(mistune.HTMLRenderer):
-    """Headings with anchors. The first one of the first level is the question: it stands above all else."""
+    """Headings with anchors. The first heading of the first level is the notebook's question, which stands at
+    the top of the page."""
 
     def __init__(self, reader: _Reader) -> None:
         super().__init__()

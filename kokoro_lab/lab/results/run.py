@@ -79,7 +79,7 @@ class Run:
         Parameters
         ----------
         name : str
-            Of the file, without its ending.
+            Name of the file, without its ending.
         frame : DataFrame
             A row a thing that was measured. An index that has a name is a column of the file.
         units : mapping, optional

@@ -164,7 +164,7 @@ class Schedule:
     benchmarks : Benchmarks
         Runs them. If a request comes, the trial is given up and repeated later.
     voice : str
-        Who speaks.
+        The voice that speaks.
     interval_s : float
         From one turn to the next, over 0.
     ready : callable

@@ -77,7 +77,7 @@ def run_sweep(
         Address of a Dask scheduler, such as `tcp://127.0.0.1:8786`: its workers run them instead, as many at
         a time as they have threads. They need this version of kokoro-lab and its notebooks.
     done : callable
-        Told of each run as it ends.
+        Called with each run as it ends.
 
     Raises
     ------

@@ -174,11 +174,11 @@ def tune(
     ----------
     plan : TunePlan
     make_engine : callable
-        From a configuration, in another process.
+        Makes an engine from a configuration, in another process.
     folder : Path, optional
         For the stores of studies; `results/tune/studies` unless given.
     say : callable
-        Told in a line each what begins.
+        Called with a line about each step.
 
     Raises
     ------

@@ -27,9 +27,9 @@ SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
 """Audio within either of these of the defaults' is the same to a listener: PESQ's ceiling is 4.64."""
 SNR_MOST_DB = 200.0
-"""Given to samples that are the same."""
+"""The SNR that equal samples count as."""
 ANOTHER_LENGTH_DB = -100.0
-"""Given to audio of another length, which has no SNR."""
+"""The SNR that audio of another length counts as."""
 DEFAULTS, CANDIDATE = "defaults", "candidate"
 """What the two are called in trials."""
 

@@ -26,7 +26,7 @@ def fit(
     Parameters
     ----------
     voices : iterable of str
-        Who speaks in the rows.
+        The voices of the rows.
     rank : int
         Kept directions of the prediction: reduced-rank regression (Izenman 1975).
     ridge : tuple of float
@@ -41,8 +41,8 @@ def fit(
         2006, section 8.3.1).
     unit : numpy.ndarray, optional
         How large an error in each target counts as one. None counts what it does to the normalised
-        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, it is taken
-        from there.
+        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, that
+        predictor's unit is used.
     towards : StatisticsPredictor, optional
         A predictor towards whose regression the ridge shrinks, instead of towards 0, so that what was learnt
         from earlier rows is kept.

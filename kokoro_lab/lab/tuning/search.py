@@ -95,7 +95,7 @@ def run_trials(
         Figures of a configuration. `CandidateFailed` is a row like another; any other error ends the search,
         and what was measured until then is kept.
     done : callable
-        Told how many there are, and the row of the last one.
+        Called with the number of configurations, and the row of the last one.
 
     Returns
     -------

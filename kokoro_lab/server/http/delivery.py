@@ -137,7 +137,7 @@ class ResponseBody(Iterator[bytes]):
     Parameters
     ----------
     events : SpeechEvents
-        Of a stream that has begun, so that what is wrong with a request has been found by now. Its synthesis'
+        The events of a stream that has begun, so that errors of the request have been found. Its synthesis'
         account notes the first byte, the bytes that the socket took, and the outcome. The connection is cut
         if the answer does not come to its end.
     writer : RawWriter or EventWriter

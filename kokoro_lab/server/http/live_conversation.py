@@ -31,7 +31,7 @@ class Turn:
     name : str or None
         The client's name for it.
     fields : dict
-        Of its request.
+        The fields of its request.
 
     Attributes
     ----------

@@ -42,7 +42,8 @@ POLL_S = 0.01
 GRACE_S = 2.0
 """How long a stopped client's thread has to send the reason, before its connection is cut."""
 FILES = 2
-"""At a time: each holds all of its samples, and their windows are computed one after the other anyway."""
+"""How many files are computed at a time: each holds all of its samples, and windows are computed one after
+the other anyway."""
 KNOWN_S = 5.0
 """Seconds of speech after which a stream's own cost is used, instead of that of earlier streams."""
 CHARACTERS_PER_S = 15.0

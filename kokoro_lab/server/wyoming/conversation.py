@@ -75,7 +75,7 @@ class WyomingConversation:
     connection : socket.socket
         The caller closes it.
     state : ServerState
-        Who speaks.
+        Has the engine and its queue.
     """
 
     def __init__(self, connection: socket.socket, state: ServerState) -> None:

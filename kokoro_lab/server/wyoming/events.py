@@ -17,7 +17,7 @@ from kokoro_lab.server.requests.json_body import object_of
 from kokoro_lab.weights.voices import reading_voices
 
 VERSION = "1.10.2"
-"""Of the protocol that is spoken."""
+"""Version of the protocol."""
 _OURS = ("kokoro-lab", "https://github.com/kokoro-lab/kokoro-lab")
 _KOKORO = ("hexgrad", "https://huggingface.co/hexgrad/Kokoro-82M")
 
