@@ -26,7 +26,7 @@ REFUSED = {
     r"\bin the middle of \d": "median of",
     r"\bmust hear \d": "must be answered",
     r"\b[Ww]hat (each|a|the) \w+ may be off\b": "how far it may differ",
-    r"\bstill speaks is told\b|(?<=[.:`"eld] )Told (in|of|what|the|how|when|each)\b": "called with",
+    r"\bstill speaks is told\b|(?<=[.:`eld] )Told (in|of|what|the|how|when|each)\b": "called with",
     r"\bWere (that|this) in\b": "if that happened",
     r"\bafter its begin\b": "from its start",
     r"\b[Tt]he same of (a|an|the|every|all)\b": "say it again, of what",

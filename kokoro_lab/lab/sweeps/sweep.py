@@ -17,7 +17,7 @@ from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 
 SHOWN_CHARACTERS = 120
-"""Of a message, where it stands in a table."""
+"""How many characters of a message a table shows."""
 
 
 @dataclass(frozen=True, slots=True)

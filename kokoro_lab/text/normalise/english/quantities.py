@@ -40,7 +40,7 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, units
 
 UNITS = units(__package__, "units.tsv")
-"""By what is written, with its case."""
+"""Units by their written form, with its case."""
 SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (unit.one, unit.many))
 """Units that are written as they are said: only what stands before them needs reading."""
 
