@@ -1,4 +1,4 @@
-"""What one engine is made with: given by a caller, or as the settings say."""
+"""The configuration of one engine, given by a caller or by the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong, said so that a person can mend it.
+"""The errors that users and machines can cause, each with the field, what is allowed, and how to mend it.
 
 Every error that a user's input or machine can cause is a leaf of `KokoroLabError`. It names the
 field, the value, what is allowed and, where there is one, the mend; the command line prints it as

@@ -1,4 +1,4 @@
-"""The formats by name: what clients, files and headers call them."""
+"""The audio formats: names, media types and file endings by which clients ask for them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How misaki reads the words of a tagged English sentence: which parts it looks up, in which order, and how
-it joins them.
+"""How misaki reads the words of a tagged English sentence: which parts it looks up, and how it joins them.
 
 A word without spaces in it, `state-of-the-art` or `MP3`, is read from its longest parts that the dictionary
 knows. Words are read from the last to the first, as `the` and `to` are said by what follows. The rules are

@@ -1,5 +1,4 @@
-"""Calls a G2P with a deadline: one that raises or stalls is replaced by the next level, and no listener
-waits.
+"""Calls a G2P with a deadline: where it raises or stalls, the next level reads, and no listener waits.
 
 Each call has a thread of its own, so that a text that is slow to read delays no other. If the call raises, or
 has not answered in time, the next level reads the sentence at once, and a fallback is recorded. A thread

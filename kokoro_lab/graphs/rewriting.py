@@ -1,5 +1,4 @@
-"""Tools for rewriting a graph: its nodes by the tensors that they make, its constants, and lists of
-passes."""
+"""Tools for rewriting a graph: its nodes by the tensors that they make, its constants, and passes."""
 
 from __future__ import annotations
 

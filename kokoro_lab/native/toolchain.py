@@ -1,5 +1,4 @@
-"""Identifies the build on which samples depend besides weights and request: libraries, processor, compiler,
-graphs.
+"""Identifies the build on which samples depend: libraries, processor, compiler, and how graphs were made.
 
 The build matters because of integers: one rounding to the other side becomes another byte, which changes
 others further on, so that two builds of the 8-bit variants agree as little as either agrees with floats. With

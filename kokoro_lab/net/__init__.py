@@ -1,2 +1,1 @@
-"""What the server and the player share: checks of Host and Origin headers, and a guarded socket for
-WebSockets."""
+"""What server and player share: checks of Host and Origin headers, and a guarded socket for WebSockets."""

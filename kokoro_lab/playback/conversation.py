@@ -1,5 +1,4 @@
-"""A client of the player: turns its messages into streams on the deck, and reports to it what happened to
-them."""
+"""A client of the player: its messages become streams on the deck, and it hears what happens to them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Runs calls in other processes, a few at a time: a process that dies (of lack of memory, say) ends no other
-call."""
+"""Runs calls in other processes, a few at a time: a process that dies ends no other call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The sessions of stages: each runs on its provider until that fails, then on the CPU, and says where it
-runs.
+"""The sessions of stages: each runs on its provider until that fails, then on the CPU.
 
 A provider is *lost* when ONNX Runtime raises from a session that is not the CPU's, or gives values that are
 not finite, and the CPU then does what was asked. If the CPU fails as well, the input was wrong: the CPU's

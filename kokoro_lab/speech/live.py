@@ -1,4 +1,4 @@
-"""A text that is spoken while it is written."""
+"""Live text: the speech of a text that is still being written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One utterance on its way out: the whole pipeline, as it is listened to.
+"""The stream of one utterance: runs the whole pipeline, chunk by chunk, while somebody listens.
 
     text → segments → decoder → trim, pause → gain, limiter → chunks
 

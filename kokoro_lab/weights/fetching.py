@@ -1,5 +1,7 @@
-"""Fetches weights from the network onto the disk. Everything else works on a warm cache: see
-`weights.store`."""
+"""Fetches weights from the network onto the disk.
+
+Everything else works on a warm cache: see `weights.store`.
+"""
 
 from __future__ import annotations
 

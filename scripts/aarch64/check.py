@@ -1,5 +1,4 @@
-"""Runs on the ARM64 side of `run.sh`, with NumPy and ONNX Runtime alone: computes the prepared cases and
-compares."""
+"""Runs on the ARM64 side of `run.sh`, with NumPy and ONNX Runtime alone: computes the prepared cases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Compares chunk sizes and pre-buffers: streams are recorded once, and then replayed with every
-pre-buffer."""
+"""Compares chunk sizes and pre-buffers: recorded streams are replayed with every pre-buffer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The client of our own server: raw audio, server-sent events or a WebSocket, from the beginning or
-resumed."""
+"""The client of our own server: raw audio, server-sent events or a WebSocket, also resumed."""
 
 from __future__ import annotations
 

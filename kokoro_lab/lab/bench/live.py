@@ -1,5 +1,4 @@
-"""Measures live texts (a model's answers): the first sound, silences, and how soon an interruption takes
-effect.
+"""Measures live texts, such as a model's answers: first sound, silences, and effect of an interruption.
 
     python -m kokoro_lab.lab.bench.live speak -i - --play
 

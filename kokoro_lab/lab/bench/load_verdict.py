@@ -1,5 +1,4 @@
-"""The verdict of the load benchmark: how many listeners are served in time, and an estimate for several
-machines."""
+"""The verdict of the load benchmark: how many listeners are served in time, here and on several machines."""
 
 from __future__ import annotations
 

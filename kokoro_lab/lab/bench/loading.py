@@ -1,5 +1,4 @@
-"""The load benchmark: more and more listeners of one server, the time to their first words, and their
-gaps."""
+"""The load benchmark: more and more listeners of one server, their time to first words, and their gaps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The soak benchmark: listeners hear text after text for many minutes, while streams and the server's memory
-are measured."""
+"""The soak benchmark: listeners hear text after text for many minutes, and the server's memory is watched."""
 
 from __future__ import annotations
 

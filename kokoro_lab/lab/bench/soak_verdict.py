@@ -1,5 +1,4 @@
-"""The verdict of the soak benchmark: no stream ended early or lost samples, no figure drifts, no resource
-leaks."""
+"""The verdict of the soak benchmark: no stream ended early, no sample is missing, no figure drifts."""
 
 from __future__ import annotations
 

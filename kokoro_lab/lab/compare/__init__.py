@@ -1,5 +1,4 @@
-"""Compares engines: the same texts, interleaved, each engine in a process of its own; ratios; a
-recommendation.
+"""Compares engines on the same texts, interleaved, each engine in a process of its own.
 
     configurations    which engines                    engine_process    one of them, in its process
     comparison        all speak in turn; ratios        recommendation    which one to take

@@ -1,4 +1,4 @@
-"""Where time goes, whether it is enough, and what a run of many minutes was like."""
+"""Plots of times: stages, streams against their player, crowds of listeners, long runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement says: values against their limits, with their intervals."""
+"""Plots of verdicts: values against their limits, with their intervals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Runs a sweep on a Dask cluster. Workers execute any code that they are sent, so use only your own
-cluster."""
+"""Runs a sweep on a Dask cluster.
+
+Workers execute any code that they are sent, so use only your own cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Start and stop of the server process: what answers while the engine is loaded, and how streams end at
-SIGTERM.
+"""Start and stop of the server process: answers while the engine is loaded, and the end of streams.
 
 The worker listens at once. `/health` says how far loading is; other requests wait, so that a client that
 comes back after a crash is served as soon as possible and need not retry. Their number is limited; a further

@@ -1,5 +1,7 @@
-"""Health, status, and the lists of voices and models. All are open without a key, since clients ask before
-they speak."""
+"""Health, status, and the lists of voices and models.
+
+All are open without a key, since clients ask before they speak.
+"""
 
 from __future__ import annotations
 

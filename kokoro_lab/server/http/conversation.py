@@ -1,5 +1,4 @@
-"""A conversation over a WebSocket, in any dialect: speaks one text at a time, and listens to the client
-meanwhile.
+"""A conversation over a WebSocket in any dialect: speaks one text at a time, and listens meanwhile.
 
 Each dialect is a subclass: ours (`websocket_conversation`), ElevenLabs' and Mistral's.
 """

@@ -1,2 +1,1 @@
-"""A request for speech: its body, its account, its slot, its order among others, and the events of its
-stream."""
+"""A request for speech: its body, account and slot, its order among others, and its stream's events."""

@@ -1,5 +1,7 @@
-"""How a stream that broke is resumed. The server stores nothing: synthesis is deterministic, so the client
-sends its request again, with a token and the id of the last chunk that it has, and the rest is computed.
+"""How a stream that broke is resumed.
+
+The server stores nothing: synthesis is deterministic, so the client sends its request again, with a token and
+the id of the last chunk that it has, and the rest is computed.
 
 A token holds when the stream began, a hash of the request, the length of its chunks (a degrade mode may have
 changed it since), and where the segment of the chunk begins, with what is needed to decode it from its

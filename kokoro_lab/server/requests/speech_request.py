@@ -1,4 +1,4 @@
-"""What a client may put into `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
+"""The body of `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Markdown as language models write it: read by its structure, block by block; no mark is spoken, no word
-lost.
+"""Markdown as language models write it, read block by block: no mark is spoken, and no word is lost.
 
 `parser` is markdown-it with offsets into the source, `reading` puts a block into words, `formulas` reads
 LaTeX, and `document` joins the blocks, or takes them from a text that is still being written.

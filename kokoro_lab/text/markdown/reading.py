@@ -1,5 +1,4 @@
-"""Puts the blocks of a Markdown document into words: passages and styles with their offsets, and what is left
-out."""
+"""Puts the blocks of a Markdown document into words, with their offsets, styles and omissions."""
 
 from __future__ import annotations
 

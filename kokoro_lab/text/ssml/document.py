@@ -1,5 +1,4 @@
-"""Makes a spoken document of SSML: passages of text, and the breaks, styles, languages and voices by
-offset."""
+"""Makes a spoken document of SSML: passages of text, with breaks, styles, languages and voices."""
 
 from __future__ import annotations
 

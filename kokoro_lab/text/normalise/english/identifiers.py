@@ -1,5 +1,4 @@
-"""Digits and letters that identify rather than count, in English: telephone and card numbers, versions,
-models, codes."""
+"""English digits and letters that identify: telephone and card numbers, versions, models, codes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Digits that identify rather than count, in Japanese: telephone numbers, postal codes, addresses, versions,
-codes."""
+"""Japanese digits that identify: telephone numbers, postal codes, addresses, versions, codes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Spanish quantities with units, per cents and degrees; units alone; and sums of money: symbols and codes,
-cents, millions, and prices per kilogram."""
+"""Spanish quantities with units, per cents and degrees, units alone, and sums of money."""
 
 from __future__ import annotations
 
