@@ -27,9 +27,9 @@ VOICES = "af_heart,am_michael,bf_emma"
 @choice_option("--reference", VARIANTS, "fp32", "Taken as right.")
 @choice_option("--candidate", VARIANTS, "int8", "Compared with it.")
 @click.option(
-    "--trials", type=click.IntRange(1), help=f"Of a new test, for each listener: {TRIALS} unless given."
+    "--trials", type=click.IntRange(1), help=f"For each listener of a new test: {TRIALS} unless given."
 )
-@click.option("--voices", default=VOICES, show_default=True, help="Of a new test, with commas.")
+@click.option("--voices", default=VOICES, show_default=True, help="Voices of a new test, with commas.")
 @click.option(
     "--listeners",
     default="",

@@ -68,12 +68,12 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @detection_option
 @variant_option
 @click.option("--provider", help="Execution provider.")
-@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
+@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Rate of the file, in Hz.")
 @input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with [pause:1.5s].")
 @code_option
 @emoji_option
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the dither.")
 @choice_option(
     "--dither", ("tpdf", "shaped"), "tpdf", "Of WAV, FLAC and PCM: white noise, or noise that is heard less."
 )
