@@ -80,7 +80,7 @@ def _sink(kind: str, device: str | None, output: Path | None) -> Sink:
             "--sink file and --output FILE belong together.", field="--output", allowed="both, or neither"
         )
     if device is not None and kind != "sound":
-        raise ParameterError("--device is of the sound card.", field="--device", allowed="with --sink sound")
+        raise ParameterError("--device chooses a sound card.", field="--device", allowed="with --sink sound")
     if output is not None:
         return WavSink(output)
     if kind == "null":

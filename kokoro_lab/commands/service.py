@@ -112,7 +112,7 @@ def _supervisor() -> Supervisor:
         return known[system]()
     except KeyError:
         raise ServiceError(
-            f"What runs services on {system} is not known.", mend="Run `kokoro-lab serve`."
+            f"There is no known supervisor for {system}.", mend="Run `kokoro-lab serve`."
         ) from None
     except RuntimeError as error:
         raise ServiceError(

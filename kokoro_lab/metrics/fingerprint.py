@@ -65,7 +65,7 @@ class Fingerprint:
             packed = b""
         if len(packed) * 2 != HEX_DIGITS or len(digits) != HEX_DIGITS:
             raise ParameterError(
-                "That is no fingerprint.",
+                "This text is no fingerprint.",
                 field="fingerprint",
                 value=f"{len(digits)} characters",
                 allowed=f"{HEX_DIGITS} hexadecimal digits",
@@ -145,7 +145,7 @@ def _checked_edges(edges_s: Sequence[float] | npt.NDArray[np.float64]) -> npt.ND
     edges = np.asarray(edges_s, np.float64)
     if edges.shape != (TIME_STEPS + 2,) or not (np.diff(edges) >= 0).all():
         raise ParameterError(
-            "Those are no edges of moments.",
+            "The edges are not 66 rising times.",
             field="edges_s",
             value=f"shape {edges.shape}",
             allowed=f"{TIME_STEPS + 2} rising times",

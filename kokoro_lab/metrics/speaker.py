@@ -170,7 +170,7 @@ class VoiceEncoder:
         """
         require_recording(samples, sample_rate_hz, SHORTEST_S)
         if not samples.any():
-            raise ParameterError("Silence is nobody's voice.", field="samples")
+            raise ParameterError("A silent recording has no voice.", field="samples")
         heard = soxr.resample(samples, sample_rate_hz, ENCODER_RATE_HZ, quality="VHQ").astype(np.float32)
         level_dbfs = 10 * np.log10(np.mean(heard.astype(np.float64) ** 2))
         heard *= np.float32(10 ** (max(0.0, QUIETEST_DBFS - level_dbfs) / 20))

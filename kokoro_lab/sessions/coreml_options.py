@@ -50,7 +50,7 @@ def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
     options = {name: values[0] for name, values in OPTIONS.items() if values} | dict(given)
     if options["ProfileComputePlan"] == "1" and options["ModelFormat"] != "MLProgram":
         raise SettingsError(
-            "ProfileComputePlan is for ML Programs: ONNX Runtime would pass over it in silence.",
+            "ProfileComputePlan works for ML Programs alone: ONNX Runtime would ignore it.",
             field="ProfileComputePlan",
             value="1",
             mend="Set ModelFormat (KOKORO_COREML_MODEL_FORMAT) to MLProgram, or leave it out.",

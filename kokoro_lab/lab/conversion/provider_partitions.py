@@ -60,7 +60,7 @@ def speak(engine: Engine, text: str, voice: str) -> VocoderInputs:
 def _decoder(engine: Engine) -> StagedDecoder:
     if not isinstance(engine.decoder, StagedDecoder) or engine.config.variant != "fp32":
         raise ParameterError(
-            "What is analysed are the graphs of fp32.",
+            "Only the graphs of fp32 are analysed.",
             field="variant",
             value=engine.config.variant,
             allowed="fp32",

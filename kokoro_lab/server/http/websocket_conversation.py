@@ -118,15 +118,15 @@ class WebSocketConversation(Conversation):
         for name in ("stream", "stream_format"):
             if name in fields:
                 raise ParameterError(
-                    f"A WebSocket has no {name}.", field=name, mend="Leave it out: audio comes in frames."
+                    f"A WebSocket has no {name}.", field=name, mend="Leave it out: audio comes in chunks."
                 )
         asked = speech_request_of(fields, self._state.settings, self._state.engine.config.variant)
         require_last_id(asked)
         if resumed and asked.last_id is None:
             raise ParameterError(
-                "A stream goes on behind a frame, and none is named.",
+                "Resuming needs the id of the last chunk.",
                 field="last_id",
-                allowed="segment.chunk of the last frame, such as 3.57",
+                allowed="segment.chunk of the last chunk, such as 3.57",
             )
         if asked.captions:
             raise ParameterError(

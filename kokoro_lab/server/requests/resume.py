@@ -118,7 +118,7 @@ def resumption_of(
     frame = FRAME_ID.fullmatch(last_id)
     if frame is None:
         raise ParameterError(
-            "The id of the last frame cannot be read.",
+            "The id of the last chunk cannot be read.",
             field="last_id",
             value=last_id[:40],
             allowed="segment.chunk, as in the `id:` of an event, such as 3.57",
@@ -135,7 +135,7 @@ def resumption_of(
     chunk_s = int(found["frame_ms"]) / 1000
     if found["digest"] != digest(chunk_s):
         raise Gone(
-            "This resume token is of another request, or the server speaks otherwise now.",
+            "This resume token is of another request, or the server has changed.",
             field="resume",
             mend="Send the very body of the first request; else ask for the whole speech anew.",
         )
@@ -145,5 +145,5 @@ def resumption_of(
     place = Place(sentence, first, segment, start, lead, opens=found["opens"] == "1")
     heard = (after + 1) * round(chunk_s * SAMPLE_RATE_HZ)
     if place.segment_id > int(frame["segment"]) or place.start_samples > heard:
-        raise Gone("This resume token is of a later frame than the last id.", field="resume", mend=ANEW)
+        raise Gone("This resume token is of a later chunk than the last id.", field="resume", mend=ANEW)
     return Resumption(after, place, issued_s, chunk_s)

@@ -233,14 +233,14 @@ def _check_transport(asked: SpeechRequest) -> None:
     events = asked.stream_format == "sse"
     if asked.captions and (events or asked.timestamps):
         raise ParameterError(
-            "Captions are a file of text.",
+            "Captions are sent as a text file.",
             field="response_format",
             value=asked.captions,
             allowed="with stream_format audio, without timestamps",
         )
     if events and not asked.stream:
         raise ParameterError(
-            "Events are a stream.",
+            "Events are always streamed.",
             field="stream",
             value=False,
             allowed="true with stream_format sse",
@@ -255,7 +255,7 @@ def _check_transport(asked: SpeechRequest) -> None:
         )
     if not events and (asked.resume is not None or asked.last_id is not None):
         raise ParameterError(
-            "Raw audio has no ids by which it could go on.",
+            "Raw audio has no ids by which it could be resumed.",
             field="resume" if asked.resume is not None else "last_id",
             value=asked.last_id or "a token",
             allowed="with stream_format sse, or over the WebSocket",
@@ -273,7 +273,7 @@ def require_last_id(asked: SpeechRequest) -> None:
     """
     if asked.resume is not None and asked.last_id is None:
         raise ParameterError(
-            "A stream goes on behind a frame, and none is named.",
+            "Resuming needs the id of the last chunk.",
             field="last_id",
             allowed="the id of the last event, in last_id or the header Last-Event-ID",
         )

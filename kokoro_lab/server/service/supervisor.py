@@ -160,8 +160,8 @@ class Supervisor(ABC):
     def _tell(self, *arguments: str, may_fail: bool = False) -> str:
         if shutil.which(self.program) is None:
             raise ServiceError(
-                f"{self.program} is not here, by which a service is installed.",
-                mend="Have what starts programs on this machine run `kokoro-lab serve`; "
+                f"{self.program}, which installs services, was not found.",
+                mend="Have another supervisor run `kokoro-lab serve`; "
                 "`kokoro-lab service install --print` shows with which settings.",
             )
         done = subprocess.run(
