@@ -1,4 +1,4 @@
-"""Part-of-speech tags as spaCy's small English model gives them, from its own files, without spaCy.
+"""A part-of-speech tagger: gives the tags of spaCy's small English model, from its files, without spaCy.
 
 A token is seen by six features: its word in lower case (or what stands for it), its first letter, its last
 three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space. Each finds four rows of

@@ -61,8 +61,8 @@ def mean_of(
     Parameters
     ----------
     values : array_like
-        Figures; those that are not finite (an SNR of equal samples) are left out. Of none at all, the mean
-        is not a number.
+        Figures; those that are not finite (an SNR of equal samples) are left out. Without any figures, the
+        mean is not a number.
     units : sequence
         What each figure belongs to, such as its text.
 

@@ -249,8 +249,8 @@ class Engine:
         Returns
         -------
         SpeechStream
-            Iterates over `AudioChunk`s of float32 mono at 24 kHz. Nothing is computed before the
-            first `next`, but what is wrong with the request is raised here.
+            Iterates over `AudioChunk`s of float32 mono at 24 kHz. Nothing is computed before the first
+            `next`, but errors of the request are raised here.
 
         Raises
         ------

@@ -179,7 +179,7 @@ class Injector:
                 self._spoken.append(WholeStream(words, samples))
 
     def at_window(self) -> bool:
-        """The vocoder is about to decode a window: whether its provider is lost now.
+        """Called before the vocoder decodes a window: returns whether its provider is lost now.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""
+        """Called before a G2P reads a sentence: may make it wait until the faults are removed."""
         with self._lock:
             if not self._live:
                 return
@@ -217,7 +217,7 @@ class Injector:
             released.wait(fault.stall_s)
 
     def before_chunk(self) -> bool:
-        """A chunk has been made: hold it up if it is to be; whether it is to be kept at all."""
+        """Called when a chunk has been made: delays it if a fault says so, and returns whether to keep it."""
         with self._lock:
             chunk, self._chunks = self._chunks, self._chunks + 1
             held_s = 0.0

@@ -43,7 +43,7 @@ def heard(text: str, language: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> tuple[str, frozenset[int]]:
-    """Letters alone, without "and", and behind how many of them there is a pause."""
+    """The letters of a reading without "and", and the numbers of letters behind which there is a pause."""
     bare, pauses = "", set()
     for part in regex.sub(r"\band\b", " ", text.casefold()).split(PAUSE):
         bare += _SILENT.sub("", part)

@@ -111,7 +111,7 @@ def _summary(result: Result, came_to: str) -> str:
 
 
 def _defaults(notebook: str) -> Mapping[str, Any]:
-    """What a notebook's parameters are where nobody says otherwise; empty of one that is not found."""
+    """The defaults of a notebook's parameters; empty if the notebook is not found."""
     from kokoro_lab.lab import notebooks
 
     with suppress(ParameterError, ValueError):  # not of this repository, or without parameters

@@ -169,7 +169,7 @@ def read_runs(folder: Path) -> list[KeptRun]:
 
 
 def _time_of(run_id: str) -> datetime | None:
-    """When a run began; None of what is no run."""
+    """When a run began; None if the folder is no run."""
     found = _RUN_ID.fullmatch(run_id)
     try:
         return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) if found else None

@@ -78,7 +78,7 @@ def measure_voice_levels(
 
 
 def usual_energy(engine: Engine, voice: str, clips: Sequence[Clip]) -> float | None:
-    """The energy in segments of `REFERENCE_TOKENS` ids, on average over what is said in clips."""
+    """The average predicted energy in segments of `REFERENCE_TOKENS` ids, over given clips."""
     decode, style = engine.parts.decoder.decode, engine.voice(voice).style
     said = [segment.token_ids for clip in clips for segment in clip.segments]
     found = [decode(SegmentRequest(ids, style(len(ids)), predicted=True)).energy for ids in said]

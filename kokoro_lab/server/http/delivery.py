@@ -166,7 +166,7 @@ class ResponseBody(Iterator[bytes]):
             raise
 
     def close(self) -> None:
-        """Stop computing, say in log and figures how it ended, and give the slot back."""
+        """Stop computing, record in log and figures how it ended, and free the slot."""
         if self._closed:
             return
         self._closed = True

@@ -116,7 +116,7 @@ class BlockReader:
     code : {"skip", "name", "read"}
         What is said of blocks of code.
     memory : Memory
-        Of the block before the source.
+        The memory after the block before the source.
     """
 
     def __init__(self, source: AlignedText, language: str, code: str, memory: Memory) -> None:
