@@ -203,5 +203,5 @@ def _libraries(codec: Codec) -> ModuleType:
 
 
 def _block_size(codec: Codec, sample_rate_hz: int) -> dict[str, Any]:
-    """Of FLAC, which has no frame size of its own."""
+    """The block size for FLAC, which has no fixed frame size."""
     return {"frame_size": str(sample_rate_hz // FLAC_BLOCKS_A_SECOND)} if codec.encoder == "flac" else {}

@@ -253,7 +253,7 @@ class _TextReader:
     readings: Sequence[tuple[int, int, str]] = ()
     """Readings that the document gives: starts and ends in the original, and phonemes."""
     said_once: set[Fallback] = field(default_factory=set)
-    """Of the whole text, not of a place in it."""
+    """Fallbacks of the whole text, without a place in it."""
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
         """The text in spoken words, run by run."""

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
 MARKS = names(__package__)["Japanese mark"]
-"""Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
+"""The model's symbol for each mark. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 _TOGETHER = names(__package__)["Japanese words together"]
 """Words that the analyser reads in another way than they are said beside one another."""

@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import names
 
 LANGUAGE = "zh"
 MARKS = names(__package__)["Mandarin mark"]
-"""Of each mark, the model's. Other punctuation (· and the like) has no sound."""
+"""The model's symbol for each mark. Other punctuation (· and the like) has no sound."""
 TIGHT = frozenset('“”…—"')
 """Written so, a mark has no space on either side, as misaki has it."""
 OPENERS = frozenset(written for written, mark in MARKS.items() if mark in "“(") - TIGHT

@@ -174,7 +174,7 @@ def with_shapes(made: Model, model: Model) -> Model:
 
 
 HIDDEN = 64
-"""Of a recurrence, `native/bi_lstm.cpp` takes so many units at a time."""
+"""Units of a recurrence that `native/bi_lstm.cpp` computes at a time."""
 
 
 def recurrences(model: Model) -> Model:

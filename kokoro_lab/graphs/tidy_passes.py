@@ -71,7 +71,7 @@ def _is_one(g: Graph, name: str) -> bool:
 
 
 def _order(node: NodeProto) -> list[int]:
-    """Of a transposition that states one; empty for one that turns all axes round."""
+    """The order of axes of a transposition; empty if it reverses all axes."""
     order: list[int] = attributes_of(node).get("perm", [])
     return order
 

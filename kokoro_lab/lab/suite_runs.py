@@ -25,7 +25,7 @@ from kokoro_lab.provenance import repository_root
 Say = Callable[[str], None]
 
 SHARED = 0.7
-"""Of the time that gates take one after another, two at a time, on two cores."""
+"""The time of gates that run two at a time on two cores, as a share of one after another."""
 
 
 def verdict(gates: Sequence[Result]) -> str:

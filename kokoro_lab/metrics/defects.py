@@ -219,7 +219,7 @@ ISOLATED = 1.3
 seven times as many, and of 120 clicks 3 more among them."""
 
 ORDER = 16
-"""Of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
+"""Order of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
 AROUND_S = 0.015
 RIDGE = 1e-6
 AT_ONCE = 256

@@ -110,7 +110,7 @@ def _read(meter: Meter, quantity: str, signal: Values, rate: int) -> Values:
 
 
 def _bursts(rate: int, meter: Meter) -> Iterator[CheckResult]:
-    """Of one window's length: each by itself, ever later, and in one signal ever louder, too."""
+    """Bursts as long as a window: each by itself, ever later; and in one signal, ever louder."""
     windows = {"short_term_lufs": ("10", "11", 3.0, 0.15), "momentary_lufs": ("13", "14", 0.4, 0.02)}
     for quantity, (single, rising, window_s, delay_s) in windows.items():
         read = partial(_read, meter, quantity, rate=rate)

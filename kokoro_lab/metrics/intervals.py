@@ -23,7 +23,7 @@ stats = imported("scipy.stats", extra="lab")
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
 ALPHA = 0.05
-"""Of a false alarm."""
+"""Probability of a false alarm."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def paired_ratio(
     """Geometric mean of candidate ÷ reference, with its interval: 0.9 is a tenth less.
 
     The mean of logarithms, as `mean_of` has it: a half and a double cancel, whichever of the two is called
-    the candidate. Of too few units for an interval its ends are 0 and infinity.
+    the candidate. With too few units for an interval, its ends are 0 and infinity.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def rate_of(
 ) -> Estimate:
     """A sum over another, such as errors over words, units drawn whole by the BCa bootstrap.
 
-    Of under three units, and of units that are nearly all alike, the ends are the least and the most of them.
+    With fewer than three units, or nearly equal ones, the ends are their least and largest value.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
     Notes
     -----
     David and Nagaraja, Order Statistics (2003), 7.1: between the j-th smallest and the j-th largest of n
-    values lies the true median unless fewer than j of n fair coins fall on one side. Of fewer than six values
-    it is the smallest to the largest, which is less than 95 %.
+    values lies the true median unless fewer than j of n fair coins fall on one side. With fewer than six
+    values it spans the smallest to the largest, which is less than 95 %.
     """
     ordered = np.sort(np.asarray(values, np.float64))
     beyond = max(int(stats.binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)

@@ -18,7 +18,7 @@ Samples = npt.NDArray[np.float32]
 NEAR_S, AROUND_S = 0.001, 0.010
 SILENCE = 1e-6
 USUAL_SHARE = 0.999
-"""Of a clip's places that are bent less than the limit for its seams."""
+"""The share of a clip's places that stay below the limit for its seams."""
 NATURAL_ROOM = 1.1
 """How much more bent a seam may be than the same place in speech that was not divided."""
 

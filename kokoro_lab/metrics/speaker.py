@@ -119,7 +119,7 @@ PART_FRAMES = 160
 """1.6 s: what the network hears at once."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
-"""Of the last part; one with less speech is left out, unless it is the only one."""
+"""The least share of speech in the last part; with less it is left out, unless it is the only one."""
 QUIETEST_DBFS = -30.0
 LAYERS, UNITS = 3, 256
 SHORTEST_S = 0.4

@@ -33,7 +33,8 @@ log = logging.getLogger(__name__)
 LENGTHS = (20, 60, 180)
 """Token ids: a few words, a sentence, a long one."""
 PREDICTIONS = 3
-"""Of each length, after one that does not count: some providers compile a shape when they first see it."""
+"""Predictions of each length, after one that does not count: some providers compile a shape when they first
+meet it."""
 MARGIN = 0.1
 """How much less another must cost than the first one: smaller differences are within the error of
 measurement."""

@@ -36,7 +36,7 @@ that is heard is from 5 ms shorter to 30 ms longer (5th and 95th percentile)."""
 SOFTER_S = 0.015
 """So much longer it is on average where it is long."""
 SILENT_ENERGY = -10.0
-"""Of silence that is put in. Of 75 ms between two sounds 52 to 94 ms are heard at -8, which is what the
+"""Energy of inserted silence. Of 75 ms between two sounds 52 to 94 ms are heard at -8, which is what the
 model has in silence, since the sounds around reach into it, and 71 to 102 at -12. The lower it is, the worse
 statistics are predicted: with -9, PESQ of streams against files is 0.07 lower than without, with -14 0.10."""
 MADE = -1

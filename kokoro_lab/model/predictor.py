@@ -255,7 +255,7 @@ TARGETS_A_FILE = 8704
 OUTER_STEP = 5e-4
 """Of `outer`, whose coordinates vary by about one, in units of each target."""
 POINT_STEP = 1 / 16
-"""Of a known utterance's coordinates; it was put there before the weights were found."""
+"""Step of a known utterance's coordinates, which were rounded before the weights were fitted."""
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
 """Variant → float16 (2·8448,): how far its statistics are from fp32's on average, in units of each target."""

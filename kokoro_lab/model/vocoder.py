@@ -27,7 +27,7 @@ Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 
 INNER_CONTEXT_FRAMES = 2
-"""As far as the second half of the convolutions sees: it works on this much context only."""
+"""The reach of the convolutions' second half, which works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
 

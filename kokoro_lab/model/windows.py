@@ -36,7 +36,7 @@ rounding."""
 LATER_WINDOW_FRAMES = 60
 """The first window of a segment that nobody waits for: there is speech in hand."""
 CHUNK_FRAMES = 4
-"""Of the second chunk of a stream, if it is as long as usual: 50 ms."""
+"""Length of a stream's second chunk, if it has the usual 50 ms."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
 LEAST_FRAMES = 180

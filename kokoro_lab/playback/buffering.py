@@ -52,7 +52,7 @@ class BufferProfile:
 
 
 STABLE = BufferProfile("stable", chunk_s=0.050)
-"""The default."""
+"""The default profile."""
 BENCHMARK = BufferProfile("benchmark", chunk_s=0.040)
 SAFE = BufferProfile("safe", chunk_s=0.100)
 """Half as many messages and one and a half times the pre-buffer: for slow machines and bad lines."""
@@ -190,7 +190,7 @@ PATIENCE_S = 1.0
 """Samples that wait for the pre-buffer are played after so long if nothing more comes; with a longer fixed
 pre-buffer, after that time."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
-"""So many underruns in so long: the sender is slower than speech, and no pre-buffer mends that."""
+"""With so many underruns in so many seconds, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:

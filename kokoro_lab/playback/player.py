@@ -49,7 +49,7 @@ POLL_S = 0.020
 MESSAGE_BYTES = 16 * 2**20
 """Half a minute of PCM as the Raycast client writes it, ten characters a byte."""
 WAITING_BYTES = 2**20
-"""Behind a full ring, so much is read; then the client's socket is left alone until there is room."""
+"""Bytes to read beyond a full ring; then the client's socket is not read until there is room."""
 GOODBYE_S = 1.0
 
 

@@ -17,7 +17,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 
 PLAYERS = ("afplay", "aplay -q", "ffplay -autoexit -nodisp -loglevel error", "play -q")
-"""Of macOS, of ALSA, of FFmpeg and of SoX. The first one that is there is taken."""
+"""The players of macOS, ALSA, FFmpeg and SoX. The first one that is there is taken."""
 PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
 """Folders to search besides PATH, which is nearly empty in a program that Raycast starts."""
 STOP_S = 2.0

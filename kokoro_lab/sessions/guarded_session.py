@@ -217,7 +217,7 @@ class Placement:
 
     @property
     def active_provider(self) -> str:
-        """Of the stage that makes the samples."""
+        """The provider of the stage that makes the samples."""
         return next((self.stages[s] for s in SPEAKING_STAGES if s in self.stages), CPU.full_name)
 
     def figures(self) -> dict[str, Any]:

@@ -318,8 +318,8 @@ class Engine:
             Characters that may wait to be read.
         **options
             Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text` or
-            `markdown`. Of Markdown, each block is spoken once nothing that follows can change it: a
-            paragraph behind an empty line, an item of a list when the next one begins.
+            `markdown`. In Markdown, each block is spoken once nothing that follows can change it: a paragraph
+            behind an empty line, an item of a list when the next one begins.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from kokoro_lab.dsp.trim import CLICK_AFTER_S, CLICK_S, KEEP_LEAD_S, KEEP_TAIL_S
 
 _LEAD_SAMPLES = round(KEEP_LEAD_S * SAMPLE_RATE_HZ)
 SILENCE_SAMPLES = SAMPLE_RATE_HZ // 4
-"""Of one array of silence, at most: a long pause is made array by array, as it is listened to."""
+"""The largest array of silence: a long pause is made array by array."""
 _USUAL_S = KEEP_LEAD_S + KEEP_TAIL_S
 
 

@@ -208,7 +208,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def characters(self) -> int:
-        """Of the text, as far as it has been written."""
+        """Characters of the text, as far as it has been written."""
         return len(self._asked.utterance.text) if self._growing is None else self._growing.length
 
     @property

@@ -35,7 +35,7 @@ for _phrase in word_lists(__package__)["phrase of every language"]:
 OPENINGS = frozenset(word_lists(__package__)["opening of a letter"])
 """Words with a name behind them that are none themselves, beside `FUNCTION_WORDS`."""
 SWITCH_COST = 2.0
-"""Of a change of language between two words, in nats; and at a mark, where people change it:"""
+"""Cost of a change of language between two words, in nats; and at a mark, where changes are likely:"""
 SWITCH_COST_AT_MARK = 0.75
 THIRD_COST = 2.0
 """Further cost of a change between two languages of which neither is the request's."""

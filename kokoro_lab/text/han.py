@@ -24,7 +24,7 @@ _HAN = regex.compile(r"\p{Han}")
 _KANA_RUN = regex.compile(rf"{_KANA}+(?:[\p{{Han}}々〆〇]+{_KANA}+)*")
 _CHINESE_WORD = regex.compile(any_of(_WORDS["zh word"]))
 _SECOND_LEVEL = b"\x98\x9f"
-"""Of JIS X 0208, in Shift JIS: where the first character of its second level is."""
+"""The first character of the second level of JIS X 0208, in Shift JIS."""
 _KANA_SHARE = 1 / 4
 """In a Chinese text, a run with this share of kana and without a Chinese form is Japanese as a whole."""
 

@@ -22,7 +22,8 @@ _DRESSED = regex.compile(
 """Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display, without the
 emoji among them (Ⓜ, ℹ); and a row of white letters on black: a single one may be an emoji (🅰)."""
 _KINDS = frozenset({"<font>", "<wide>", "<circle>", "<square>"})
-"""Of what Unicode says a letter is a form of. `<compat>` holds ligatures, but `℃` and `№` too."""
+"""Unicode's tags of letters that are forms of another one. `<compat>` holds ligatures, but `℃` and `№`
+too."""
 _LIGATURES = frozenset("ſﬀﬁﬂﬃﬄﬅﬆ")
 _STRUCK = regex.compile(
     r"(?<=[\p{L}\p{N}\s]\p{M}*)[\u0305\u0332-\u0338\u033f\u035c-\u0362\u20d2-\u20dc\u20e5-\u20eb]+"

@@ -78,7 +78,7 @@ class SpokenSentence(NamedTuple):
     ends_paragraph: bool
     number: int = 0
     columns: int = 0
-    """As wide as it is seen."""
+    """The width on the screen."""
 
     @property
     def token_count(self) -> int:

@@ -33,7 +33,7 @@ _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
-"""Of printable characters in a row, those that are an address, a path, an option or a code."""
+"""Runs of printable characters that are an address, a path, an option or a code."""
 _IN_ADDRESSES = regex.compile(r"[@/\\_\p{Nd}]|\w\.\w")
 """The characters of which every address, path, option or code has at least one."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")

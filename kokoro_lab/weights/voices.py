@@ -23,7 +23,7 @@ PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
 
 REFERENCE_TOKENS = 100
-"""Of a segment, in the middle of what is usual: a sentence of 6 s."""
+"""A usual length of a segment: a sentence of 6 s."""
 MEASURED_TOKENS = (50, 300)
 """Beyond these lengths voices are taken to be as loud as at them."""
 ENERGY_LU = 1.5

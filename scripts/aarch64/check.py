@@ -18,7 +18,7 @@ ALL_OTHERS_LEAST_DB = 90.0
 NOT_COMPARED = ("prosody", "prosody_ours", "excitation", "excitation_ours")
 """A rounding of F0 adds up in the phase of a voice: these are compared on one machine alone."""
 PROMISED = ("prosody_int8_ours", "trunk_int8_ours")
-"""The same on whatever machine, to the last bit."""
+"""Outputs that are the same on every machine, to the last bit."""
 SAME_BITS = ("prosody", "excitation")
 """With our operators as with ONNX Runtime's, on whatever machine."""
 STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")

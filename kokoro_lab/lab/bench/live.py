@@ -274,7 +274,7 @@ def table_of(trials: Sequence[LiveTrial]) -> pd.DataFrame:
 
 
 def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
-    """Of what `measure` and `measure_interruptions` found: medians, 95th percentiles, counts and sums. An
+    """Medians, 95th percentiles, counts and sums of the results of `measure` and `measure_interruptions`. An
     answer is long from `LONG_SENTENCES` on; its first sound must not need its last string, and comes before
     that."""
     long = table[table.sentences_count >= LONG_SENTENCES]

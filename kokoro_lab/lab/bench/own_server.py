@@ -29,7 +29,7 @@ START_S = 300.0
 SHUTDOWN_S = 10
 """For streams that are under way when it is ended."""
 STOP_S = 20.0
-"""Longer than that."""
+"""Seconds until it is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
 LEFT_S = 10.0
 """A server that computes for so long for nobody has failed."""

@@ -158,7 +158,7 @@ def _events(session: GuardedSession) -> list[dict[str, Any]]:
 def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.DataFrame:
     """Load each part of an engine `loads` times, from files that the system has already read once.
 
-    Of the graphs it is ONNX Runtime's own profiler that says how long they took.
+    The times of graphs come from ONNX Runtime's own profiler.
 
     Returns
     -------

@@ -41,7 +41,7 @@ HEARD: dict[str, float] = {
 }
 """The figures of a stream, with their values for a stream with a fault."""
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
-"""Characters, about."""
+"""Lengths of texts in characters, about."""
 SENTENCE = "sentence"
 """The length of texts in other languages than English."""
 ENGLISH = "en"

@@ -71,7 +71,7 @@ def judge_times(soak: Soak) -> list[Check]:
 
 
 def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
-    """Of TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
+    """For TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
 
     A stream is compared with others of the same reading alone.
     """
@@ -84,7 +84,7 @@ def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
 
 
 def figures(soak: Soak) -> dict[str, float]:
-    """What has no limit. Of times, only where the run is long enough for them."""
+    """What has no limit. Times are among them only if the run is long enough."""
     heard = soak.heard
     found: dict[str, float] = {
         "run_minutes": soak.minutes,
@@ -178,7 +178,7 @@ def drift_table(soak: Soak) -> pd.DataFrame:
 
 
 def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
-    """Of TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
+    """For TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
     heard = soak.heard
     minutes = list(heard.at_s / 60)
     columns = {"TTFA": heard.ttfa_s, "RTF": heard.rtf}
@@ -186,7 +186,7 @@ def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
-    """Of TTFA and RTF: minutes, and the median of each window that drift is found in."""
+    """For TTFA and RTF: minutes, and the median of each window in which drift is looked for."""
     return {
         name.upper(): ([at_s / 60 for at_s in middle.at_s], list(middle.levels))
         for name, (middle, _) in drifts(soak).items()

@@ -13,7 +13,7 @@ from kokoro_lab.containers import write_file
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 
 WORST_COUNT = 10
-"""So many clips are kept with their sounds, and can be looked into."""
+"""How many clips are kept with their sounds."""
 
 
 class TimedWord(Protocol):

@@ -27,7 +27,7 @@ Limits = Mapping[str, tuple[float | None, float | None]]
 PIXELS_A_SECOND = 130
 """Narrower, the words under the picture would run into each other."""
 NAMED_DOTS = 300
-"""So many dots of a figure are named; those of better clips are drawn and no more."""
+"""How many dots of a figure are named; better clips' dots have no name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ ELSEWHERE = ("coreml", "mlx")
 """Providers of the machines that this project's users have; on other machines their rows say why they are not
 available."""
 COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
-"""Of Core ML, beside all of them."""
+"""Core ML's compute units to try, besides its default of all."""
 NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
 """The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
 

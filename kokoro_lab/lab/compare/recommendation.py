@@ -40,7 +40,7 @@ of a repetition: the interval over texts does not know of that."""
 SAME_PESQ = 4.5
 """From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
 CONFIDENCE = 0.95
-"""Of all comparisons together (Bonferroni's correction)."""
+"""Confidence of all comparisons together (Bonferroni's correction)."""
 FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}
 """What is compared, by its name in a `Trial`: seconds to the first sample of speech, and to the last; peak of
 resident memory while a text is spoken."""
@@ -233,7 +233,7 @@ def controls(comparison: Comparison) -> list[NegativeControl]:
 
 
 THRESHOLDS = (200, 280, 500, 1000)
-"""Characters."""
+"""Lengths of texts in characters that are tried as thresholds."""
 FEWEST_TEXTS = 5
 """The fewest texts to choose by. With fewer, the interval is too wide to show anything."""
 FOLDS = 4

@@ -151,7 +151,7 @@ def _options(level: Any) -> ort.SessionOptions:
 
 
 def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float:
-    """Of one run of a node; of those that only move values, one for each value."""
+    """The operations of one run of a node; a node that only moves values has one for each value."""
     first = _lengths(args["input_type_shape"], 0)
     made = sum(
         math.prod(_lengths(args["output_type_shape"], k)) for k in range(len(args["output_type_shape"]))

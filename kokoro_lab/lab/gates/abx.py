@@ -67,7 +67,7 @@ CLIP_GUIDES: Limits = {
 mean."""
 
 PAIRS, SEED = 10, 1
-"""Of a listening test: how many pairs people hear, and what the order is drawn from."""
+"""Number of pairs in a listening test, and the seed of their order."""
 
 QUALITY, DISTANCE = "quality", "distance"
 """What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""

@@ -23,7 +23,7 @@ NOISE_SNR_DB = 20.0
 GAIN_DB = 3.0
 FASTER = 1.1
 CLIPPED_SHARE = 0.01
-"""Of all samples: those that reach the level to which clipping cuts."""
+"""The share of samples that clipping cuts."""
 
 Damage = Callable[[Samples], Samples]
 

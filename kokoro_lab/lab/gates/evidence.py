@@ -25,7 +25,7 @@ from kokoro_lab.weights.store import model_sha256
 
 NOT_MEASURED, STALE = "not measured", "stale"
 VERDICTS = (results.FAILED, NOT_MEASURED, STALE, results.PASSED)
-"""The worst first."""
+"""The verdicts, the worst first."""
 CAUGHT = "controls_caught_count"
 """The name of a computed figure, which every result with controls has."""
 TESTS = Path("tests") / "junit.xml"

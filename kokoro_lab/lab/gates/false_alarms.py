@@ -35,7 +35,7 @@ ANY_GATE = "any gate"
 FALSE_ALARMS_PERCENT = 1.0
 CLIP_LIMITS: Limits = {"gates_objecting_count": (None, 0.0)}
 DETECTED_PERCENT = 95.0
-"""Of the clips with each damage: those to which some gate must object."""
+"""The share of clips with each damage for which some gate must alarm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

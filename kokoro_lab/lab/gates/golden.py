@@ -61,7 +61,7 @@ FIGURES_SHOWN = (
     "residual_peak_dbfs",
     "length_share",
 )
-"""Of each clip, in the table of the worst."""
+"""Figures of each clip in the table of the worst."""
 
 
 class SpelledWord(NamedTuple):

@@ -54,7 +54,7 @@ CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
 }
-"""Of each clip; its loudness is judged from 3 s on."""
+"""Limits of each clip; its loudness is judged from 3 s on."""
 
 
 def voices_of(spec: str) -> list[str]:
@@ -286,7 +286,7 @@ def mean_of_levels(
 
 
 CAUGHT = ("3 dB louder", "3 dB quieter")
-"""Of the damages that all gates share, those that are this gate's to catch."""
+"""The shared damages that this gate must catch."""
 
 
 def meter_checks() -> tuple[list[Check], list[NegativeControl], pd.DataFrame]:

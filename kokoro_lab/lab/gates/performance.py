@@ -145,7 +145,7 @@ def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def medians(table: pd.DataFrame) -> dict[str, Estimate]:
-    """Of each figure's ratios, with the interval that holds the true one 95 times of 100."""
+    """The median of each figure's ratios, with its 95 % interval."""
     return {str(name): median_of(rows.ratio) for name, rows in table.groupby("figure", sort=False)}
 
 
@@ -203,7 +203,7 @@ def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
 
 
 def kind_of(engine: Engine) -> Kind:
-    """Of this machine, with this engine."""
+    """The kind of this machine with this engine."""
     build = build_of(engine.config, engine.decoder.details)
     return Kind(
         variant=engine.config.variant,
@@ -305,7 +305,7 @@ def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: 
 
 TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5
 SLEEP = 2
-"""Times a reference inference."""
+"""How long the slowed engine sleeps, in reference inferences."""
 ANY = Kind("any", "any", "any", 1, "any")
 
 
@@ -363,5 +363,5 @@ HARMLESS: dict[str, dict[str, float]] = {
     "everything 5 % slower": dict.fromkeys(FIGURES, 1.05),
     "everything twice as fast": dict.fromkeys(FIGURES, 0.5),
 }
-"""Factor by figure."""
+"""Changes that must still pass: a factor by figure."""
 FAULTS: dict[str, dict[str, float]] = {f"{figure} 15 % over its band": {figure: 1.15} for figure in FIGURES}

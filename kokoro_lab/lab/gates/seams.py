@@ -62,7 +62,7 @@ CLIP_LIMITS: Limits = {
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
 """Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
-"""Of windows against the undivided segment, with the fp32 weights."""
+"""Limit of the difference between windows and the undivided segment, with the fp32 weights."""
 SILENT_DBFS = -200.0
 
 FILE, CHUNKS, ITSELF, SEAMS = "against the file", "chunk numbers", "by itself", "at its seams"

@@ -20,7 +20,7 @@ ORDER = (FAILS_NOW, WORSE, GONE, UNCLEAR, CHANGED, NEW, BETTER, SAME)
 """The kinds of change of a figure, the worst first."""
 
 CAUGHT = "caught: "
-"""Before the name of a control where it stands among figures: 1 where the fault was caught."""
+"""The prefix of a control's name among figures; its value is 1 if the fault was caught."""
 
 _TIMES = {"rtf", "ttfa", "ttfb", "latency", "late", "gap", "jitter", "underruns", "wall", "cpu"}
 _LESS = _TIMES | {"rss", "memory", "lsd"}
@@ -81,7 +81,7 @@ class FigureChange:
 
     @property
     def tone(self) -> str:
-        """Of its row on a page: bad, good, or neither."""
+        """The tone of its row on a page: bad, good, or neither."""
         return "bad" if self.change in (FAILS_NOW, WORSE, GONE) else "good" if self.change == BETTER else ""
 
     @property

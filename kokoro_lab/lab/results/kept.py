@@ -36,7 +36,7 @@ from kokoro_lab.lab.results.units import unit_of, unit_of_difference, with_unit,
 
 UNREADABLE = "unreadable"
 VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
-"""The worst first."""
+"""The verdicts, the worst first."""
 SWEEP, SUMMARY, NOTE = "sweep.json", "summary.json", "note.txt"
 """What a sweep leaves, what all gates together leave, and what a person wrote beside a run."""
 LATEST = "latest"
@@ -193,7 +193,7 @@ def read_kept(folder: Path) -> Result:
 
 
 def _read_summary(folder: Path) -> Result | None:
-    """Of a sweep, or of all gates together: as bad as the worst of its runs."""
+    """The result of a sweep, or of all gates together: the worst of its runs."""
     path = next((folder / name for name in (SWEEP, SUMMARY) if (folder / name).exists()), None)
     if path is None:
         return None

@@ -170,7 +170,7 @@ def begin() -> tuple[dict[str, Any], int]:
 
 
 def _folders() -> list[Path]:
-    """Of finished benchmarks, the latest first. None where there is no repository to keep them in."""
+    """Folders of finished benchmarks, the latest first. None where there is no repository to keep them in."""
     try:
         from kokoro_lab.lab.results import results_folder
 

@@ -148,7 +148,7 @@ class Benchmarks:
 
 
 ASKED = BenchmarkRequest(preset="medium", trials=5)
-"""The same every time, so that the results can be laid side by side."""
+"""The options of every benchmark, always the same, so that results can be compared."""
 WARMING, LIVE, ANOTHER = (
     "the server was warming up",
     "somebody was being served",

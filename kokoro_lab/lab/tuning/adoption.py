@@ -18,7 +18,7 @@ from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
 from kokoro_lab.typed import require_range
 
 CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
-"""Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
+"""Confidence of each interval, so that all three hold with 95 % (Bonferroni)."""
 RULE = (
     "Adopted if every cost, as a ratio to the defaults', has its whole interval below its margin "
     f"({candidate.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "

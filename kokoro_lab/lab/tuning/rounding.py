@@ -31,8 +31,8 @@ Matrix = npt.NDArray[np.float64]
 POSITIONS = 1500
 """At most this many positions of a segment are looked at, evenly spread."""
 RIDGE = 1e-3
-"""Of the mean power of an input: how strongly a fit is held to the weights that it comes from. Inputs that
-were hardly there in calibration must not take any weight that they like."""
+"""How strongly a fit is drawn to its original weights, as a share of an input's mean power. Inputs that were
+hardly there in calibration must not take any weight that they like."""
 COLUMNS_AT_ONCE = 128
 DESCENT_STEPS, POWER_STEPS = 150, 30
 

@@ -25,7 +25,7 @@ _FIELDS = "fields"
 class JsonLines(logging.Formatter):
     """`at`, `level`, `logger`, `message`, and the fields that were given with it.
 
-    Of an exception only types and stacks are written: its message may quote what a client sent.
+    For an exception, only types and stacks are written, since its message may quote what a client sent.
     """
 
     def format(self, record: logging.LogRecord) -> str:

@@ -44,13 +44,14 @@ SHARE = 0.75
 _CGROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux says what a container may have: of the second and of the first version."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Of `malloc.h`."""
+"""Constants of `malloc.h`."""
 LARGE_BYTES = 256 * 2**10
 MEMORY_SHORT = "memory_short"
 CLEAN_SHARE = 0.85
-"""Of the limit: from here on there is time to clean up before anybody is refused."""
+"""The share of the limit from which on memory is cleaned up, early enough before requests are refused."""
 ROOM_SHARE = 0.95
-"""Of the limit: speech is taken again from here. Nearer to it, one request would bring the refusal back."""
+"""The share of the limit below which speech is accepted again. Nearer to the limit, one request would bring
+the refusal back."""
 ROOM_MB = 64.0
 """Memory that requests need besides a warm worker and its languages."""
 LOOK_S = 1.0

@@ -43,7 +43,7 @@ RETRYABLE = frozenset({408, 429, 503})
 cannot be spoken once cannot be spoken the next time."""
 
 RETRY_AFTER_S = 1
-"""Of a 503 that does not know better."""
+"""`Retry-After` of a 503 without a time of its own."""
 NO_MEMORY = (
     "There was not enough memory to speak this. Go on behind what you have, or ask again; if it comes back, "
     "lower KOKORO_CONCURRENCY or end other programs."
@@ -71,7 +71,7 @@ _KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
     gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
 }
 _QUOTED_CHARACTERS = 200
-"""Of what is quoted to the client from its own bytes."""
+"""How many characters of a client's bytes an error quotes."""
 _OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
 
 

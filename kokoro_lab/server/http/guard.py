@@ -29,8 +29,8 @@ OTHER_FIELDS_BYTES = 65_536
 STALL_S = 10.0
 """A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
 SEND_BUFFER_BYTES = 65_536
-"""Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
-does not read is noticed."""
+"""Send buffer of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client
+that does not read is noticed."""
 
 REQUEST_ID = re.compile(rf"(?!ws$|realtime$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
 """What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never

@@ -13,7 +13,7 @@ from kokoro_lab.errors import SettingsError
 log = logging.getLogger(__name__)
 
 OTHER_DESCRIPTORS = 256
-"""Beside one for each connection: files, pipes, libraries, what a benchmark opens."""
+"""Descriptors besides one for each connection: for files, pipes, libraries and benchmarks."""
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _REASONS = {
     errno.EADDRINUSE: ("port", "Something else listens there.", "End it, or give another --port."),

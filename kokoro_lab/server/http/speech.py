@@ -128,8 +128,8 @@ def speak() -> Response:
 def stop(stream_id: str) -> dict[str, Any]:
     """Stop every synthesis with this id, and answer once their slots are free.
 
-    Of two requests that came with one id the second has a number behind it, such as `a.2`, as its
-    `X-Request-Id` says: `a` stops both, `a.2` that one.
+    If two requests came with one id, the second gets a number behind it, such as `a.2`, as its `X-Request-Id`
+    says: `a` stops both, `a.2` that one.
     """
     stopped = server_state().syntheses.stop(stream_id)
     if not stopped:

@@ -42,7 +42,7 @@ LEAVING_S = 2.0
 its answer."""
 LEAVING_BYTES = 16_777_216
 MOST_HELD_BYTES = 67_108_864
-"""Of requests that are not whole, or not answered, over all connections."""
+"""Bytes of incomplete or unanswered requests that all connections may hold."""
 READ_BYTES = 65_536
 AT_A_TIME = 50
 """Connections that are accepted or closed before others are looked at again."""

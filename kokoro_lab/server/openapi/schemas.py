@@ -195,7 +195,7 @@ class Worker(BaseModel):
 
 
 class ConnectionsState(BaseModel):
-    """Connections that are open. Of the pool's threads, only those that are served hold one each."""
+    """Connections that are open. Only connections that are being served occupy a thread of the pool."""
 
     most: int = Field(description="Beyond it, the one that has been silent longest is closed")
     open: int

@@ -37,7 +37,7 @@ _LINK_DEFINITIONS = regex.compile(
 _MARKS_OF_LINES = regex.compile(
     r"^[ \t]*(?:(?:>|(?:\#{1,6}|[-*+])(?=[ \t]))[ \t]*)+", regex.VERBOSE | regex.MULTILINE
 )
-"""Of what is indented too far, or nested too deeply, to be a list, a quote or a heading."""
+"""Marks of lists, quotes and headings in text that is indented or nested too deeply to be one."""
 _LEFT_OVER = regex.compile(
     r"""(?P<edge>(?:^|(?<=\n))[ ]*\|+[ ]*|[ ]*\|+[ ]*(?=\n|\Z))
       | (?P<bar>[ ]*(?<=\s)\|+(?=\s))
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
 
 
 START = Memory()
-"""Of what begins a text."""
+"""The memory at the beginning of a text."""
 
 
 class Block(NamedTuple):

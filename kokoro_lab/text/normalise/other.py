@@ -24,7 +24,7 @@ _NUMBERS, _SCALES, _ORDINALS = (
     {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
     for kind in ("number", "scale", "ordinal")
 )
-"""Of Hindi, which num2words does not know: those below a hundred are words of their own."""
+"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
 
 
 _BEHIND = {

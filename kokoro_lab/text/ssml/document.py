@@ -85,7 +85,8 @@ class SsmlDocument:
     Parameters
     ----------
     passages : iterable of Passage
-        Cleaned text, in order; none is empty. Of a document that is still being written, they come once.
+        Cleaned text, in order; none is empty. For a document that is still being written, they can be
+        iterated once.
     styles : Spans of SpeakingStyle
     languages : Spans
         Canonical tags where the document names a language, else None.

@@ -49,12 +49,12 @@ VERSIONS = ("1.0", "1.1")
 ALPHABETS = ("ipa",)
 
 MAX_VOICES = 64
-"""As many as an engine keeps."""
+"""Most voices of a document: as many as an engine keeps."""
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
-"""Of breaks between which nothing is spoken: longer, a listener takes the speech for ended."""
+"""Longest silence by breaks without speech between them: a listener would take a longer one for the end."""
 MAX_BREAKS_S = 600.0
-"""Of all breaks of a document: or 4 kB of it would be hours of silence."""
+"""Longest silence by all breaks of a document, or 4 kB of SSML could be hours of silence."""
 BASE_MIN_HZ, BASE_MAX_HZ = 40.0, 600.0
 """What an average pitch may be set to."""
 OFFSET_MAX_HZ = 300.0

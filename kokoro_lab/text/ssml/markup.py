@@ -19,16 +19,16 @@ from kokoro_lab.errors import SsmlError
 from kokoro_lab.text.aligned import AlignedText
 
 MAX_BYTES = 1_000_000
-"""Of a document in UTF-8."""
+"""Largest size of a document in UTF-8."""
 MAX_DEPTH = 32
 MAX_ELEMENTS = 5_000
 MAX_TAGS = 4 * MAX_ELEMENTS
 """As far as `<` are counted before anything is read: starts and ends of elements, comments, sections."""
 MAX_TAG_CHARACTERS = 4_096
 MAX_ATTRIBUTES = 16
-"""Of one element; the subset knows two at most."""
+"""Most attributes of one element; the subset has at most two."""
 SHOWN_CHARACTERS = 40
-"""Of a value that is quoted in an error."""
+"""How many characters of a value an error quotes."""
 
 SYNTHESIS = "http://www.w3.org/2001/10/synthesis"
 """The namespace of SSML; elements in it and elements in none mean the same."""

@@ -150,7 +150,7 @@ def _degrees(match: Any) -> str:
 
 
 CURRENCIES = units(__package__, "currencies.tsv")
-"""Of a symbol, or of a code, which most people call by the name that CLDR has for it."""
+"""Names by symbol or code; codes mostly have their CLDR names."""
 
 _SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
 SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})

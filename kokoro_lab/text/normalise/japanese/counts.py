@@ -129,7 +129,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
 )
-"""Behind every rule that knows better."""
+"""Rules that come after all others."""
 
 
 def _numbered(character: str) -> str | None:

@@ -19,7 +19,7 @@ from kokoro_lab.text.tables import any_of
 
 SIGNS = NAMES["sign in an address"]
 PARTS = NAMES["ending of an address"]
-"""Of the last part of an address, what is not spelt."""
+"""Last parts of addresses that are not spelt."""
 _FILES = NAMES["ending of a file"]
 _EXTENSION = any_of(_FILES.keys() | WORDS["ending of a file"])
 _TOP = rf"{any_of(WORDS['top-level domain'])}(?![A-Za-z0-9-])"

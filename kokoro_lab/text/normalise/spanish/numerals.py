@@ -109,7 +109,7 @@ def _part(denominator: int) -> str:
 
 
 def half(gender: Gender | None) -> str:
-    """Of the counted noun."""
+    """Gender of the counted noun."""
     return "media" if gender == "f" else "medio"
 
 
