@@ -22,7 +22,7 @@ PROMISED = ("prosody_int8_ours", "trunk_int8_ours")
 SAME_BITS = ("prosody", "excitation")
 """With our operators as with ONNX Runtime's, on whatever machine."""
 STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")
-"""In ONNX Runtime's operators: whatever ours are, they are computed once."""
+"""Cases with ONNX Runtime's operators alone, which are computed once for all sets of ours."""
 
 
 def main(folder: Path, library: str) -> int:
