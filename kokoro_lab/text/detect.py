@@ -245,7 +245,7 @@ def _probabilities(word: str) -> dict[str, float]:
 
 @cache
 def _detector():  # type: ignore[no-untyped-def]
-    """The detector, loaded when it is first needed: 0.7 s and 80 MB."""
+    """Loaded when it is first needed: 0.7 s and 80 MB."""
     lingua = imported("lingua", extra="langid")
     codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
     builder = lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes)
