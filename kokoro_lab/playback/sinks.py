@@ -28,7 +28,7 @@ class Clock:
 
 
 class VirtualClock(Clock):
-    """A clock for tests that sleeping moves at once: ten minutes of speech are played in seconds."""
+    """A virtual clock that sleeping moves at once: ten minutes of speech are played in seconds."""
 
     def __init__(self) -> None:
         self._now_s = 0.0

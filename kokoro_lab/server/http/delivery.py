@@ -53,7 +53,7 @@ def until_sent(body: Iterable[bytes], sent: Callable[[], None]) -> Iterator[byte
 
 
 class RawWriter:
-    """Sends the bytes of the audio and nothing else; while computing stalls, it sends nothing.
+    """Sends the bytes of the audio alone; while computing stalls, it sends silence.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class RawWriter:
         return self._encoder.still(PRIMER_S) if isinstance(event, KeepAlive) else b""
 
     def failed(self, error: BaseException) -> bytes | None:
-        """Raise, so that the connection is cut: raw audio has no other way to report an error."""
+        """None: raw audio cannot report an error, so the connection is cut."""
         return None
 
 

@@ -126,7 +126,7 @@ class ElevenLabsConversation(LiveConversation):
             raise ParameterError("A message has a text.", field="text", allowed="a string")
         turn = turns[-1] if turns and not turns[-1].ended else None
         if turn is None:
-            words = (asked.text or "").strip()  # after the end, only contexts matter
+            words = (asked.text or "").strip()  # after the end, only words matter
             if not (words if self._leaving else asked.text or closes):
                 return
             turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
