@@ -13,6 +13,10 @@ is, at each moment, one of these:
 
 The one that is due first computes. No deadline is put off for ever, so each unit is computed at last, however
 many others there are.
+
+A stream asks for its next unit a millisecond after the last one, once it has sent what that gave. As long as
+a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another stream that
+began in between would take longer than the speech in hand lasts.
 """
 
 from __future__ import annotations
@@ -29,15 +33,21 @@ from cachetools import LRUCache
 
 from kokoro_lab.errors import Interrupted
 
-GUARD_S = 0.5
+GUARD_S = 0.3
 """A stream with less speech in hand than this comes before streams that wait for their first sound: several
 of their units may take so long, and a gap is worse than a late beginning."""
-FIRST_UNITS = 3
-"""Between the first so many units of a silent stream, the cores are kept for it. Other streams' windows would
-come in between, and each takes as long as all that the first sound needs."""
+SHORT_S = 0.2
+"""Speech in hand with which a stream can wait for a window of another one, and for its own next one."""
+FIRST_UNITS = 6
+"""Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
+more: the machine is too slow for it."""
+KEPT_S = 0.02
+"""How long the cores wait for a stream that is short of speech. It may have nothing more to say."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
 """A stream with this much speech in hand lets files compute first."""
+LOOK_S = 0.05
+"""How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
 """A unit that takes longer than a window ever should no longer delays others: the next one computes beside
 it."""
@@ -131,8 +141,9 @@ class Claim:
         self.given_s += length_s
         if self.runs_out_s is None:
             self.heard_from_s = now_s
-            self._cores.lets_go(self)
         self.runs_out_s = max(now_s, self.runs_out_s or now_s) + length_s
+        if self.lead_s >= SHORT_S:
+            self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
         """Note that the listener took nothing for so long, so it has as much speech in hand as before."""
@@ -241,8 +252,8 @@ class Cores:
 
     def wait_for(self, unit: Unit) -> None:
         """Wait until it has the cores, or is not to be computed any more."""
-        while not unit.granted.wait(UNIT_S):
-            self.grant()  # a unit that computes may have taken too long, and others need not wait for it
+        while not unit.granted.wait(LOOK_S):
+            self.grant()  # the unit that computes, or the stream that is waited for, may have taken too long
 
     def give_back(self, unit: Unit) -> None:
         """Note that a unit was computed, or will not be."""
@@ -250,9 +261,9 @@ class Cores:
             if unit in self._at_work:
                 self._at_work.remove(unit)
                 claim = unit.claim
-                silent = claim.listened and claim.runs_out_s is None and not claim.is_over
-                if silent and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
-                    self._kept_for, self._kept_until_s = claim, self.clock() + UNIT_S
+                short = claim.listened and claim.lead_s < SHORT_S and not claim.is_over
+                if short and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
+                    self._kept_for, self._kept_until_s = claim, self.clock() + KEPT_S
                 if not self._at_work:
                     self._busy.append((self.clock(), self.clock() - self._busy_since_s))
             else:
@@ -265,7 +276,7 @@ class Cores:
             self._grant()
 
     def lets_go(self, claim: Claim) -> None:
-        """Note that a stream has its first sound or needs none, so that others need not wait for its next
+        """Note that a stream has enough speech in hand, or needs none: others need not wait for its next
         unit."""
         with self._lock:
             if self._kept_for is claim:

@@ -13,8 +13,10 @@ from kokoro_lab.errors import Interrupted
 from kokoro_lab.scheduling.deadlines import (
     FIRST_UNITS,
     GUARD_S,
+    KEPT_S,
     LEISURE_S,
     PATIENCE_S,
+    SHORT_S,
     UNIT_S,
     Claim,
     Cores,
@@ -57,8 +59,8 @@ class Scene:
             assert len(at_work) == 1
             found += at_work
             unit = left.pop(at_work[0])
-            unit.claim.gave(0.1)
             self.cores.give_back(unit)
+            unit.claim.leave()
         return found
 
 
@@ -104,7 +106,7 @@ def test_clients_come_by_turns_however_many_requests_one_has(scene: Scene) -> No
     assert scene.order(units) == ["a0", "b0", "a1", "b1", "a2"]
 
 
-def test_a_first_sound_is_computed_without_a_window_of_others_in_between(scene: Scene) -> None:
+def test_what_is_first_heard_is_computed_without_a_window_of_others_in_between(scene: Scene) -> None:
     new, other = scene.claim("a"), scene.claim("b", in_hand_s=0.1)
     prosody = scene.cores.ask(new)
     scene.cores.give_back(scene.first)
@@ -113,12 +115,14 @@ def test_a_first_sound_is_computed_without_a_window_of_others_in_between(scene: 
     assert not waiting.granted.is_set()
     window = scene.cores.ask(new)
     assert window.granted.is_set()
-    new.gave(0.1)
     scene.cores.give_back(window)
+    new.gave(SHORT_S / 2)
+    assert not waiting.granted.is_set()
+    new.gave(SHORT_S)
     assert waiting.granted.is_set()
 
 
-def test_the_cores_are_not_kept_for_one_that_leaves_or_never_sounds(scene: Scene) -> None:
+def test_the_cores_are_not_kept_for_one_that_leaves_or_asks_no_more(scene: Scene) -> None:
     scene.cores.give_back(scene.first)
     new, other = scene.claim(), scene.claim(in_hand_s=1)
     scene.cores.give_back(scene.cores.ask(new))
@@ -128,9 +132,36 @@ def test_the_cores_are_not_kept_for_one_that_leaves_or_never_sounds(scene: Scene
     assert waiting.granted.is_set()
     scene.cores.give_back(waiting)
     mute = scene.claim()
-    for _ in range(FIRST_UNITS + 1):
-        scene.cores.give_back(scene.cores.ask(mute))
-    assert scene.cores.ask(other).granted.is_set()
+    scene.cores.give_back(scene.cores.ask(mute))
+    waiting = scene.cores.ask(other)
+    assert not waiting.granted.is_set()
+    scene.clock.now_s += KEPT_S
+    thread = threading.Thread(target=scene.cores.wait_for, args=(waiting,))
+    thread.start()
+    thread.join(BLOCK_S)
+    assert waiting.granted.is_set()
+
+
+def test_a_stream_that_is_always_short_of_speech_keeps_the_cores_no_longer(scene: Scene) -> None:
+    scene.cores.give_back(scene.first)
+    slow, other = scene.claim(), scene.claim(in_hand_s=1)
+    for _ in range(FIRST_UNITS):
+        scene.cores.give_back(scene.cores.ask(slow))
+    waiting = scene.cores.ask(other)
+    assert not waiting.granted.is_set()
+    window = scene.cores.ask(slow)
+    scene.cores.give_back(window)
+    assert waiting.granted.is_set()
+
+
+def test_for_a_file_the_cores_are_not_kept(scene: Scene) -> None:
+    file, other = scene.cores.ask(scene.claim(listened=False)), scene.cores.ask(scene.claim(in_hand_s=1))
+    scene.cores.give_back(scene.first)
+    scene.cores.give_back(other)
+    assert file.granted.is_set()
+    waiting = scene.cores.ask(scene.claim(in_hand_s=1))
+    scene.cores.give_back(file)
+    assert waiting.granted.is_set()
 
 
 def test_of_those_who_have_run_out_clients_come_by_turns(scene: Scene) -> None:
@@ -235,7 +266,9 @@ def test_the_figures_know_how_long_listeners_waited_and_how_busy_the_cores_are(s
     claim = scene.claim()
     unit, file = scene.cores.ask(claim), scene.cores.ask(scene.claim(listened=False))
     scene.clock.now_s += 3
+    scene.first.claim.gave(9)
     scene.cores.give_back(scene.first)
+    unit.claim.gave(9)
     for each in (unit, file):
         scene.cores.give_back(each)
     scene.clock.now_s += 9
@@ -268,6 +301,8 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         leaves = data.draw(st.sampled_from([*[None] * 4, *(claim for claim, _ in waiting.values())]))
         ended.gave(data.draw(st.floats(0.0, 3.0)))
         cores.give_back(at_work[0])
+        clock.now_s += KEPT_S
+        cores.grant()
         if leaves is not None:
             leaves.leave()
             claims.remove(leaves)
@@ -287,4 +322,6 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         claim.gave(0.1)
         left.discard(unit)
         cores.give_back(unit)
+        clock.now_s += KEPT_S
+        cores.grant()
         assert rounds < 20 * (LEISURE_S + PATIENCE_S + len(claims) * 3)
