@@ -48,13 +48,13 @@ def main(context: click.Context) -> None:
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
-    # Ours alone: what libraries say at that level may quote a text
+    # Our loggers alone: a library's messages at that level may quote a text
     if settings().verbose_logs:
         logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
     if context.invoked_subcommand not in (
         "serve",
         "wyoming",
-    ):  # the log of a server names them, in its own form
+    ):  # a server writes misspelt variables into its log, in the log's own form
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)
 

@@ -20,13 +20,13 @@ from kokoro_lab.errors import SettingsError
 
 SPEED_MIN, SPEED_MAX = 0.25, 4.0
 MODEL_SPEED_MIN, MODEL_SPEED_MAX = 0.7, 1.5
-"""What the model itself is asked for. Faster, its shortest sounds are a frame of 25 ms and cannot be shorter:
-at 3 it speaks twice as fast. Slower, it fills the silence around the words with sounds. A time stretch does
-the rest."""
+"""The range of speeds at which the model itself speaks; a time stretch does the rest. At higher speeds its
+shortest sounds reach one duration frame (25 ms) and cannot be shorter: at 3 it speaks only twice as fast. At
+lower speeds it fills the silence around words with sounds."""
 RATE_MIN, RATE_MAX = 0.5, 2.0
-"""Of some words in a text, times the speed of all."""
+"""The range of the rate of single words, as a factor of the text's speed."""
 PITCH_MIN, PITCH_MAX = 0.5, 1.5
-"""Of some words in a text, times the voice's own."""
+"""The range of the pitch of single words, as a factor of the voice's own."""
 PUBLISHED = ("fp32", "fp16-upstream", "int8-upstream")
 """Precisions of the weights as others published them."""
 STAGED = ("fp32", "fp16", "int8", "int8fp16mix")
@@ -37,7 +37,7 @@ CODE_MODES = ("skip", "name", "read")
 EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
-"""Less than half of fp32's computing; what it costs in sound is in docs/variants.md."""
+"""It takes less than half of fp32's computing; docs/variants.md has what it costs in sound quality."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
@@ -56,14 +56,14 @@ COREML_NAMES = {
 }
 """Setting → what ONNX Runtime calls it; see `sessions.coreml_options`."""
 OF_OTHERS = ("URL", "SPEED")
-"""Behind our prefix, variables that are no settings: the Raycast commands of `scripts/raycast` read them."""
+"""Variables with our prefix that are no settings: the Raycast commands of `scripts/raycast` read them."""
 
 FINDING = ("PATH", "XDG_CONFIG_HOME")
-"""Variables that are not ours, by which a compiler, npm and the user's lexicon are found."""
+"""Variables without our prefix, by which a compiler, npm and the user's lexicon are found."""
 
 
 def _whole_path(path: Path) -> Path:
-    """Refuse what may be a misspelt name: a folder is not named by where a program happens to run."""
+    """Refuse a relative path: it may be a misspelt name, and its meaning depends on the working folder."""
     if not path.expanduser().is_absolute():
         raise ValueError("or the path of a folder, from its root on")
     return path
@@ -83,7 +83,7 @@ def weights_of(variant: str) -> str:
 
 
 def _cache_folder() -> Path:
-    """This user's, where the environment names none.
+    """The user's cache folder, where the environment names none.
 
     Raises
     ------
@@ -101,9 +101,8 @@ def _cache_folder() -> Path:
 
 
 class Settings(BaseSettings):
-    """What the environment says. Field names are the variables' names, lower-cased, less the prefix.
-
-    What stands under a field is its row in docs/configuration.md.
+    """The values of all `KOKORO_` variables. A field's name is its variable's in lower case, without the
+    prefix. The text under a field is its row in docs/configuration.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
@@ -131,7 +130,7 @@ class Settings(BaseSettings):
     coreml_specialization: Literal["Default", "FastPrediction"] = "Default"
     """Core ML: `FastPrediction` loads slower and may predict faster than `Default`"""
     coreml_static_shapes: bool = False
-    """Core ML: take nothing whose shape is not fixed"""
+    """Core ML: take only nodes whose shapes are fixed"""
     coreml_subgraphs: bool = False
     """Core ML: look into the bodies of If and Loop as well"""
     coreml_profile: bool = False
@@ -147,7 +146,7 @@ class Settings(BaseSettings):
     memory_pattern: bool = False
     """Let ONNX Runtime plan memory by the shapes it has seen"""
     spinning: bool = False
-    """Let idle threads of an inference spin, on a machine of its own"""
+    """Let idle threads of an inference spin, on a machine that does nothing else"""
     memory_arena_size_mb: int = Field(0, ge=0, le=65536)
     """Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time takes up to
     384 in `int8`, 640 in `fp32`"""
@@ -163,7 +162,7 @@ class Settings(BaseSettings):
     provider_choice: Literal["off", "measured"] = "off"
     """`measured`: each segment is spoken by the provider that costs least for its length"""
     cost_ttl_s: float = Field(604_800.0, ge=0)
-    """Seconds that measured costs of providers are believed; 0 measures anew"""
+    """Seconds that measured costs of providers are believed; 0 measures at each start"""
     qos: Literal["off", "interactive"] = "off"
     """`interactive`: threads that speak and play ask macOS for its user-interactive class"""
     cores: str = ""
@@ -179,7 +178,7 @@ class Settings(BaseSettings):
     wyoming_port: int = Field(10_200, ge=0, le=65535)
     """Port on which `kokoro-lab wyoming` listens"""
     root_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
-    """Path at which a proxy offers the server, such as `/tts`; it may take that off or not"""
+    """Path at which a proxy offers the server, such as `/tts`; which the proxy may remove or not"""
     api_key: str = Field("", repr=False)
     """If set, requests for speech must carry it as a Bearer token"""
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
@@ -191,7 +190,7 @@ class Settings(BaseSettings):
     max_file_s: float = Field(3600.0, gt=0)
     """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
     concurrency: int = Field(16, ge=1, le=64)
-    """Most syntheses at a time, each with a thread; how many are admitted is said by what they cost"""
+    """Most syntheses at a time, each with a thread; measured costs may admit fewer"""
     capacity: float = Field(0.8, gt=0)
     """Share of the computing that listeners may need together, as measured; a further one waits. The rest is
     for peaks and files"""
@@ -207,14 +206,14 @@ class Settings(BaseSettings):
     """Seconds that streams may continue after SIGTERM; those that then still speak are ended with
     `server_stopping`"""
     memory_limit_mb: int = Field(0, ge=0)
-    """Most resident memory of the server, in MiB; 0 is three quarters of what there is"""
+    """Most resident memory of the server, in MiB; 0 is three quarters of the machine's memory"""
     disable_memory_mgmt: bool = False
     """Let memory grow: no limit, no clean-up"""
     ephemeral: bool = False
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
     nice: int = Field(10, ge=0, le=19)
-    """How far `run` and `bench` lower their own priority, so that who listens meanwhile is served first; 0 is
-    not at all. Every result says how far"""
+    """How far `run` and `bench` lower their own priority, so that listeners are served first; 0 leaves it.
+    Every result records it"""
     native: NativeChoice = "auto"
     """Our own operators in C++: the wheel's `prebuilt`, `build` by a compiler, `auto` for either, or `off`"""
     instruction_set: InstructionSet = "auto"
@@ -266,8 +265,8 @@ def settings() -> Settings:
     Raises
     ------
     SettingsError
-        A variable's value is not what its field allows; names every bad variable. Or there is no such
-        option of Core ML: one that is misspelt would be measured as if it were set.
+        A variable's value is not what its field allows; the error names every bad variable. Or Core ML has no
+        such option: a misspelt one would be measured as if it were set.
     """
     _require_known_options()
     try:
@@ -284,7 +283,7 @@ def settings() -> Settings:
 
 
 def misspelt() -> list[str]:
-    """For each variable of the environment that has our prefix and sets nothing: a sentence that says so."""
+    """A warning for each variable of the environment that has our prefix and that no setting reads."""
     known = [name.upper() for name in Settings.model_fields]
     found = []
     for variable in sorted(os.environ):
@@ -297,8 +296,9 @@ def misspelt() -> list[str]:
 
 
 def handed_on() -> dict[str, str]:
-    """Variables for a program of ours that another one starts, in another folder, without this environment:
-    all that set something, their paths absolute, and those by which other programs and files are found."""
+    """The variables that a supervisor must give to the server that it starts in another folder, without this
+    environment: all that set something, with absolute paths, and those by which other programs and files are
+    found."""
     said = settings()
     here = {variable.upper(): value for variable, value in os.environ.items()}
     values = {name: here[name] for name in FINDING if name in here}
@@ -309,7 +309,7 @@ def handed_on() -> dict[str, str]:
 
 
 def set_by_user() -> frozenset[str]:
-    """Fields of `EngineConfig` that the environment sets: what a person has said, no program changes."""
+    """Fields of `EngineConfig` that the environment sets; the tuner leaves these as they are."""
     said = settings().model_fields_set
     return frozenset(said | {"chunk_ms"} if "buffer_profile" in said else said)
 

@@ -149,14 +149,14 @@ class SpeakingStyle:
             scale = self.pitch_scale * inner.pitch_scale
             offset_hz = self.pitch_offset_hz * inner.pitch_scale + inner.pitch_offset_hz
             base_hz = self.pitch_base_hz
-        else:  # what is said in absolute terms does not build on what is around it
+        else:  # an absolute pitch replaces the one around it
             scale, offset_hz = inner.pitch_scale, inner.pitch_offset_hz
             base_hz = inner.pitch_base_hz
         return SpeakingStyle(self.rate * inner.rate, scale, offset_hz, base_hz, self.gain_db + inner.gain_db)
 
 
 PLAIN = SpeakingStyle()
-"""As the voice speaks by itself."""
+"""The style in which a voice speaks by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +166,9 @@ class Segment:
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
     `styles`, if there are any, has one for each word; `break_before_s` and `break_after_s` are the silence
-    that was asked for in front of this segment and behind it, and take the place of any other pause. `voice`
-    is whose it is, if a document names one for it.
-    `sentence` counts the sentences of the text before the one that this segment, or the sentence that it
-    is a part of, begins with: reading may begin again there.
+    that a document asks for before and after this segment, and replace any other pause. `voice` is the voice
+    that a document names for this segment. `sentence` is the number, from 0, of the sentence in the text with
+    which this segment begins, or of which it is a part: a resumed stream reads the text from there.
     """
 
     segment_id: int
@@ -209,7 +208,7 @@ class WordTiming:
 class MarkTiming:
     """When a `mark` of SSML is reached: seconds from the start of the clip, its offset in the original text.
 
-    That is when the next word begins, or before the breaks that are between them.
+    A mark is reached when the next word begins or, if breaks lie between the two, before the breaks.
     """
 
     name: str
@@ -222,7 +221,7 @@ class MarkTiming:
 class Place:
     """Where a stream may begin again: at the first sample of a segment.
 
-    Everything behind the text (trim, limiter, prosody, windows) starts anew with each segment, so nothing
+    Everything behind the text (trim, limiter, prosody, windows) starts again with each segment, so nothing
     before it need be computed.
 
     Parameters
@@ -230,14 +229,14 @@ class Place:
     sentence : int
         `Segment.sentence` of the segment; reading begins there.
     first_segment_id : int
-        Of the first segment of that sentence.
+        Id of the first segment of that sentence.
     segment_id : int
         The segment.
     start_samples : int
         Position of its first sample in the stream.
     lead_samples : int
-        Silence that was trimmed from its beginning: so one finds the sample of the model that is heard at a
-        position, and need not decode what is before.
+        Silence that was trimmed from its beginning. With it, a position in the stream gives the model's
+        sample that is heard there, and what comes before need not be decoded.
     opens : bool
         Whether it is the first segment that is spoken, which is decoded in smaller windows than others.
     """

@@ -79,7 +79,7 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
     yield from _exported(native)
     if deep:
         yield from _derived()
-    # Where it is missing, files are played by the system's player
+    # Without sounddevice, files are played by the system's player
     yield _extra("sound card", "sounddevice", "play aloud", portaudio)
     npm = shutil.which("npm")
     yield Diagnosis(
@@ -90,7 +90,7 @@ def examine(*, deep: bool = False) -> Iterator[Diagnosis]:
 
 
 def _extra(name: str, package: str, purpose: str, load: Callable[[], object]) -> Diagnosis:
-    """What only some need: that it is not there is no fault."""
+    """A package that only some users need: it is no fault if it is missing."""
     try:
         load()
     except (MissingExtra, PlaybackError) as missing:
@@ -116,7 +116,7 @@ def _operators() -> tuple[Native, Diagnosis]:
 
 
 def _providers() -> Iterator[Diagnosis]:
-    """The one that would speak, and every one with why it is here or not."""
+    """The provider that would speak, and each known provider with the reason why it is available or not."""
     config = EngineConfig.from_settings()
     try:
         coreml_options(config.coreml)
@@ -150,7 +150,7 @@ def _english() -> Diagnosis:
 
 
 def _voices() -> Diagnosis:
-    """How many can read texts of their own language, and why the others cannot."""
+    """How many voices can read texts of their own language, and why the others cannot."""
     names, unread = voice_names(), unread_voices()
     reasons = "; ".join(
         f"{list(unread.values()).count(why)} not: {why}" for why in dict.fromkeys(unread.values())
@@ -241,7 +241,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
 
 
 def _purpose(weights: str) -> str:
-    """What weights are needed for that the variant of the settings is not made of."""
+    """The variants that need `weights`, which the one in the settings does not."""
     variants = [variant for variant in VARIANTS if weights_of(variant) == weights]
     return f"needed only for KOKORO_VARIANT={' or '.join(variants)}"
 
@@ -280,7 +280,7 @@ def _derived() -> Iterator[Diagnosis]:
 
 
 def _package(deep: bool) -> Diagnosis:
-    """What ships in this package, fitted or measured; and with `deep` all that was installed."""
+    """The data files that ship in this package; with `deep`, every file that was installed."""
     damaged = []
     for name, path in SHIPPED.items():
         try:

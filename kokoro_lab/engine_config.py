@@ -1,4 +1,4 @@
-"""What one engine is made with: given by a caller, or as the settings say."""
+"""The configuration of one engine, given by a caller or by the settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHUNK_MIN_MS, CHUNK_MAX_MS = 30, 120
 """How long the chunks of a stream may be."""
 _NOT_NEGATIVE = ("threads", "memory_arena_size_mb", "next_threads", "cost_ttl_s", "first_audio_ttl_s")
 DEFAULT = "default"
-"""A configuration without a change, as it is written."""
+"""How the unchanged configuration is written."""
 OF_A_TEXT = (
     *("provider", "placement", "fixed_windows", "coreml", "threads", "spinning", "memory_pattern"),
     *("optimisation", "window_frames", "next_threads", "native"),
@@ -73,13 +73,13 @@ class EngineConfig:
         An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
         `sessions.provider_registry`.
     placement : str
-        The stages that run on that provider, with commas, or `all`. Prosody is a tenth of the work, its
-        lengths change with every text, and no accelerator's provider takes its recurrences: as it is set,
-        the vocoder's windows alone go. Files in fp32 without our operators are decoded by `vocoder_exact`.
-        A variant that runs as one graph is placed as its vocoder.
+        The stages that run on that provider, with commas, or `all`. By default only the vocoder's windows do:
+        prosody is a tenth of the work, its lengths change with every text, and no accelerator's provider
+        takes its recurrences. Files in fp32 without our operators are decoded by `vocoder_exact`. A variant
+        that runs as one graph is placed as its vocoder.
     fixed_windows : {"auto", "on", "off"}
-        Whether the windows of a stream have a few fixed sizes, as `model.static_vocoder` makes them of the
-        fp32 weights; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
+        Whether a stream is decoded in windows of a few fixed sizes, by the graphs of `model.static_vocoder`
+        in fp32; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
     coreml : mapping of str to str
         Options of the Core ML provider by ONNX Runtime's names: see `sessions.coreml_options`.
     threads : int
@@ -88,8 +88,8 @@ class EngineConfig:
         Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
     window_frames : int
         The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
-        those between them grow: see `model.vocoder.Windows`. Cut in another way, samples differ by rounding
-        (100 dB below in float, 40 dB on integers).
+        those between grow: see `model.windows.WindowSizes`. Another length changes the samples by rounding
+        alone (SNR above 100 dB in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     pauses : {"lengthened", "ruled", "model"}
@@ -122,9 +122,8 @@ class EngineConfig:
         global pool is no faster than pools that do not spin, and lets no other session into the process.)
         Those of the prosody spin for moments either way: see `sessions.providers`.
     native : {"auto", "prebuilt", "build", "off"}
-        Whether our own operators are used where they can be had: as the wheel brought them, built on this
-        machine, or the first of both that there is. They are faster; samples differ by rounding (over
-        100 dB).
+        Whether our own operators are used: as the wheel brought them, built on this machine, or the first of
+        both that is available. They are faster; samples differ by rounding (SNR above 100 dB).
     instruction_set : str
         Which of the prebuilt operators the process uses; `auto`: the best that its processor has.
     stages : Path, optional
@@ -139,7 +138,8 @@ class EngineConfig:
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str
-        For the record alone: which of these `kokoro-lab tune` found, or why nothing that it found is used.
+        For the record alone: which fields have values that `kokoro-lab tune` found, or why none of its values
+        is used.
     """
 
     variant: str = DEFAULT_VARIANT
@@ -291,9 +291,9 @@ class EngineConfig:
 
     @classmethod
     def from_settings(cls) -> EngineConfig:
-        """The configuration that the environment asks for."""
+        """The configuration that the environment sets."""
         s = settings()
-        # `tuned` is a choice there, and a record here
+        # `tuned` is a switch in `Settings`, and a record here
         named = {each.name for each in fields(cls)} & Settings.model_fields.keys() - {"tuned"}
         return cls(coreml=_coreml_options(s), **{name: getattr(s, name) for name in named})
 

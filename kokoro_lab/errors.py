@@ -1,4 +1,4 @@
-"""What can go wrong, said so that a person can mend it.
+"""The errors that users and machines can cause, each with the field, what is allowed, and how to mend it.
 
 Every error that a user's input or machine can cause is a leaf of `KokoroLabError`. It names the
 field, the value, what is allowed and, where there is one, the mend; the command line prints it as
@@ -72,7 +72,7 @@ class SsmlError(TextError):
     Parameters
     ----------
     line, column : int, optional
-        Where in the document, both counted from 1. Known for everything but its size.
+        Where in the document, both counted from 1; None if the document is too large.
     element, attribute : str, optional
         What it is about, named as it is written in the document.
     """
@@ -128,14 +128,14 @@ class SettingsError(KokoroLabError):
 
 
 class MissingExtra(KokoroLabError, ImportError):
-    """Something is asked for that an extra of this package installs.
+    """A package is missing that an extra of kokoro-lab installs.
 
     Parameters
     ----------
     extra : str
         Its name in `pyproject.toml`.
     module : str
-        What of it is missing.
+        The module that could not be imported.
     """
 
     code = "missing_extra"
@@ -156,12 +156,12 @@ INSTALL_AGAIN = "Install it again: pip install --force-reinstall kokoro-lab (in 
 
 
 def install(extra: str) -> str:
-    """How an extra of this package is had."""
+    """The command that installs an extra of this package."""
     return f"Install it: pip install 'kokoro-lab[{extra}]' (in a checkout, `make env` installs all)."
 
 
 class WeightsError(KokoroLabError):
-    """Model or voice files are missing, corrupt or cannot be had."""
+    """Model or voice files are missing, corrupt or not available."""
 
     code = "weights"
 
@@ -240,7 +240,7 @@ class Unavailable(KokoroLabError):
     retry_after_s : int
         When another try is worth it.
     code : str, optional
-        By which a client tells why; `server_loading`, `server_stopping` or `memory_short`.
+        The reason, for a program: `server_loading`, `server_stopping` or `memory_short`.
     """
 
     code = "unavailable"
@@ -260,7 +260,7 @@ class MemoryLimitError(KokoroLabError):
 
 
 class Gone(KokoroLabError):
-    """A stream cannot be taken up again: its token has expired, or belongs to something else."""
+    """A stream cannot be resumed: its token has expired, or belongs to another request."""
 
     code = "stream_gone"
 

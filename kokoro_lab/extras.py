@@ -1,4 +1,4 @@
-"""What is installed only by an extra: imported here, or missed with a sentence that names the extra."""
+"""Imports of packages that only an extra installs, with an error that names the extra if one is missing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from kokoro_lab.errors import MissingExtra
 
 MISAKI = "pip install --no-deps --ignore-requires-python misaki==0.9.4"
-"""How misaki is had on Python 3.13, on which it runs, but which its metadata refuses."""
+"""The command that installs misaki on Python 3.13, where it runs although its metadata refuses it."""
 
 
 def imported(module: str, *, extra: str) -> Any:
-    """The module of that name, of a package of `extra`.
+    """Import a module that `extra` installs.
 
     Raises
     ------
     MissingExtra
-        It is not installed, or what it needs itself.
+        The module, or a package that it needs, is not installed.
     """
     try:
         return import_module(module)
@@ -27,7 +27,7 @@ def imported(module: str, *, extra: str) -> Any:
 
 
 def require(extra: str, *modules: str) -> None:
-    """Go on only where all of `modules`, of packages of `extra`, are installed. Loads nothing.
+    """Raise unless all of `modules`, which `extra` installs, are installed. Loads nothing.
 
     Raises
     ------

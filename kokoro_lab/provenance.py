@@ -64,7 +64,8 @@ def repository_root() -> Path:
 def git_state() -> dict[str, Any]:
     """Commit of the checkout and whether it has changes; nulls where there is no git.
 
-    Outputs of a notebook are none, whatever saved it: `git diff` asks the filter; `git status` need not.
+    Outputs of a notebook are no change. So `git diff` is asked, which applies the filter that strips them;
+    `git status` may not.
     """
 
     def git(*words: str) -> str | None:
@@ -87,7 +88,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def _cpu_name() -> str:
-    brand = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]  # where `platform` says `arm` of each
+    brand = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]  # `platform` says only `arm`
     if platform.system() == "Darwin" and (told := _answer(brand)):
         return told
     info = Path("/proc/cpuinfo")

@@ -60,9 +60,8 @@ def create_app(
     loaded_s : mapping, optional
         Seconds that each stage of making `engine` took, for `/health` and `/status` to show.
     own_process : bool
-        Whether the process is there for this alone. Then what the warm-up has loaded is taken out of the
-        sight of the collector of garbage, which would hold everybody up while it looks through it, and
-        resident memory has a limit.
+        Whether the process serves this application alone. Then the garbage collector no longer looks at what
+        the warm-up has loaded (each look would delay every listener), and resident memory has a limit.
 
     Returns
     -------
@@ -71,10 +70,10 @@ def create_app(
     settings = settings or environment()
     hang_benchmarks_into, injector = without_lab.hang_into, None
     try:
-        from kokoro_lab.lab.routes import benchmarks, faults  # what judges an engine is no part of the server
+        from kokoro_lab.lab.routes import benchmarks, faults  # these need the extra `lab`
     except MissingExtra:
         if settings.faults:
-            raise  # they would not strike, and nobody would know
+            raise  # faults that are set and cannot strike would mislead
     else:
         hang_benchmarks_into = benchmarks.hang_into
         engine, injector = faults.injected(engine, settings.faults)
@@ -155,7 +154,7 @@ def main(
     """
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
-    # What is wrong in it is refused here, rather than in the worker
+    # A wrong configuration is refused here, rather than in the worker
     replace(EngineConfig.from_settings(), variant=settings.variant)
 
     def make_app(begins: Stages) -> Flask:
@@ -176,9 +175,9 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
     Parameters
     ----------
     make_app : callable
-        Called in the worker process, with what it tells its stages to. It must be what loads ONNX Runtime:
-        loaded before the fork, it makes the worker abort when it exits, and on macOS its frameworks may not
-        survive the fork at all.
+        Called in the worker process, with a function to which it reports its steps. ONNX Runtime must not be
+        loaded before this call: loaded before the fork, it makes the worker abort when it exits, and on macOS
+        its frameworks may not survive the fork at all.
     settings : Settings
     wyoming : bool
         Speak Wyoming, and not HTTP.
@@ -191,7 +190,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
     configure(settings.log_format, verbose=settings.verbose_logs)
     for sentence in misspelt():
         log.warning("%s", sentence)
-    # By us and not by gunicorn, which tries five times and says that it cannot connect
+    # We bind the address: gunicorn would try five times, and then say that it cannot connect
     port_setting = "WYOMING_PORT" if wyoming else "PORT"
     bound = listener(settings.host, settings.port, settings.connections, port_setting)
     address, url = bound.getsockname()[:2], page_url(bound)
@@ -206,14 +205,14 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
         "graceful_timeout": settings.shutdown_s,
         "accesslog": None,  # requests are logged by us, without their texts
         "logger_class": OurGunicorn,
-        "forwarder_headers": "",  # where it stands is KOKORO_ROOT_PATH's to say, and no client's
+        "forwarder_headers": "",  # KOKORO_ROOT_PATH names the mount point; no client may
         "control_socket_disable": True,
         "proc_name": "kokoro-lab",
     }
     if wyoming:
         log.info("Home Assistant finds a service of Wyoming on %s, port %d.", *address)
         if settings.api_key:
-            log.warning("Wyoming has no keys: whoever reaches the port may speak. KOKORO_API_KEY is ignored.")
+            log.warning("Wyoming has no keys: anyone who reaches it may speak. KOKORO_API_KEY is ignored.")
     else:
         log.info("Open %s in a browser, or give %sv1 to a client of OpenAI's.", url, url)
     _Gunicorn(lambda: Doorstep(make_app, settings), options).run()

@@ -1,4 +1,4 @@
-"""Values that callers give, against the types that are stated: one clear error instead of a traceback.
+"""Checks of callers' values against the stated types: one clear error instead of a traceback.
 
 Python checks no types, and a wrong one is found late and elsewhere: `seed="1"` when the file is written.
 """
@@ -31,8 +31,7 @@ def require_type(
 ) -> None:
     """Refuse a value that is not of the type that `hint` states.
 
-    A bool is no number, NumPy's numbers are. Of types that are not known here, `isinstance`
-    decides.
+    A bool is no number, NumPy's numbers are. For types that are not known here, `isinstance` decides.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def require_arguments(function: Callable[..., Any], given: Mapping[str, Any], *n
 
 
 def require_types(given: Any, error: type[KokoroLabError], leave_out: frozenset[str] = frozenset()) -> None:
-    """Refuse a dataclass of which a field is not of its type, but for those of `leave_out`.
+    """Refuse a dataclass with a field that is not of its type; fields in `leave_out` are not looked at.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Calibrate the int8 variant anew: writes `kokoro_lab/graphs/ranges.npz` (about 20 minutes on 2 cores)."""
+"""Calibrate the int8 variant again: writes `kokoro_lab/graphs/ranges.npz` (about 20 minutes on 2 cores)."""
 
 from __future__ import annotations
 

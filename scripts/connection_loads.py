@@ -1,6 +1,6 @@
-"""Measure what silent, half-open and slow connections cost those who ask `kokoro-lab serve` for something.
+"""Measure how much silent, half-open and slow connections delay other clients of `kokoro-lab serve`.
 
-For each load, and for all at once, the server is asked alone and under the load by turns: the time of
+For each load, and for all at once, the server is asked without and with the load, interleaved: the time of
 `/health`, and of the first audio of a short text that no cache holds. Printed are medians, their ratio and,
 where the server states it, how many connections hold a thread of its pool.
 
@@ -54,9 +54,9 @@ FULL_SCALE = 32_768
 
 @contextmanager
 def load(address: tuple[str, int], counts: dict[str, int]) -> Iterator[None]:
-    """Inside, so many connections of each kind are open; one that the server closes is opened anew.
+    """A context with so many open connections of each kind; one that the server closes is opened again.
 
-    A process of its own holds them: a thread would keep whoever measures waiting, and not the server.
+    A process of its own holds them, because a thread would slow the measurement and not the server.
     """
     context = multiprocessing.get_context("fork")
     ready, over = context.Event(), context.Event()
@@ -150,7 +150,8 @@ def connections_of(address: tuple[str, int], timeout_s: float) -> dict[str, Any]
 def compared(
     address: tuple[str, int], counts: dict[str, int], texts: Iterator[str], trials: int, timeout_s: float
 ) -> dict[str, Any]:
-    """Alone and under the load by turns: medians in seconds, their ratio, and what `/status` says."""
+    """Measure without and with the load, interleaved: medians in seconds, their ratio, and the figures of
+    `/status`."""
     times: dict[str, list[float]] = {name: [] for name in ("health_alone", "health", "ttfa_alone", "ttfa")}
     states = []
     for _ in range(trials):

@@ -1,4 +1,4 @@
-"""How much louder a segment is for the energy that the model predicts: `ENERGY_LU` of `weights/voices.py`.
+"""Fit how loudness depends on the energy that the model predicts: `ENERGY_LU` of `weights/voices.py`.
 
     python scripts/energy_levels.py [sentences voices]
 

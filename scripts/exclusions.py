@@ -1,4 +1,4 @@
-"""Measure anew what each entry of `kokoro_lab/graphs/exclusions.json` buys and costs (about 15 minutes)."""
+"""Measure again what each entry of `kokoro_lab/graphs/exclusions.json` buys and costs (about 15 minutes)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What JupyterLab does in this checkout: `make env` links this file into `.venv/etc/jupyter`."""
+"""JupyterLab's configuration for this checkout: `make env` links this file into `.venv/etc/jupyter`."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Is Mandarin as streams say it understood as well as the published graph, told misaki's own phonemes?
+"""Measure whether Mandarin streams are understood as well as the published graph with misaki's own phonemes.
 
 Both speak the held-out sentences, and Whisper writes down what it hears. Each clip is kept in a file of JSON
 lines, so that a run that was interrupted goes on: `python scripts/mandarin_errors.py <file> [rounds]`; a

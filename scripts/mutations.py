@@ -69,7 +69,8 @@ class Options:
     default: str
 
     def ignoring(self, field: str, tests: Sequence[str]) -> Mutation:
-        """Whoever reads the field gets its default, however it was set; records are made as before.
+        """The mutation by which the field always has its default, however it was set; records are made as
+        before.
 
         `dataclasses` is let through, which copies and records what was set; pydantic needs no leave.
         """

@@ -1,4 +1,4 @@
-"""Measure anew how far the statistics of integer variants are from fp32's (about 6 minutes)."""
+"""Measure again how far the statistics of integer variants are from fp32's (about 6 minutes)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def texts(file: Path) -> dict[str, str]:
 
 
 def whole(line: dict[str, Any]) -> str:
-    """The text of a line: as it is, or of its runs in several languages."""
+    """The text of a line of a fixture; a line with runs in several languages has them joined."""
     runs: list[list[str]] = line.get("runs", [])
     return line.get("text") or line.get("written") or "".join(run[1] for run in runs)
 

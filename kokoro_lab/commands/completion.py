@@ -1,6 +1,6 @@
-"""What the Tab key offers: `completion` prints what a shell needs for it; the rest says what there is.
+"""`completion`: prints a shell's set-up for the Tab key; the rest of the module finds what Tab offers.
 
-Click asks for it in a process of its own at each press of the key, so nothing here imports what takes long.
+Click starts a process at each press of the key, so this module imports nothing that loads slowly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def completion(shell: str) -> None:
 
 
 class _Bash(BashComplete):
-    """Bash, which takes `=` for the end of a word, and puts a space behind what is complete."""
+    """Bash, which ends a word at `=`, and puts a space behind a completed word."""
 
     source_template = BashComplete.source_template.replace(
         "COMPREPLY+=($value)", "COMPREPLY+=($value)\n            [[ $value == *= ]] && compopt -o nospace"
@@ -58,7 +58,7 @@ class _Bash(BashComplete):
 
 
 class _Zsh(ZshComplete):
-    """Zsh, which puts a space behind what is complete, and finds no command that is not in `PATH`."""
+    """Zsh, which puts a space behind a completed word, and only finds commands in `PATH`."""
 
     source_template = (
         ZshComplete.source_template.replace("    (( ! $+commands[%(prog_name)s] )) && return 1\n", "")
@@ -70,7 +70,7 @@ class _Zsh(ZshComplete):
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Words of a line with those together that a `=` has divided."""
+    """The words of a line, with those joined that Bash has divided at a `=`."""
     found: list[str] = []
     for word in words:
         if found and (word == "=" or found[-1].endswith("=")):
@@ -81,7 +81,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _behind_equals(value: str) -> str:
-    """What is inserted: all that stands before it is there already, unless nothing stands behind the sign."""
+    """The text that Bash inserts for a completion: the part behind the `=`."""
     before, _, behind = value.rpartition("=")
     return behind if before and behind else value
 
@@ -92,7 +92,7 @@ for _shell in SHELLS.values():
 
 
 def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complete:
-    """Completes to one of these, or, behind each of the characters `between`, to one more of them."""
+    """A completion to one of the words, and to a further one after each of the characters `between`."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _that_begin(choices, incomplete, between)
@@ -103,7 +103,7 @@ def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complet
 def _that_begin(choices: Callable[[], Iterable[str]], incomplete: str, between: str) -> list[CompletionItem]:
     at = max((incomplete.rfind(sign) + 1 for sign in between), default=0)
     there, begun = incomplete[:at], incomplete[at:]
-    with suppress(KokoroLabError):  # such as where no repository is around
+    with suppress(KokoroLabError):  # such as outside a checkout
         return [CompletionItem(there + choice) for choice in choices() if choice.startswith(begun)]
     return []
 
@@ -127,7 +127,8 @@ def notebooks() -> Iterable[str]:
 
 
 def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Of the notebook that stands before it: `name=`, and behind that what the name shows to be a choice."""
+    """The parameters of the notebook on the line as `name=`, and behind it the values, if the name tells
+    them."""
     name, equals, _ = incomplete.partition("=")
     values: dict[str, Callable[[], Iterable[str]]] = {"voice": voices, "variant": lambda: VARIANTS}
     values["language"] = languages
@@ -146,7 +147,7 @@ def parameters(context: click.Context, parameter: click.Parameter, incomplete: s
 def _declared(context: click.Context) -> dict[str, dict[str, str]]:
     from kokoro_lab.lab.notebooks import OWN_PARAMETERS, declared_parameters, find_notebook
 
-    # Behind an option that still lacks its value, Click leaves the words before it as they are
+    # While an option lacks its value, Click passes the earlier words on as they are
     notebook = context.params.get("notebook") or next(iter(context.args), "")
     declared = declared_parameters(find_notebook(notebook))
     return {name: about for name, about in declared.items() if name not in OWN_PARAMETERS}

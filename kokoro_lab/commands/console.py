@@ -1,4 +1,4 @@
-"""What a command shares with who called it: text that comes in, notes on the side, how it ended."""
+"""What commands share: reading text, notes on standard error, and printed answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kokoro_lab.errors import TextError
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
 INTERRUPTED = 130
-"""As shells say it of a program that Ctrl-C has ended."""
+"""The exit code that shells report for a program that Ctrl-C has ended."""
 
 
 def say(line: str) -> None:
-    """A note on standard error: what is printed on standard output is the answer alone."""
+    """Print a note on standard error; standard output holds the answer alone."""
     click.echo(line, err=True)
 
 
@@ -51,12 +51,12 @@ def text_of(text: str | None, file: Path | None) -> str:
 
 
 def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: None) -> Iterator[str]:
-    """What a program writes into a pipe, as it comes, decoded as UTF-8; `tee` is given it, too.
+    """The text that a program writes into a pipe, as it comes, decoded as UTF-8; `tee` gets a copy.
 
     Raises
     ------
     TextError
-        It is no UTF-8.
+        The bytes are no UTF-8.
     """
     decoder = getincrementaldecoder("utf-8-sig")()
     while True:
@@ -75,7 +75,7 @@ def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: 
 
 
 def show(lines: Iterable[str], record: Any, as_json: bool) -> None:
-    """The answer: `record`, or the file that it is kept in, for programs; `lines` for people."""
+    """Print the answer: for programs `record`, or the file that holds it; `lines` for people."""
     if not as_json:
         click.echo("\n".join(lines))
     elif isinstance(record, Path):

@@ -12,7 +12,8 @@ from kokoro_lab.commands.console import DONE, FAILED
 from kokoro_lab.commands.options import json_option
 
 OPTIONAL = ("lab", "npm", "native operators", "provider ", "recogniser", "voice encoder", "weights ")
-"""How names begin of what is no failure where it is not there, so that the mend is said all the same."""
+"""Beginnings of the names of optional things: if one is missing, it is no failure, but the mend is
+printed."""
 
 
 @click.command()

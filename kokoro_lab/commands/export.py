@@ -1,4 +1,4 @@
-"""`export`: a variant's graphs in a folder of their own."""
+"""`export`: writes a variant's graphs to a folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kokoro_lab.config import STAGED
     type=click.IntRange(0),
     help="Fixture texts that are spoken to check it; 0 takes all (some minutes).",
 )
-@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Who speaks them.")
+@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Voices that speak them.")
 @json_option
 def export(
     output: Path, variant: str | None, form: str, precision: str, texts: int, voices: str, as_json: bool

@@ -1,4 +1,4 @@
-"""`fetch`: the weights and voices, from the network onto the disk."""
+"""`fetch`: downloads and checks the weights and voices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
     "variants",
     multiple=True,
     type=click.Choice(VARIANTS),
-    help="Only what these are made from; else all there is.",
+    help="Only weights for these variants; else all.",
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--voice-encoder", is_flag=True, help="Resemblyzer too, which compares voices (17 MB).")
@@ -37,7 +37,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
     type=PATH,
     help="Copy what was fetched into a folder, for a machine without a network.",
 )
-@click.option("--force", is_flag=True, help="Fetch again what is there.")
+@click.option("--force", is_flag=True, help="Fetch files again that are there already.")
 @click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")
 @json_option
 def fetch(

@@ -1,4 +1,4 @@
-"""`golden`: the clips that later versions are compared with; listed, or recorded anew."""
+"""`golden`: lists or records the clips with which later versions are compared."""
 
 from __future__ import annotations
 

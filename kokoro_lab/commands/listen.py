@@ -1,4 +1,4 @@
-"""`listen`: what a listening test shows, or a page for each who takes it."""
+"""`listen`: evaluates a listening test, or serves its page to listeners."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ VOICES = "af_heart,am_michael,bf_emma"
 @choice_option("--reference", VARIANTS, "fp32", "Taken as right.")
 @choice_option("--candidate", VARIANTS, "int8", "Compared with it.")
 @click.option(
-    "--trials", type=click.IntRange(1), help=f"Of a new test, for each listener: {TRIALS} unless given."
+    "--trials", type=click.IntRange(1), help=f"For each listener of a new test: {TRIALS} unless given."
 )
-@click.option("--voices", default=VOICES, show_default=True, help="Of a new test, with commas.")
+@click.option("--voices", default=VOICES, show_default=True, help="Voices of a new test, with commas.")
 @click.option(
     "--listeners",
     default="",
@@ -65,7 +65,7 @@ def listen(
     from kokoro_lab.lab.routes.listening import bound_to
 
     names = _names(listeners)
-    with bound_to(host, port) as bound:  # before anything is spoken: it may be taken
+    with bound_to(host, port) as bound:  # before anything is spoken, since the port may be in use
         session = _session(place, (reference, candidate), trials, voices.split(","))
         _serve(session, names, bound)
 
@@ -93,7 +93,7 @@ def _show(place: Path, as_json: bool) -> None:
 def _session(
     place: Path, variants: tuple[str, str], trials: int | None, voices: list[str]
 ) -> ListeningSession:
-    """The test that is there, or a new one, spoken by both variants."""
+    """The existing test, or a new one, spoken by both variants."""
     from kokoro_lab.lab.gates import abx
     from kokoro_lab.lab.listening import open_session
     from kokoro_lab.lab.listening.session import TEST_FILE

@@ -29,7 +29,7 @@ variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Pr
 
 
 def choice_option(name: str, choices: Sequence[str], default: str, purpose: str, *names: str) -> Option:
-    """An option that takes one of `choices`, and whose help shows which it is unless given."""
+    """An option that takes one of `choices`; its help shows the default."""
     kind = click.Choice(choices)
     return click.option(name, *names, type=kind, default=default, show_default=True, help=purpose)
 
@@ -48,7 +48,7 @@ host_option = click.option(
 
 
 def port_option(setting: str, shown: str, kind: Any = int, purpose: str = "Port to listen on.") -> Option:
-    """The port that a setting has unless it is given; `shown` is what help says of that."""
+    """The option for a port, by default that of a setting; `shown` is its text in the help."""
     return click.option(
         "--port", type=kind, default=lambda: getattr(settings(), setting), show_default=shown, help=purpose
     )
@@ -70,7 +70,7 @@ def together(*options: Option) -> Option:
 
 
 def entries_of(lexicon: Path | None) -> tuple[LexiconEntry, ...]:
-    """What `--lexicon` names; nothing if it was not given."""
+    """The entries of the file that `--lexicon` names; none without it."""
     from kokoro_lab.g2p.lexicon_files import read_lexicon
 
     return read_lexicon(lexicon) if lexicon else ()

@@ -1,4 +1,4 @@
-"""`player`: a process that stays and plays what it is sent."""
+"""`player`: a process that stays and plays the speech that it is sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SINKS = ("sound", "file", "null")
     "sound",
     "Where speech goes: the sound card, a WAV file, or nowhere at the pace of speech.",
 )
-@click.option("--device", help="Of the sound card: a name or number of `python -m sounddevice`.")
+@click.option("--device", help="Sound card: a name or number of `python -m sounddevice`.")
 @click.option("-o", "--output", type=PATH, help="With --sink file: the WAV file.")
 @click.option(
     "--pipe",
@@ -39,14 +39,14 @@ SINKS = ("sound", "file", "null")
     "pre_buffer_ms",
     type=click.FloatRange(0, 10_000),
     metavar="MS",
-    help="Always hold back so much.  [default: learnt from how speech comes]",
+    help="Fixed pre-buffer.  [default: learnt from how speech comes]",
 )
 @click.option(
     "--soak-minutes",
     type=click.FloatRange(0.1),
-    help="Instead: play so long to nobody through a line that holds everything up now and then, and judge.",
+    help="Instead: test playing for so long, without sound, over a line that stalls now and then.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of --soak-minutes: when the line does so.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the stalls of --soak-minutes.")
 @json_option
 def player(
     port: int,
@@ -80,7 +80,7 @@ def _sink(kind: str, device: str | None, output: Path | None) -> Sink:
             "--sink file and --output FILE belong together.", field="--output", allowed="both, or neither"
         )
     if device is not None and kind != "sound":
-        raise ParameterError("--device is of the sound card.", field="--device", allowed="with --sink sound")
+        raise ParameterError("--device chooses a sound card.", field="--device", allowed="with --sink sound")
     if output is not None:
         return WavSink(output)
     if kind == "null":

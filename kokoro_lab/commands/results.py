@@ -1,4 +1,4 @@
-"""`results`: what runs left, listed, shown, compared, opened, exported and pruned."""
+"""`results`: lists, shows, compares, opens, exports and prunes the results of runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 WORST = "worst"
 SHOWN = 10
-"""Clips that are printed; the report has them all."""
+"""How many clips are printed; the report has them all."""
 WIDE = 60
-"""Characters of a cell that are printed."""
+"""How many characters of a cell are printed."""
 VERDICTS = ("passed", "failed", "crashed", "interrupted", "running", "unreadable")
 DATE = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"))
 
@@ -39,9 +39,9 @@ folder_option = click.option(
     "--results", "folder", type=PATH, callback=_folder, help="Folder of results; else the repository's."
 )
 filters = together(
-    click.option("--notebook", default="", help="A name, or how it begins: 30."),
-    click.option("--verdict", type=click.Choice(VERDICTS), default=None, help="How it ended."),
-    click.option("--commit", default="", help="How it begins."),
+    click.option("--notebook", default="", help="Notebook, or how its name begins: 30."),
+    click.option("--verdict", type=click.Choice(VERDICTS), default=None, help="How the run ended."),
+    click.option("--commit", default="", help="How the commit begins."),
     click.option("--variant", type=click.Choice(VARIANTS), default=None, help="Precision of the weights."),
     click.option("--since", type=DATE, help="Begun on this day or later, UTC."),
     click.option("--until", type=DATE, help="Begun before this day, UTC."),
@@ -59,7 +59,7 @@ def results() -> None:
 
 @results.command("list")
 @filters
-@click.option("-n", "--newest", type=click.IntRange(1), help="Only so many.")
+@click.option("-n", "--newest", type=click.IntRange(1), help="At most so many.")
 @folder_option
 @json_option
 def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
@@ -243,8 +243,8 @@ def note(name: str, text: str, folder: Path) -> None:
 
 @results.command()
 @filters
-@click.option("--keep", type=click.IntRange(0), help="So many of each notebook, the newest, stay.")
-@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Younger ones stay.")
+@click.option("--keep", type=click.IntRange(0), help="Keep so many of each notebook, the newest.")
+@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Keep younger runs.")
 @click.option("--yes", is_flag=True, help="Remove them; without it, they are only named.")
 @folder_option
 def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **given: Any) -> None:
@@ -273,7 +273,7 @@ def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **g
 @results.command()
 @filters
 @click.option("-o", "--output", type=PATH, help="A file that ends in .csv or .parquet.")
-@click.option("--mlflow", metavar="URI", help="Of an MLflow server or database.")
+@click.option("--mlflow", metavar="URI", help="Address of an MLflow server or database.")
 @folder_option
 def export(output: Path | None, mlflow: str | None, folder: Path, **given: Any) -> None:
     """A row a run, with parameters, checks and figures; to MLflow, what is not there yet."""
@@ -312,7 +312,7 @@ def _print_part(heading: list[str], lines: list[list[str]]) -> None:
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
-    """Cells below one another, the beginning of a long one; the last of a line may be as long as it is."""
+    """Rows with aligned columns; long cells are shortened, except the last one of a row."""
     cleaned = [
         [*(cell[:WIDE] + "…" * (len(cell) > WIDE) for cell in map(_plain, line[:-1])), _plain(line[-1])]
         for line in lines
@@ -322,5 +322,5 @@ def _aligned(lines: list[list[str]]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """In one line, and without what would move the cursor of a terminal: a notebook may have written it."""
+    """A text in one line, without control characters for the terminal: a notebook may have written it."""
     return "".join(filter(str.isprintable, " ".join(text.split())))

@@ -1,4 +1,4 @@
-"""`run`: a notebook, or a sweep of it, all gates, or the checklist, and the verdict."""
+"""`run`: executes a notebook, a sweep of it, all gates, or the checklist, and shows the verdict."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
 
 
 def _leave(verdicts: set[str]) -> NoReturn:
-    """What was interrupted, or broke, comes before what failed: neither is a verdict."""
+    """Exit with the code of the worst outcome: interrupted or broken runs, which have no verdict, before
+    failed ones."""
     if "interrupted" in verdicts:
         sys.exit(INTERRUPTED)
     if "crashed" in verdicts:

@@ -1,4 +1,4 @@
-"""`service`: the server kept running by systemd or launchd, for the user who asks."""
+"""`service`: has systemd or launchd keep the server running for the current user."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def remove() -> None:
 
 
 def _supervisor() -> Supervisor:
-    """What runs services here.
+    """The supervisor of this system.
 
     Raises
     ------
     ServiceError
-        Nothing that is known.
+        There is no known supervisor.
     """
     from kokoro_lab.server.service.launchd import Launchd
     from kokoro_lab.server.service.systemd import Systemd
@@ -112,7 +112,7 @@ def _supervisor() -> Supervisor:
         return known[system]()
     except KeyError:
         raise ServiceError(
-            f"What runs services on {system} is not known.", mend="Run `kokoro-lab serve`."
+            f"There is no known supervisor for {system}.", mend="Run `kokoro-lab serve`."
         ) from None
     except RuntimeError as error:
         raise ServiceError(
@@ -123,7 +123,7 @@ def _supervisor() -> Supervisor:
 def _address(environment: Mapping[str, str]) -> str:
     from kokoro_lab.server.http.listening import url_of
 
-    host = environment.get(f"{PREFIX}HOST", settings().host)  # somebody may have edited what we wrote
+    host = environment.get(f"{PREFIX}HOST", settings().host)  # somebody may have edited the file
     port = str(environment.get(f"{PREFIX}PORT", settings().port))
     if not port.isdecimal():
         raise ServiceError(
@@ -133,7 +133,7 @@ def _address(environment: Mapping[str, str]) -> str:
 
 
 def _health(address: str) -> tuple[int | None, str]:
-    """The status and the body of `/health`; no status where nobody answers."""
+    """The status and the body of `/health`; None for the status if no server answers."""
     url = urlsplit(address)
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port, timeout=HEALTH_S)  # never through a proxy

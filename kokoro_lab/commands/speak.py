@@ -1,4 +1,4 @@
-"""`speak`: a text into a file, and out of the sound card."""
+"""`speak`: speaks a text into a file and through the sound card."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @detection_option
 @variant_option
 @click.option("--provider", help="Execution provider.")
-@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Of the file, in Hz.")
+@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Rate of the file, in Hz.")
 @input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with [pause:1.5s].")
 @code_option
 @emoji_option
 @click.option("--loudness", default="auto", help="auto, measured, voice or none.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of the dither.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the dither.")
 @choice_option(
     "--dither", ("tpdf", "shaped"), "tpdf", "Of WAV, FLAC and PCM: white noise, or noise that is heard less."
 )
@@ -142,13 +142,13 @@ def speak(
         dithering = ditherer(dither, 24_000, options["seed"])
         heard = stack.enter_context(aloud(SoundCard(), dithering)) if play else None
         if stream and not live:
-            # a stream is heard from a server that has been up for a while
+            # as from a server that has been running for a while
             engine.warm(options["voice"], text="Ready.")
         stop = Event()
-        stack.callback(stop.set)  # whoever is interrupted waits for no text
+        stack.callback(stop.set)  # after Ctrl-C, no further text is waited for
         source = engine.stream(words, streamed=stream, stop=stop, **options)
         chunks = []
-        # In a thread of its own, so that this one hears of Ctrl-C while a window is computed
+        # In another thread, so that this one can handle Ctrl-C while a window is computed
         ahead = Lookahead(source)
         ahead.begin()
         for chunk in ahead:
@@ -187,7 +187,7 @@ def speak(
 
 
 def _integrated_lufs(samples: Samples) -> float:
-    """NaN for less than a block of the standard, of which no loudness is defined."""
+    """The loudness of a clip; NaN if it is shorter than a block of the standard."""
     from kokoro_lab.metrics.loudness import MOMENTARY_S, IntegratedLoudness
 
     if len(samples) < MOMENTARY_S * 24_000:
@@ -210,7 +210,7 @@ def _print_figures(
         )
     if begun:
         tell(f"begins {begun[-1] - begun[0]:.3f} s behind the text's first letters (live text, first use)")
-    elif report.segments:  # silence that was asked for has no first sound
+    elif report.segments:  # a document of breaks alone has no first sound
         tell(f"TTFA   {report.ttfa_s:.3f} s ({how}, one trial)")
     tell(f"RTF    {report.rtf:.3f} ({report.variant} on {report.active_provider}, {report.threads} threads)")
     loudness = figures["integrated_lufs"]

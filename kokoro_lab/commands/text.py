@@ -1,4 +1,4 @@
-"""`text`: how a text will be read, without speaking it."""
+"""`text`: shows how a text will be read, without speaking it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tune`: the settings that suit this machine, found, compared with the defaults, adopted if they hold."""
+"""`tune`: finds the settings that suit this machine, and adopts them if they beat the defaults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kokoro_lab.errors import GateFailed, ParameterError
 @click.option(
     "--try", "tried", multiple=True, metavar="NAME=A,B", help="Values of a setting instead of the usual ones."
 )
-@click.option("--seed", default=0, help="Of the texts and of the search.")
+@click.option("--seed", default=0, help="Seed of the texts and of the search.")
 @click.option("--dry-run", is_flag=True, help="Decide, and adopt nothing.")
 @click.option(
     "--show", "shown", is_flag=True, help="Instead: what has been adopted, and whether it is used here."

@@ -1,4 +1,4 @@
-"""`wyoming`: the engine behind the protocol of Home Assistant."""
+"""`wyoming`: serves the engine to Home Assistant by the Wyoming protocol."""
 
 from __future__ import annotations
 

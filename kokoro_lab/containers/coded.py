@@ -16,7 +16,7 @@ from kokoro_lab.dsp.dither import Pcm
 from kokoro_lab.errors import INSTALL_AGAIN, FormatUnavailable
 
 WIDE_HZ = 32_000
-"""From here on there is more to code than Kokoro's 12 kHz of band width asks for: more bits are given."""
+"""From this sample rate on, a higher bit rate is used."""
 
 FLAC_BLOCKS_A_SECOND = 40
 """25 ms: fits the frames of a stream, so that a frame goes out as soon as it is there. Blocks of 50 ms
@@ -203,5 +203,5 @@ def _libraries(codec: Codec) -> ModuleType:
 
 
 def _block_size(codec: Codec, sample_rate_hz: int) -> dict[str, Any]:
-    """Of FLAC, which has no frame size of its own."""
+    """The block size for FLAC, which has no fixed frame size."""
     return {"frame_size": str(sample_rate_hz // FLAC_BLOCKS_A_SECOND)} if codec.encoder == "flac" else {}

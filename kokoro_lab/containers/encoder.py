@@ -1,4 +1,4 @@
-"""From samples at 24 kHz to the bytes of one answer, or to a file whose ending says in which format."""
+"""Encodes samples as the bytes of one answer, or as a file in the format of its ending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
-"""A finished clip is encoded by so many at a time, so that little is held beside it."""
+"""A finished clip is encoded by so many samples at a time, so that little memory is needed besides it."""
 
 
 class PcmWriter:
@@ -98,11 +98,11 @@ class Encoder:
     sample_rate_hz : int
         One of `dsp.RATES_HZ`. Opus is decoded at 48 kHz, whatever is asked for.
     seed : int
-        Of the dither of WAV, PCM and FLAC, which hold the same samples.
+        Seed of the dither of WAV, PCM and FLAC, which hold the same samples.
     streamed : bool
         Whether bytes are given out as soon as they are ready. Else all come with `finish`.
     from_hz : int
-        The rate of what is pushed; one of `dsp.RATES_HZ`.
+        The rate of the pushed samples; one of `dsp.RATES_HZ`.
     skipped_samples : int
         Samples of the stream before the first that is pushed, for the dither.
     dither : {"tpdf", "shaped"}

@@ -1,4 +1,4 @@
-"""The formats by name: what clients, files and headers call them."""
+"""The audio formats: names, media types and file endings by which clients ask for them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORMATS: dict[Format, Names] = {
 
 
 OPUS_HZ = 48_000
-"""What every decoder of Opus gives, whatever went in."""
+"""The rate that every Opus decoder gives, whatever the rate of the input."""
 
 
 def decoded_hz(kind: Format, sample_rate_hz: int) -> int:

@@ -1,4 +1,4 @@
-"""Values as JSON can hold them, and files that are there as a whole or not at all."""
+"""JSON files for other programs, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def damaged(path: Path, why: str) -> ResultError:
 def write_json(path: Path, value: Any) -> None:
     """Write JSON that other programs can read: figures that are not finite become null.
 
-    It is written beside `path` and put in its place: whoever reads meanwhile reads a whole file.
+    It is written beside `path` and then moved into place, so that a reader always finds a whole file.
 
     Raises
     ------

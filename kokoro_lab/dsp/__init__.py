@@ -1,4 +1,4 @@
-"""What happens to samples between the vocoder and the client, each as a stream of blocks."""
+"""Signal processing between vocoder and client, block by block: trim, gain, limiter, resampling, dither."""
 
 from kokoro_lab.dsp.block import Processor, in_runs, require_finite
 from kokoro_lab.dsp.dither import Dither, Dithering, ShapedDither, ditherer

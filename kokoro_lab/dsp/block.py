@@ -1,10 +1,9 @@
-"""The one shape of every streaming processor here: blocks in, blocks out, and a flush.
+"""The base class of every streaming processor: blocks in, blocks out, and a flush.
 
-What comes out, joined, depends on the samples alone and never on how they were cut into blocks, to the
-last bit. That is what makes a stream and a file of the same request equal. It holds because every
-processor works sample by sample from a bounded history, and because sums are taken of numbers on a grid,
-so coarse that no sum is ever rounded: then their order, which libraries change with the size and the
-place of a block, cannot matter.
+The joined output depends on the samples alone, and never on how they were cut into blocks, to the last bit.
+So a stream and a file of the same request are equal. It holds because every processor works sample by sample
+from a bounded history, and because sums are taken of numbers on a grid, so coarse that no sum is ever
+rounded: then their order, which libraries change with the size and the place of a block, cannot matter.
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ class History:
 
 
 EXACT_BITS = 53
-"""What float64 holds without rounding."""
+"""Bits of an integer that float64 holds without rounding."""
 
 
 def on_grid(values: Values, bits: int) -> Values:

@@ -1,10 +1,10 @@
-"""From float to 16 bit, with dither whose noise is white, or moved to where the ear hears least of it.
+"""Rounds float samples to 16 bits, with white dither, or with noise shaped so that it is heard less.
 
-For the latter, each sample's error is fed back into the next ones through a filter, which leaves the error's
-spectrum in the shape |1 - C(f)|². Its mean over all frequencies, in dB, is never below 0 (Gerzon and Craven,
-"Optimal noise shaping and dither of digital signals", AES 87th Convention, 1989): less noise at 3 kHz is more
-at 10 kHz, and more in all. Up to 12 kHz, half of the sample rate of the model, there is little room for it,
-and 3 dB are won; at 44.1 and 48 kHz 12 dB.
+With shaped noise, each sample's error is fed back into the next ones through a filter, which leaves the
+error's spectrum in the shape |1 - C(f)|². Its mean over all frequencies, in dB, is never below 0 (Gerzon and
+Craven, "Optimal noise shaping and dither of digital signals", AES 87th Convention, 1989): less noise at 3 kHz
+is more at 10 kHz, and more in all. Up to 12 kHz, half of the sample rate of the model, there is little room
+for it, and the audible noise falls by 3 dB; at 44.1 and 48 kHz by 12 dB.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ class ShapedDither(Dither):
     seed : int
         As `Dither`; the same numbers are drawn.
     sample_rate_hz : int
-        Of what is pushed.
+        The rate of the pushed samples.
 
     Notes
     -----
     Error feedback with the dither inside the loop: S. P. Lipshitz, J. Vanderkooy and R. A. Wannamaker,
-    "Minimally audible noise shaping", J. Audio Eng. Soc. 39(11), 1991. What is clipped is not fed back: a
-    loop that tried to make up for it would ring on behind it.
+    "Minimally audible noise shaping", J. Audio Eng. Soc. 39(11), 1991. The error of clipped samples is not
+    fed back: the loop would go on oscillating after them.
     """
 
     def __init__(self, seed: int, sample_rate_hz: int) -> None:

@@ -1,4 +1,4 @@
-"""A gain that changes: each span of a signal at its own level, with ramps between them."""
+"""A gain that changes over time: each span of a signal has its own, with ramps between them."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ from kokoro_lab.dsp.true_peak import REACH_SAMPLES, PeakDetector
 DB_A_NEPER = 20 / math.log(10)
 
 TRUE_PEAK_LIMIT_DBTP = -1.0
-"""What a listener's converter may be given (EBU R 128)."""
+"""The highest true peak for a listener's converter (EBU R 128)."""
 
 METER_MARGIN_DB = 0.2
 """How far meters differ by their interpolation filters, and dither and resampling beside them."""
 
 CEILING_DBTP = TRUE_PEAK_LIMIT_DBTP - METER_MARGIN_DB
-"""Meters differ by their filters near half the rate: `metrics.loudness` reads up to 0.15 dB more on the worst
-signals, libebur128 0.3 dB on white noise, both next to nothing on speech."""
+"""The limit less the margin. Meters differ by their filters near half the rate: `metrics.loudness` reads up
+to 0.15 dB more on the worst signals, libebur128 0.3 dB on white noise, and both next to nothing on speech."""
 
 LOOK_AHEAD_S = 0.003
 """How long before a peak the gain starts to fall; part of the latency."""
@@ -57,8 +57,8 @@ _LOG_OF_NOTHING = -1000.0
 _GRID_BITS = (EXACT_BITS - _MAX_REDUCTION_BITS) // 2
 
 SETTLED_S = RELEASE_S * math.log(2) * (_MAX_REDUCTION_BITS + _GRID_BITS + 1) + 3 * LOOK_AHEAD_S
-"""How far back what comes out depends on what went in, with the usual times: by then the deepest reduction
-has been released to less than half a step of the grid, and the filter and the windows are past."""
+"""How far back the output depends on the input, with the usual times: by then the deepest reduction has been
+released to less than half a step of the grid, and the filter and the windows are past."""
 
 
 class Limiter(Processor[np.float32]):
@@ -144,7 +144,7 @@ class Limiter(Processor[np.float32]):
     def _held(self, released: Values) -> Values:
         """The largest of each value and the `window - 1` before it, so that peaks are known ahead."""
         held, reach = self._before_hold.extend(released), 1
-        while reach < self._window:  # as far as twice as before, or as is left
+        while reach < self._window:  # doubled, or as far as is left
             step = min(reach, self._window - reach)
             held = np.maximum(held[:-step], held[step:])
             reach += step

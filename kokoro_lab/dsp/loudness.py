@@ -1,4 +1,4 @@
-"""Gain to the target loudness: by the voice while streaming, by measuring when the whole clip is there."""
+"""Gain to the target loudness: by the voice's level for a stream, by measurement for a whole clip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, IntegratedLou
 TARGET_LUFS = -16.0
 LOUDNESS_TOLERANCE_LU = 0.05
 LEAST_SLOPE = 0.15
-"""Below this many dB of loudness for a dB of gain, more gain only crushes."""
+"""Below this many dB of loudness for a dB of gain, more gain only drives the limiter harder."""
 
 
 def voice_gain_db(voice_lufs: float, target_lufs: float = TARGET_LUFS) -> float:
@@ -57,9 +57,9 @@ def normalising_gain_db(
 ) -> tuple[float, float]:
     """The gain that brings a clip to the target loudness once a limiter is behind it.
 
-    Nothing as long as the clip is made. The limiter takes loudness away, so gain and limiter are repeated
-    with the loudness still missing, by the secant method. Where the target cannot be met (a few clicks in
-    silence), what came nearest is given.
+    Needs little memory besides the clip. The limiter takes loudness away, so gain and limiter are repeated
+    with the missing loudness added, by the secant method. If the target cannot be met (a few clicks in
+    silence), the nearest gain is returned.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From Kokoro's 24 kHz to the rate that was asked for."""
+"""Resamples from Kokoro's 24 kHz to the requested rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speech made longer or shorter, at the pitch that it has.
+"""Time stretch: makes speech longer or shorter at the same pitch.
 
 Waveform similarity overlap-add (WSOLA): W. Verhelst and M. Roelands, "An overlap-add technique based on
 waveform similarity (WSOLA) for high quality time-scale modification of speech", ICASSP 1993.
@@ -14,12 +14,13 @@ from kokoro_lab.dsp.block import SILENT, Processor, Samples, Values, correlate, 
 from kokoro_lab.typed import require_range
 
 STEP_S = 0.015
-"""Of the output, one excerpt each: two of them overlap for so long."""
+"""The output advances by this for each excerpt, which is also how long two excerpts overlap."""
 SEARCH_S = 0.010
 """How far an excerpt may lie from its place, both ways: together more than a period of 50 Hz."""
 STRETCH_MIN, STRETCH_MAX = 0.25, 4.0
 RUN_SAMPLES = 8_192
-"""How much of a block is taken at a time: what is held is copied at each step, so it must stay short."""
+"""How many samples of a block are taken at a time. Held samples are copied at each step, so this must stay
+small."""
 _BITS = 16
 """Similarity is found between 16-bit values: so its sums are exact, and the same on every machine."""
 
@@ -27,8 +28,8 @@ _BITS = 16
 class TimeStretch(Processor[np.float32]):
     """Change the duration of speech without its pitch.
 
-    The output is made of excerpts of the input, each moved by up to `SEARCH_S` to where it continues the one
-    before it best, and crossfaded. What is at `t` in the input is at `stretch * t` in the output, up to
+    The output is made of excerpts of the input, each moved by up to `SEARCH_S` to where it best continues the
+    one before it, and crossfaded. A sound at `t` in the input is at `stretch * t` in the output, give or take
     `SEARCH_S`. At most `2 * STEP_S + SEARCH_S` of the input is held back, and `STEP_S` more.
 
     Parameters
@@ -101,7 +102,7 @@ class TimeStretch(Processor[np.float32]):
             first = max(0, self._place() - self._search)
             region = self._cut(first, self._place() + self._search + self._step - first)
             begin = first + _likest(region, continued, self._place() - first)
-        excerpt = continued.copy()  # a view would keep all that is held now
+        excerpt = continued.copy()  # a view would keep the whole array alive
         if begin != self._continued_at:
             excerpt = continued * self._fade_out + self._cut(begin, self._step) * self._fade_in
         self._continued_at = begin + self._step

@@ -1,4 +1,4 @@
-"""Silence: cut from the edges, and made for the pauses."""
+"""Trims silence from the edges of speech, and makes silence for pauses."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return held[:out_to]
 
     def _click_at_end(self, held: Samples, loud: npt.NDArray[np.intp]) -> int:
-        """How many of the `loud` samples, the last ones, are a click unless more speech follows."""
+        """How many of the last `loud` samples are a click, unless more speech follows."""
         silences = np.diff(loud, prepend=self._speech_end - 1) - 1
         begins = np.flatnonzero(silences >= self._click_after)
         if not begins.size:

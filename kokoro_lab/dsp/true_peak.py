@@ -1,4 +1,4 @@
-"""True peaks while the audio streams: what the waveform reaches between its samples.
+"""Finds true peaks of a stream: the highest values of the waveform between its samples.
 
 Oversampling by 8 in two steps, by 2 and then by 4, costs a fifth of doing it in one: only the first step
 has to be steep, because the second works on a signal whose upper half band is empty. The meter in

@@ -1,4 +1,4 @@
-"""misaki's English dictionaries, and how it reads a word that is in them or is made of one that is.
+"""misaki's English dictionaries, and its rules for words in them and for words derived from these.
 
 The rules are those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0), which cannot be imported without
 spaCy. They are followed to the letter: tests compare 2,000 texts with what misaki itself reads.
@@ -26,14 +26,13 @@ _ENDINGS = {
     "ed": ((r".{2,}[^d]d", 1, ""), (r".{2,}[^e]ed", 2, "")),
     "ing": ((r".{3,}ing", 3, ""), (r".{2,}ing", 3, "e"), (r".+(?:([bcdgklmnprstvxz])\1|ck)ing", 4, "")),
 }
-"""How a word looks that has an ending, and what is taken off it and put on for its stem; the first that is
-known."""
+"""Endings of words: how many letters to remove and which to add for the stem; the first known stem counts."""
 _CAPITALISED_STRESS, _CAPITALS_STRESS = 0.5, 2.0
 
 
 class Following(NamedTuple):
-    """What is known of the word behind: whether it begins with a vowel (None: a pause, or nothing is there),
-    and whether it is `to`."""
+    """The word that follows: whether it begins with a vowel (None before a pause or the end), and whether it
+    is `to`."""
 
     vowel: bool | None = None
     to: bool = False
@@ -91,14 +90,14 @@ class Dictionary:
         return stressed(found, stress)
 
     def spelt(self, word: str) -> str | None:
-        """Letter by letter, with the stress on the last; None if one has no name."""
+        """A word spelt letter by letter, with the stress on the last letter; None if a letter has no name."""
         letters = [self.golds.get(c.upper()) for c in word if c.isalpha()]
         if not all(letters):
             return None
         return PRIMARY.join(stressed("".join(map(str, letters)), 0).rsplit(SECONDARY, 1))
 
     def _special(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
-        """Words that are said by what surrounds them, and marks that are words."""
+        """Words whose sound depends on their neighbours (`the`, `to`), and marks that are said as words."""
         if tag == "ADD" and word in _ADDRESS_MARKS:
             return self.lookup(_ADDRESS_MARKS[word], None, -0.5, following)
         if word in _SIGNS:
@@ -149,7 +148,8 @@ class Dictionary:
         return None
 
     def _is_said_in_lower_case(self, word: str, tag: str, stress: float | None, following: Following) -> bool:
-        """Whether only capitals keep a word, `Wordy` or `WORDY`, from being found; not a short name."""
+        """Whether a word such as `Wordy` or `WORDY` is in the dictionary in lower case; short names do not
+        count."""
         lower = word.lower()
         if len(word) < 2 or word == lower or not word.replace("'", "").isalpha():
             return False
@@ -181,7 +181,7 @@ class Dictionary:
         stress: float | None = None,
         following: Following | None = None,
     ) -> str | None:
-        """Phonemes of a known word with an `ending` of `_ENDINGS`; None if it is none."""
+        """Phonemes of a known word with an `ending` of `_ENDINGS`; None if the word is not made so."""
         for pattern, dropped, added in _ENDINGS[ending]:
             stem = word[:-dropped] + added
             if re.fullmatch(pattern, word) and self._knows(stem):

@@ -46,7 +46,7 @@ def _tagger(home: Path | None, source: Source | None) -> Tagger:
 
 
 class _Call(threading.local):
-    """What belongs to the sentence that a thread reads: the words that eSpeak said."""
+    """State of one call: the words of its sentence that eSpeak has read."""
 
     def __init__(self) -> None:
         self.by_espeak: set[str] = set()
@@ -59,7 +59,7 @@ class EnglishG2P:
     ----------
     language : {"en-us", "en-gb"}
     by_context : bool
-        Read heteronyms by their context; if not, as misaki alone does, to compare.
+        Whether to read heteronyms by their context; False reads them as misaki alone does, for comparison.
     home : Path, optional
         The cache folder with the tagger; `Settings.home` unless given.
     source : str or Path, optional
@@ -148,7 +148,7 @@ class EnglishG2P:
         return words
 
     def _word_by_word(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
-        """After a failure: each white-space word on its own, so that one bad word costs only itself."""
+        """After a failure, read each white-space word by itself, so that one bad word spoils no other."""
         words: list[Word] = []
         for i, j, fixed in _ranges(sentence.text, given):
             text = sentence.text[i:j]
@@ -170,7 +170,7 @@ class EnglishG2P:
     def _phonemes(
         self, text: str, phonemes: str | None, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
-        """What to say for one token, and which level says it."""
+        """The phonemes of one token, and the level that gave them."""
         source = "espeak" if text in self._call.by_espeak else "misaki"
         unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
         if phonemes is None or UNKNOWN in phonemes or (unspoken and sounds(text)):
@@ -191,7 +191,8 @@ class EnglishG2P:
         return kept.strip(), source
 
     def _spelt(self, text: str) -> str:
-        """Character by character: letters and digits by name, anything else by its Unicode name."""
+        """A token spelt character by character: letters and digits by their names, all else by its Unicode
+        name."""
         return " ".join(filter(None, (self._character(c) for c in text)))
 
     def _character(self, character: str) -> str:
@@ -209,8 +210,9 @@ class EnglishG2P:
 
 
 def _name_letters(tokens: Sequence[EnglishToken]) -> None:
-    """An `A` is the letter and no article in a row of single capitals, `A T and T` or `H T M L A`; behind a
-    word, `grade A beef`, where no word with a capital follows, as in a title; and of a size of paper."""
+    """Mark an `A` as the letter, not the article, where it stands in a row of single capitals (`A T and T`,
+    `H T M L A`), behind a word (`grade A beef`) unless a capitalised word follows as in a title, or in a
+    paper size."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token.text != "A":
             continue
@@ -225,8 +227,8 @@ def _name_letters(tokens: Sequence[EnglishToken]) -> None:
 def _insert(tokens: Iterable[EnglishToken], text: str, given: Iterable[FixedReading]) -> list[EnglishToken]:
     """misaki's tokens of `text` with one token for each of `given`, which are in order.
 
-    The tagger has seen the sentence as it is written. A token of which only a part is given keeps its tag
-    on what is left of it.
+    The tagger has seen the sentence as it is written. If only a part of a token is given, the rest of the
+    token keeps its tag.
     """
     result: list[EnglishToken] = []
     waiting = iter(given)
@@ -252,7 +254,7 @@ def _insert(tokens: Iterable[EnglishToken], text: str, given: Iterable[FixedRead
 
 
 def _ranges(text: str, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
-    """Ranges of `text` without its white space: each of `given`, and what lies between, word by word."""
+    """Ranges of `text` without white space: each of `given`, and each word between them."""
     for start, stop, fixed in parts(len(text), given):
         if fixed:
             yield start, stop, fixed
@@ -286,10 +288,10 @@ def locate(text: str, token: str, at: int) -> tuple[int, int]:
 
 
 def _foreign(text: str) -> bool:
-    """Whether letters of a script other than Latin are in it: espeak then names them one by one."""
+    """Whether it has letters of a script other than Latin: eSpeak then names them one by one."""
     return any(unicodedata.category(c)[0] == "L" and "LATIN" not in unicodedata.name(c, "") for c in text)
 
 
 def _silent(text: str) -> bool:
-    """Punctuation, which shapes the prosody or nothing, but is never a word that got lost."""
+    """Whether a token is punctuation, so that a missing sound is no lost word."""
     return all(unicodedata.category(c)[0] in "PZM" or unicodedata.category(c) in ("Sk", "Cf") for c in text)

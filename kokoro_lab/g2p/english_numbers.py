@@ -1,7 +1,7 @@
-"""Numbers as misaki says those that stand in an English text: years, money, versions, parts of names.
+"""How misaki reads numbers in English: years, money, versions, parts of names.
 
-Most have been written out before, by `text/normalise`. The rules are those of `misaki/en.py` 0.9.4 (hexgrad,
-Apache License 2.0).
+`text/normalise` has replaced most numbers by words before; these are the rest. The rules are those of
+`misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def read_number(known: Dictionary, written: str, currency: str | None, *, first:
     Parameters
     ----------
     known : Dictionary
-        Of the words that it is said with.
+        Has the phonemes of number words.
     written : str
         As `plain` writes it; an ending may follow: `1990s`, `3rd`.
     currency : str or None
-        The sign that stood before it: it is so many of these.
+        The currency sign before the number, if any.
     first : bool
-        Whether it begins a word: then it is said as a whole, and may be negative.
+        Whether the number begins a word: then it is read as a whole, and may be negative.
     """
     if not _is_number(written, first=first):
         return None
@@ -108,7 +108,7 @@ def _part_of_a_version(known: Dictionary, digits: str) -> list[str | None]:
 def _money(known: Dictionary, digits: str, units: tuple[str, str]) -> list[str | None]:
     whole, _, hundredths = digits.partition(".")
     amounts = [(int(whole or 0), units[0]), (int(hundredths or 0), units[1])]
-    # Without what there is none of, but for `$0`
+    # Zero dollars or cents are left out, except in `$0`
     amounts = [each for each in amounts if each[0]] or amounts[:1]
     spoken: list[str | None] = []
     for amount, unit in amounts:
@@ -120,7 +120,7 @@ def _money(known: Dictionary, digits: str, units: tuple[str, str]) -> list[str |
 
 
 def _numeral(number: float, to: str = "cardinal") -> str:
-    """In words; with the library, whose fifty languages are loaded with the first number."""
+    """The number in words, by num2words, which loads its fifty languages with the first number."""
     from num2words import num2words
 
     return str(num2words(number, to=to))

@@ -1,4 +1,4 @@
-"""The words of a tagged English sentence: which parts misaki looks up, in which order, and how it joins them.
+"""How misaki reads the words of a tagged English sentence: which parts it looks up, and how it joins them.
 
 A word without spaces in it, `state-of-the-art` or `MP3`, is read from its longest parts that the dictionary
 knows. Words are read from the last to the first, as `the` and `to` are said by what follows. The rules are
@@ -18,10 +18,10 @@ from kokoro_lab.g2p.english_numbers import CURRENCIES, read_number
 
 UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
-"""Words of which it is remembered into which parts they fall."""
+"""How many words' divisions into parts are remembered."""
 MOST_PARTS = 12
-"""Of one word, as it is taken apart. Every run of neighbouring parts is looked up: of a word of 800 parts,
-such as a row of `1/`, for minutes."""
+"""The most parts of one word. Every run of neighbouring parts is looked up, which for a word of 800 parts,
+such as a row of `1/`, would take minutes."""
 
 _PART = regex.compile(
     r"^['‘’]+|\p{Lu}(?=\p{Lu}\p{Ll})|(?:^-)?(?:\d?[,.]?\d)+|[-_]+|['‘’]{2,}"
@@ -40,8 +40,8 @@ _SAID_FOR_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "�
 class EnglishToken:
     """A token, or a part of one. `phonemes` is None until it is read.
 
-    `alias` is a word that it is read as; `currency`, the sign that stood before a number; `first`, whether a
-    word begins with it; `apart`, whether a space is said before it.
+    `alias` is the word as which it is read; `currency` the sign before a number; `first` whether it begins a
+    word; `apart` whether a space goes before its phonemes.
     """
 
     text: str
@@ -92,7 +92,7 @@ def read(
 
 
 def _in_words(tokens: Sequence[EnglishToken]) -> list[list[EnglishToken]]:
-    """The parts of each word. A mark, and what has phonemes already, is one of its own."""
+    """The parts of each word. A mark, or a token that has phonemes already, is a word by itself."""
     words: list[list[EnglishToken]] = []
     goes_on = False
     currency: str | None = None
@@ -136,7 +136,7 @@ def _split(word: str) -> tuple[str, ...]:
 
 
 def _mark(part: EnglishToken) -> str | None:
-    """What is said for a mark: itself, or nothing for one that is silent. None for what is none."""
+    """The phonemes of a mark: the mark itself, or nothing if it is silent. None if the token is no mark."""
     if part.tag == ":" and part.text in ("-", "–"):
         return "—"
     if part.tag in _MARK_TAGS and not (part.text.isascii() and part.text.isalpha()):
@@ -154,7 +154,7 @@ def _look_up(token: EnglishToken, dictionary: Dictionary, following: Following) 
 
 
 def _before(token: EnglishToken, phonemes: str | None, following: Following) -> Following:
-    """What is known of `token`, which is said as `phonemes`, by the one before it."""
+    """What the word before `token` must know of it, which is read as `phonemes`."""
     vowel = following.vowel
     for symbol in phonemes or "":
         if symbol in VOWELS or symbol in _CONSONANTS or symbol in _PAUSES:
@@ -200,7 +200,8 @@ def _say_as_one(parts: Sequence[EnglishToken], phonemes: str | None) -> None:
 
 
 def _stress_together(parts: Sequence[EnglishToken]) -> None:
-    """Parts of one kind are one word, of which not each has a primary stress; others are said apart."""
+    """Join parts of one kind into one word, with fewer primary stresses; parts of different kinds stay
+    apart."""
     text = _joined(parts).text
     kinds = {(c.isalpha(), c.isascii() and c.isdigit()) for c in text if c not in _SILENT}
     apart = " " in text or "/" in text or len(kinds) > 1
@@ -225,7 +226,7 @@ def _weight(phonemes: str) -> int:
 
 
 def _joined(parts: Sequence[EnglishToken]) -> EnglishToken:
-    """As one token, without phonemes. Its tag is that of the part with the most capitals."""
+    """The parts as one token, without phonemes. Its tag is that of the part with the most capitals."""
     last = parts[-1]
     text = "".join(part.text + part.whitespace for part in parts[:-1]) + last.text
     tag = max(parts, key=lambda part: sum(1 + (c != c.lower()) for c in part.text)).tag

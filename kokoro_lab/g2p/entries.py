@@ -1,7 +1,7 @@
 """The entries of one of misaki's dictionaries, each parsed when it is asked for.
 
-Read as a whole, a dictionary takes a quarter of a second and 40 MB; its file has an entry a line, sorted by
-word, so that one is found by halving.
+Parsing a whole dictionary takes a quarter of a second and 40 MB. Its file has an entry a line, sorted by
+word, so an entry is found by binary search.
 """
 
 from __future__ import annotations

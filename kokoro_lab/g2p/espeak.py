@@ -5,9 +5,9 @@ what the model was trained on. But misaki gives one string for a sentence, and o
 makes several of it. Here a sentence is given clause by clause, so that words still run together where they do
 (`les amis`), and each word gets its own phonemes back.
 
-An eSpeak instance holds the state of the phrase in hand: two threads on one instance return each
-other's phonemes. So each instance has a lock. An instance a thread would do as well, but a server's
-every new thread would then wait 90 ms for its first unknown word; a word itself takes 15 µs.
+An eSpeak instance holds the state of the phrase that it reads: two threads on one instance would get each
+other's phonemes. So each instance has a lock. One instance a thread would work too, but then each new thread
+of a server would wait 90 ms for its first unknown word; reading a word takes 15 µs.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from kokoro_lab.text.spans import is_read
 from kokoro_lab.text.tables import names
 
 log = logging.getLogger(__name__)
-# phonemizer warns of words that it counts otherwise and of languages that eSpeak switches to: both are
-# ordinary here, and what they cost is in the fallbacks. Its own `get_logger` resets levels, but no filters
+# phonemizer warns where its count of words differs and where eSpeak switches languages: both are usual here,
+# and the fallbacks report what matters. Its own `get_logger` resets levels, but no filters
 logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 _ENGLISH = (
@@ -43,8 +43,8 @@ _ENGLISH = (
     *(("e", "A"), ("ʲ", ""), ("ɚ", "əɹ"), ("r", "ɹ"), ("x", "k"), ("ç", "k"), ("ɐ", "ə"), ("ɬ", "l")),
     ("\u0303", ""),
 )
-"""What eSpeak writes of an English word, and the model's symbols for it, one after another; then a syllable
-without a vowel is given one; then comes what differs by accent:"""
+"""eSpeak's symbols for English and the model's symbols, replaced one after another. Then syllables without a
+vowel get one, and the accent's own replacements follow:"""
 _SYLLABIC = regex.compile(r"(\S)\u0329")
 _BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
 _AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))
@@ -53,7 +53,7 @@ _OTHERS = (
     *(("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("s^s", "S")),
     *(("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^ʊ", "Q"), ("^", ""), ("-", "")),
 )
-"""The same of every other language."""
+"""The replacements for every other language."""
 _SWITCH = regex.compile(r"\([^()]*\)")
 """`(ko)`: eSpeak says that it changes its language, which nobody speaks."""
 PART_LETTERS, WORD_LETTERS = 20, 30
@@ -65,7 +65,7 @@ _SPACES = (int.from_bytes(b" " * 8),) * 64
 
 
 def divided(word: str) -> list[str]:
-    """`word`, in parts that eSpeak says whole and survives.
+    """`word` in parts that eSpeak reads completely and without crashing.
 
     Latin letters and those of other scripts are never in one part: where eSpeak changes its language within
     a word (`Ꮩj` in Hindi), it reads what lies before its list of phonemes, and the process may end.
@@ -84,14 +84,14 @@ def _short(word: str) -> list[str]:
 def amend_phonemizer() -> None:
     """Have phonemizer leave no file behind, and have eSpeak never read beyond its stack.
 
-    phonemizer makes a copy of eSpeak's library for each instance and removes it when the process ends, unless
-    that is killed: 0.7 MB each time, for ever. What is loaded needs no name. To be called before there is an
-    instance.
+    phonemizer copies eSpeak's library for each instance and removes the copy when the process ends; a process
+    that is killed leaves 0.7 MB behind. So the copy is deleted as soon as it is loaded. To be called before
+    the first instance is made.
 
     eSpeak 1.52 looks for the next space behind some words (the Spanish `tres`), and behind the last word of
     a text there is none: it goes on through the stack, and where it finds no space there, which is so in a
-    thread that has just begun, the process ends. Later versions stop at the end of the text. Here a call is
-    given spaces as further arguments, which stand on the stack behind whatever eSpeak keeps there.
+    thread that has just begun, the process ends. Later versions stop at the end of the text. So spaces are
+    passed as further arguments, which lie on the stack behind eSpeak's own data.
     """
     from phonemizer.backend.espeak import wrapper
 
@@ -142,7 +142,7 @@ class EspeakEnglish:
         try:
             with self._lock:
                 phonemes = "".join(map(self._say, divided(word)))
-        except Exception as error:  # a C library behind ctypes: whatever it raises, the next level speaks
+        except Exception as error:  # a C library behind ctypes: the next level reads the word
             log.warning("eSpeak failed on a word of %d characters: %s", len(word), type(error).__name__)
             return None
         return _SWITCH.sub("", phonemes).strip() or None
@@ -157,7 +157,7 @@ class EspeakEnglish:
 
 
 MARKS = names(__package__)["mark"]
-"""What a mark is to the model. Others are silent."""
+"""The model's symbol for each mark. Other marks are silent."""
 
 _TOKEN = regex.compile(
     r"""
@@ -191,7 +191,7 @@ class EspeakG2P:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._lock = SharedLock()  # an instance holds the state of the phrase in hand
+        self._lock = SharedLock()  # an instance holds the state of the phrase that it reads
         self._english = None
         if language.startswith("en"):
             self._english = EspeakEnglish(british=language == "en-gb")
@@ -237,7 +237,7 @@ class EspeakG2P:
         return kept, source
 
     def _phonemes(self, tokens: Sequence[_Token]) -> list[str]:
-        """Of each token; clause by clause."""
+        """The phonemes of each token, read clause by clause."""
         result = [MARKS.get(token.text, "") if token.kind == "mark" else "" for token in tokens]
         clause: list[int] = []
         for k, token in enumerate(tokens):
@@ -256,7 +256,7 @@ class EspeakG2P:
             return
         apart = any(len(tokens[k].text) > PART_LETTERS or len(divided(tokens[k].text)) > 1 for k in clause)
         spoken = [] if apart else self._say(" ".join(tokens[k].text for k in clause)).split()
-        if len(spoken) != len(clause):  # or eSpeak made one word of two, or two of one
+        if len(spoken) != len(clause):  # else eSpeak joined two words, or divided one
             spoken = ["".join(map(self._word, divided(tokens[k].text))) for k in clause]
         for k, phonemes in zip(clause, spoken, strict=True):
             result[k] = phonemes
@@ -278,9 +278,9 @@ class EspeakG2P:
 
 
 def _composed(phonemes: str) -> str:
-    """In the symbols that the model has, where eSpeak writes one sound otherwise.
+    """eSpeak's phonemes in the model's symbols.
 
-    Of a vowel whose shade the model does not know, the vowel.
+    A diacritic that the model does not know is dropped, and its vowel kept.
     """
     table = symbols()
     return "".join(
@@ -299,7 +299,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _foreign(text: str, language: str) -> bool:
-    """Whether letters of a script that the language is not written in are in it."""
+    """Whether it has letters of a script in which the language is not written."""
     script = {"hi": "DEVANAGARI", "ja": "CJK HIRAGANA KATAKANA", "zh": "CJK"}.get(language, "LATIN").split()
     return any(
         unicodedata.category(c)[0] == "L" and unicodedata.name(c, "").split(" ")[0] not in script
@@ -308,7 +308,8 @@ def _foreign(text: str, language: str) -> bool:
 
 
 class LetterG2P:
-    """The last level: letter by letter, from a table that is made when it is loaded. It cannot wait or fail.
+    """The last level of G2P: spells letter by letter, from a table made when it is loaded. It cannot block or
+    fail.
 
     Parameters
     ----------

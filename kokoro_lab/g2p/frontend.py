@@ -1,4 +1,4 @@
-"""The text half of the pipeline in one place: any string in, segments out, as they are needed."""
+"""The text half of the pipeline: takes any string and gives segments, each made when it is asked for."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ from kokoro_lab.weights.voices import language_of
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """What is known of a text's languages before it is looked at.
+    """What a request and a document say about the languages of a text.
 
     Parameters
     ----------
     base : str
-        Of the request; a canonical tag.
+        The language of the request; a canonical tag.
     accent : str, optional
-        Of the voice: where the text is English and the request does not say which, the voice's own.
+        The voice's own language: decides between kinds of English where the request does not.
     detect : {"auto", "scripts", "off"}
-        How far others are looked for; see `kokoro_lab.text.spans`.
+        How words of other languages are found; see `kokoro_lab.text.spans`.
     forced : sequence of (start, end, language)
-        What the text says itself (`xml:lang`), as ranges of the original, inner ones after outer ones.
+        Languages that the text itself names (`xml:lang`), as ranges of the original, inner ones after outer
+        ones.
     remembered : bool
-        Whether what is read may come from the cache and be kept there.
+        Whether phonemes may be taken from the cache and kept there.
     """
 
     base: str
@@ -69,7 +70,7 @@ class FrontEnd:
     Parameters
     ----------
     lexicons : Lexicons
-        Those that the environment names, unless others are given.
+        By default, those that the environment names.
     speakers : Speakers
         The G2P of each language.
     cache : PhonemeCache
@@ -81,12 +82,12 @@ class FrontEnd:
     cache: PhonemeCache = field(default_factory=PhonemeCache)
 
     def cleaned(self, text: str, on_fallback: OnFallback = lambda _: None) -> AlignedText:
-        """The text without what nobody says, with offsets into the original.
+        """The text without characters that are not spoken, with offsets into the original.
 
         Raises
         ------
         TextError
-            Not a string, or binary.
+            The text is not a string, or looks like the bytes of a file.
         """
         return sanitise(text, on_fallback).strip()
 
@@ -105,14 +106,15 @@ class FrontEnd:
         emoji: str = "name",
         language_of: Callable[[str], str] = language_of,
     ) -> AlignedText | SsmlDocument:
-        """What `segments_of` takes: `text` cleaned, or the document that it is.
+        """The input of `segments_of`: the cleaned text or, for SSML and Markdown, the parsed document.
 
         `code` and `emoji` are those of `Utterance`; `language_of` knows the languages of voices.
 
         Raises
         ------
         TextError
-            Not a string, binary, or as SSML (`SsmlError`) not of the subset that is spoken.
+            The text is not a string, looks like the bytes of a file, or is SSML beyond the supported subset
+            (`SsmlError`).
         """
         found: AlignedText | SsmlDocument
         outside = Outside(from_ipa, lambda voice: resolve_language(language_of(voice)))
@@ -132,7 +134,7 @@ class FrontEnd:
     def read_as_written(
         self, text: GrowingText, language: str, note: OnFallback, *, code: str = "skip", emoji: str = "name"
     ) -> AlignedText | SsmlDocument:
-        """The document that a text is which is still being written, in Markdown."""
+        """The document of a Markdown text that is still being written."""
         from kokoro_lab.text import markdown
 
         found = markdown.written(text, language, code, note)
@@ -146,9 +148,9 @@ class FrontEnd:
         lexicon: Lexicon | None = None,
         place: Place | None = None,
     ) -> Iterator[Segment]:
-        """Segments of a text that is clean already; `lexicon` if it is not the current one.
+        """Segments of a cleaned text; `lexicon` replaces the current one.
 
-        From the sentence of `place` on, where one is given: those before are found, but not read.
+        With a `place`, they begin with its sentence: earlier sentences are counted, but not read.
         """
         languages = Languages(language) if isinstance(language, str) else language
         reader = self._reader(languages, on_fallback, lexicon)
@@ -161,7 +163,7 @@ class FrontEnd:
             return pack(read, space_id=space_id, language=languages.base, first_id=place.first_segment_id)
         for fallback in text.fallbacks:
             on_fallback(fallback)
-        # A document's breaks and styles are counted from its beginning, so it is always read from there
+        # A document's breaks and styles are counted from its beginning, so reading always begins there
         spoken = SpokenSentences(marked.spoken(text, languages.base, partial(reader.marked_words, text)))
         return marked.styled(pack(spoken, space_id=space_id, language=languages.base), text)
 
@@ -219,7 +221,7 @@ class FrontEnd:
     def warm(self, language: str) -> None:
         """Load what `language` needs, so that the first request does not wait.
 
-        The detector of languages is loaded too where every sentence needs it, which is not so in English.
+        The language detector is loaded too if every sentence of the language needs it; English does not.
         """
         language = resolve_language(language)
         list(self._reader(Languages(language), lambda _: None, None).runs(AlignedText.of("xqzzyk")))
@@ -249,12 +251,12 @@ class _TextReader:
     lexicon: Lexicon
     on_fallback: OnFallback
     readings: Sequence[tuple[int, int, str]] = ()
-    """What the text says itself: starts and ends in the original, and phonemes."""
+    """Readings that the document gives: starts and ends in the original, and phonemes."""
     said_once: set[Fallback] = field(default_factory=set)
-    """Of the whole text, not of a place in it."""
+    """Fallbacks of the whole text, without a place in it."""
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
-        """A text as it is said, in words, run by run."""
+        """The text in spoken words, run by run."""
         if isinstance(text, AlignedText):
             for sentence in sentences(text, self.languages.base):
                 for part in unmarked(
@@ -277,12 +279,12 @@ class _TextReader:
         ]
 
     def _given(self, run: AlignedText) -> Readings:
-        """What the text says itself of a run of it."""
+        """The readings that the document gives for parts of a run."""
         ranges = ((*run.range_of(start, end), phonemes) for start, end, phonemes in self.readings)
         return tuple(FixedReading(i, j, phonemes) for i, j, phonemes in ranges if i < j)
 
     def _forced(self, document: SsmlDocument, sentence: AlignedText) -> _TextReader:
-        """One that knows what the document says of the languages of a sentence."""
+        """The languages of a sentence, with those that the document names in it."""
         languages = replace(self.languages, forced=document.forced(sentence))
         first, last = (
             bisect_left(document.readings, (offset,)) for offset in (sentence.starts[0], sentence.ends[-1])
@@ -293,8 +295,9 @@ class _TextReader:
         return replace(self, languages=languages, readings=document.readings[first:last])
 
     def marked_words(self, document: SsmlDocument, sentence: AlignedText) -> list[Word]:
-        """Words of a sentence of a document. Its parts are read one by one if one word would take up what is
-        on both sides of a break: `5<break/>000` are two numbers. Otherwise words see their whole context."""
+        """Words of a sentence of a document. If a break divides what would be one word, the parts are read
+        one by one: `5<break/>000` is two numbers. Otherwise each word is read in the context of the whole
+        sentence."""
         fallbacks: list[Fallback] = []
         reader = replace(self._forced(document, sentence), on_fallback=fallbacks.append)
         words = reader.words(sentence)
@@ -306,8 +309,8 @@ class _TextReader:
         return words
 
     def unmarked_words(self, sentence: AlignedText, begins_line: bool, on_fallback: OnFallback) -> list[Word]:
-        """Words of a sentence of a plain text, without marks of Markdown and HTML: what is between two
-        borders that these make is read by itself. What is substituted is told to `on_fallback`."""
+        """Words of a sentence of a plain text, without marks of Markdown and HTML. The text between two
+        borders made by such marks is read by itself. `on_fallback` is called for each substitution."""
         words: list[Word] = []
         found = unmarked(sentence, self.languages.base, begins_line=begins_line)
         reader = replace(self, on_fallback=on_fallback)
@@ -329,11 +332,11 @@ class _TextReader:
         return words
 
     def runs(self, sentence: AlignedText) -> Iterator[tuple[LanguageSpan, AlignedText]]:
-        """The runs of a sentence: what is of one language, with its span."""
+        """The runs of a sentence, each in one language, with its span."""
         base = self.languages.base
         known = self.speakers.known(base)
         sentence = hyphens.joined(sentence, base, known)
-        # What the lexicon has in the request's language, names above all, is no sign of another one
+        # Words in the lexicon of the request's language, names above all, are no sign of another language
         named = [
             (*sentence.span(*_whole_words(sentence.text, fixed.start, fixed.end)), base)
             for fixed in self.lexicon.find(sentence.text, base)
@@ -359,12 +362,12 @@ class _TextReader:
             self.on_fallback(fallback)
 
     def _read(self, run: AlignedText, language: str) -> list[Word]:
-        """One run by the G2P of its language, or from the cache, with the places of this text."""
+        """The words of one run, by the G2P of its language or from the cache, with offsets into this text."""
         base = self.languages.base
         try:
             g2p = self.speakers.of(language)
         except (LanguageError, MemoryLimitError) as error:
-            # Who asks for a language is told that it cannot be had; a word in passing is no reason to fail
+            # A language that the request names must be available; a single foreign word may fall back
             if language == base or any(tag == language for _, _, tag in self.languages.forced):
                 raise
             self.on_fallback(Fallback("language", f"read in {base}: {error}", *run.span(0, len(run))))
@@ -376,7 +379,8 @@ class _TextReader:
         return [_moved(word, run) for word in reading.words]
 
     def _remembered(self, text: str, language: str, g2p: GuardedG2P, fixed: Readings) -> SentenceReading:
-        """What `text` is read as, with places in `text` itself, so that it serves wherever `text` stands."""
+        """The words of `text`, with offsets into `text` itself, so that the entry fits wherever `text`
+        stands."""
         key = Key(language, self.lexicon.version, text, fixed)
         found = self.cache.get(key)
         if found is not None:
@@ -390,7 +394,7 @@ class _TextReader:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range with what else is of the words at its ends, such as a possessive."""
+    """The range, widened to whole words at its ends, such as by a possessive."""
     while start and (text[start - 1].isalpha() or text[start - 1] == "'"):
         start -= 1
     while end < len(text) and (text[end].isalpha() or text[end] == "'"):
@@ -402,7 +406,7 @@ PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
 def _moved(item: PlacedItem, run: AlignedText) -> PlacedItem:
-    """From its place in the text of `run` to that in the original."""
+    """The word with its offsets in `run` changed to those in the original."""
     if item.start is None or item.end is None:
         return item
     start, end = run.span(item.start, item.end)

@@ -1,14 +1,13 @@
-"""A G2P that may raise or stall without holding up who listens.
+"""Calls a G2P with a deadline: where it raises or stalls, the next level reads, and no listener waits.
 
-Each call has a thread of its own: one whose text is slow to read takes no turn from another, and is judged by
-itself. If it raises, or has not answered in time, the sentence is read by the next level at once, and said to
-be. A thread cannot be ended: one that is late ends when it comes back.
+Each call has a thread of its own, so that a text that is slow to read delays no other. If the call raises, or
+has not answered in time, the next level reads the sentence at once, and a fallback is recorded. A thread
+cannot be stopped: a late one ends when its call returns.
 
-What a sentence is read as must not depend on what else the machine does. So the time that counts is what the
-thread itself has computed. A thread that waits for a core, for the interpreter, for a page from the disk or
-for a lock that another call holds is waited for; one that waits for anything else stalls. A G2P in which a
-thread stalls so may hold a lock for good: it is replaced by a fresh one, which loads while the next level
-reads.
+The reading of a sentence must not depend on what else the machine does. So only the thread's own CPU time
+counts. A thread that waits for a core, for the interpreter, for a page from the disk or for a lock that
+another call holds is waited for; one that waits for anything else stalls. A stalled G2P may hold a lock for
+ever: a fresh one replaces it, and loads while the next level reads.
 """
 
 from __future__ import annotations
@@ -31,30 +30,30 @@ from kokoro_lab.text.aligned import AlignedText
 log = logging.getLogger(__name__)
 
 DEADLINE_S = 0.050
-"""Time for a sentence, ten times what one of 100 characters takes:"""
+"""Time limit of a sentence, ten times what one of 100 characters takes:"""
 DEADLINE_PER_CHARACTER_S = 0.0005
-"""what a longer one has, for each character."""
+"""and of a longer sentence, for each character."""
 SLICE_S = 0.005
-"""How often a thread is looked at that has not answered."""
+"""How often an unfinished thread is checked."""
 MOST_S = 2 * SLICE_S
-"""What a thread can have computed between two looks, as the interpreter changes threads every 5 ms. If it is
-more, it held the interpreter, and nobody could have read in its place."""
+"""The most that a thread can compute between two checks if the interpreter switches threads every 5 ms. If it
+computed more, it held the interpreter, and no other thread could have read in its place."""
 PATIENCE_S = 2.0
-"""The time in which a thread that stalled may come back before its G2P is replaced."""
+"""How long a stalled thread may take to return before its G2P is replaced."""
 LONGEST_S = 30.0
-"""The longest that is waited for a thread which would compute if the machine let it. A request without first
-audio is given up sooner."""
+"""The longest wait for a thread that is ready to compute and gets no CPU time. A request without first audio
+is given up sooner."""
 MAX_STALLED = 3
-"""Threads that may be stuck at a time; then the next level reads until one comes back."""
+"""How many threads may be stalled at a time; beyond, the next level reads until one returns."""
 MAX_STALLED_IN_ONE = 2
-"""Of these, in one G2P: the first may have had bad luck."""
+"""How many of these may be in one G2P: the first stall may have been chance."""
 MAX_SLOW = 2
-"""Threads that may go on computing what nobody waits for any more. A call that would leave a further one
-waits until there are fewer, so that a text of many slow sentences takes no more of the machine than this."""
+"""How many given-up threads may still be computing. A further call waits until there are fewer, so that a
+text of many slow sentences takes no more of the machine."""
 
 
 class SentenceReading(NamedTuple):
-    """What a sentence is read as. `lasting` is False if it would be read otherwise another time."""
+    """The words of a sentence. `lasting` is False if another call might read it differently."""
 
     words: list[Word]
     fallbacks: list[Fallback]
@@ -92,15 +91,15 @@ class _Worker:
         return self._thread.is_alive()
 
     def cpu_s(self) -> float | None:
-        """Seconds that it has computed, where the system tells (not on macOS)."""
+        """The thread's CPU time in seconds, where the system tells it (not on macOS)."""
         clock_of = getattr(time, "pthread_getcpuclockid", None)
         ident = self._thread.ident
         return time.clock_gettime(clock_of(ident)) if clock_of and ident else None
 
     def wants_to_run(self) -> bool:
-        """Whether it waits for a lock that another call holds; or for a core, or for a page of its own code
-        or data from the disk, where the system tells (on Linux). One that waits for the interpreter looks
-        every 5 ms whether it is its turn, and so computes a little."""
+        """Whether the thread waits for something that is no stall: a lock that another call holds or, on
+        Linux, a core or a page of its code or data from the disk. A thread that waits for the interpreter
+        asks every 5 ms whether it is its turn, and so computes a little."""
         if waits_for_lock(self._thread.ident):
             return True
         try:
@@ -110,7 +109,8 @@ class _Worker:
         return stat.rpartition(")")[2].split()[0] in "RD"
 
     def answer(self, job: _Job, limit_s: float) -> Answer:
-        """Have `job` done, and wait until this has computed for `limit_s` or stalled for `DEADLINE_S`."""
+        """Run `job` in the thread, and wait for it until it has computed for `limit_s` or stalled for
+        `DEADLINE_S`."""
         last_s, started = self.cpu_s(), time.perf_counter()
         self.jobs.put(job)
         tells = last_s is not None
@@ -120,7 +120,7 @@ class _Worker:
             if now_s is None or last_s is None or now_s == last_s:
                 idle_s += 0.0 if self.wants_to_run() else SLICE_S
             else:
-                # What stopped this thread as well, as a collection of garbage does, counts as one look
+                # A stop of all threads, such as a garbage collection, counts as one look
                 computed_s += min(now_s - last_s, MOST_S)
                 idle_s = 0.0
             last_s = now_s
@@ -139,7 +139,7 @@ def _work(jobs: queue.SimpleQueue[_Job | None]) -> None:
         except Exception as error:
             job.error = error
         job.done.set()
-        del job  # or what it was read with would live as long as this thread
+        del job  # else the G2P would live as long as this thread
 
 
 class GuardedG2P:
@@ -148,11 +148,11 @@ class GuardedG2P:
     Parameters
     ----------
     load : callable
-        Makes the G2P, ready to answer at once. Called here, and again for each one in which a thread stalls.
+        Returns a G2P that is ready to answer. Called here, and again to replace each one that stalls.
     below : callable
         The next level: a G2P.
     name, below_name : str
-        What they are called in what is reported.
+        Their names in reports.
 
     Raises
     ------
@@ -173,7 +173,7 @@ class GuardedG2P:
         self._slow: list[_Worker] = []
         self._stalled: list[_Worker] = []
         self._loading: threading.Thread | None = None
-        # With this, its threads end too; those that are at work are told by who waits for them
+        # When this object is deleted, its idle threads end too; busy ones are ended by their callers
         weakref.finalize(self, _dismiss, self._free)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
@@ -209,7 +209,7 @@ class GuardedG2P:
             self._stalled = [worker for worker in self._stalled if worker.alive]
             here = [worker for worker in self._stalled if worker.g2p is self._g2p]
             if any(time.perf_counter() - worker.late_s >= PATIENCE_S for worker in here):
-                self._g2p = None  # who is stuck may hold its lock: the next one is made afresh
+                self._g2p = None  # the stalled thread may hold its lock: a fresh one is made
             if self._g2p is None:
                 self._replace()
                 return None
@@ -217,7 +217,7 @@ class GuardedG2P:
                 return None
             while self._free:
                 worker = self._free.pop()
-                if worker.alive:  # it is lost in a fork
+                if worker.alive:  # the thread does not survive a fork
                     return self._g2p, worker
             return self._g2p, _Worker()
 
@@ -242,7 +242,7 @@ class GuardedG2P:
         self._loading.start()
 
     def _give_up(self, worker: _Worker, g2p: SentenceG2P, answer: Answer) -> None:
-        """Nobody waits for `worker` any more; it ends when it comes back."""
+        """Stop waiting for `worker`; its thread ends when its call returns."""
         worker.jobs.put(None)
         worker.g2p, worker.late_s = g2p, time.perf_counter()
         if answer == "stalled":

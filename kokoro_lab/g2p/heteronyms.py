@@ -1,10 +1,10 @@
-"""Heteronyms: words that are spelt alike and said differently, read by their context.
+"""Decides by context how heteronyms are read: words that are spelt alike and said differently.
 
 misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading
-that its context asks for, before misaki looks it up; where the context says nothing, the tagger's stands.
+that its context asks for, before misaki looks it up; where the context says nothing, the tagger's tag stays.
 Three kinds of words are told apart:
 
-- by word class (`record`, `use`, `separate`): noun or verb, weighed anew in `word_class`;
+- by word class (`record`, `use`, `separate`): noun or verb, decided in `word_class`;
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
 - by tense or construction: `read`, `used`.
 
@@ -36,7 +36,7 @@ class Heteronyms:
     Parameters
     ----------
     golds : Entries
-        misaki's first dictionary. It is taught, in place, the readings that it lacks.
+        misaki's first dictionary. The readings that it lacks are added to it, in place.
     plural : callable
         misaki's rule for the -s form of a word's phonemes.
     british : bool
@@ -66,7 +66,7 @@ class Heteronyms:
                 golds[form] = (was if isinstance(was, dict) else {"DEFAULT": was}) | entry
 
     def decide(self, tokens: Sequence[EnglishToken]) -> None:
-        """Give every heteronym in `tokens` whose reading is clear the tag that stands for it.
+        """Give each heteronym in `tokens` whose reading is clear the tag of that reading.
 
         Tokens that have phonemes already, from a lexicon or a user, are left alone.
         """
@@ -85,7 +85,7 @@ class Heteronyms:
         return word in _SPECIAL or word in self._senses or word in self._classes or self._inflected(word)
 
     def _inflected(self, word: str) -> bool:
-        """Whether misaki would make the word of a heteronym and -ed or -ing: always the verb."""
+        """Whether misaki would read the word as a heteronym with -ed or -ing, which is always the verb."""
         if not word.endswith(("ed", "ing")) or word in self._golds:
             return False
         stem = word[:-2] if word.endswith("ed") else word[:-3]
@@ -114,7 +114,8 @@ class Heteronyms:
 
 
 def _by_class(word: str, entry: object) -> bool:
-    """Whether verb or not decides: not for `inside` or `arsenic`, which are adjectives, adverbs and nouns."""
+    """Whether the readings of a word differ between verb and not verb; not so for `inside` or `arsenic`,
+    which are adjectives, adverbs and nouns."""
     if not isinstance(entry, dict) or len(set(entry.values())) < 2:
         return False
     if "VERB" in entry or "NOUN" in entry:
@@ -174,7 +175,8 @@ def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
 
 
 def _asks(sentence: TaggedSentence, j: int) -> bool:
-    """For a present: inverted `do` or a modal, or joined to an infinitive."""
+    """Whether the context asks for a present form: an inverted `do` or a modal, or a conjunction with an
+    infinitive."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) == "VB"
     before = sentence.before(j)
@@ -210,7 +212,7 @@ def _past(sentence: TaggedSentence, i: int) -> bool:
 
 
 def _used(sentence: TaggedSentence, i: int) -> str | None:
-    """`used to` of habit and custom has an s like *goose*; what is made use of, a z."""
+    """The tag of `used`: of habit (`used to`) it has an s as in *goose*; of use, a z."""
     if sentence.word(i + 1) != "to":
         return "VBN"
     j = sentence.before(i)

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
 MARKS = names(__package__)["Japanese mark"]
-"""Of each mark, the model's. Other punctuation (・ and the like) divides words and has no sound."""
+"""The model's symbol for each mark. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 _TOGETHER = names(__package__)["Japanese words together"]
 """Words that the analyser reads in another way than they are said beside one another."""
@@ -43,7 +43,7 @@ _SENSES = {row["written"]: row for row in rows(__package__, "japanese_senses.tsv
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
-_WORD_TOKENS = 24  # letters of misaki's longest word: no more tokens than that can make one
+_WORD_TOKENS = 24  # letters of misaki's longest word, and so the most tokens that one word may have
 _KANA_OR_WORD = 6  # what Cutlet calls a token whose kana it may read
 _KATAKANA = 7
 _SYMBOL = 3
@@ -62,7 +62,7 @@ _RUN = regex.compile(
       (?:[\p{L}--[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}ー]]\p{M}*)* | .""",
     regex.V1 | regex.VERBOSE | regex.DOTALL,
 )
-_KATAKANA_BEHIND = regex.compile(r"[\p{Katakana}ー]{2}")  # of 五メートル: a number, and no word of its own
+_KATAKANA_BEHIND = regex.compile(r"[\p{Katakana}ー]{2}")  # a number, as in 五メートル, and no word by itself
 # What follows 十分 when it is ten minutes, not "enough"
 _MINUTES_BEHIND = regex.compile(r"間|後|前|ほど|くらい|ぐらい|程|以|おき|ごと|毎|遅|か[かけ]|弱|強|経")
 # What follows 一日 when it is the first of the month, not a day
@@ -71,7 +71,7 @@ _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|た
 
 
 class KanaToken(NamedTuple):
-    """A span of the sentence and the kana it is read with; None if nobody knows any."""
+    """A span of the sentence and its kana; None if no reading is known."""
 
     start: int
     end: int
@@ -99,7 +99,7 @@ class JapaneseG2P:
 
     def __init__(self, language: str = LANGUAGE) -> None:
         self.language = language
-        self._lock = SharedLock()  # the analyser keeps the sentence in hand
+        self._lock = SharedLock()  # the analyser holds the state of the sentence that it reads
         self._cutlet = self._load()
         self._espeak = EspeakEnglish(british=False)
 
@@ -122,7 +122,7 @@ class JapaneseG2P:
             tokens = self._grouped(
                 prepared.text, self._counted(prepared, _together(prepared.text, self._tokens(prepared.text)))
             )
-        except Exception as error:  # a C library on any string: its letters are still said
+        except Exception as error:  # a C library may raise for any string; the letters are then said
             start, end = prepared.span(0, len(prepared))
             log.warning("fugashi raised %s on characters %d:%d", type(error).__name__, start, end)
             on_fallback(Fallback("g2p", "fugashi raised; read character by character", start, end))
@@ -147,7 +147,7 @@ class JapaneseG2P:
         return words
 
     def _tokens(self, text: str) -> list[KanaToken]:
-        """fugashi's tokens; what it passes over is between them."""
+        """fugashi's tokens; characters that it skips lie between them."""
         with self._lock:
             found = [
                 (
@@ -179,7 +179,7 @@ class JapaneseG2P:
 
     @staticmethod
     def _counted(sentence: AlignedText, tokens: list[KanaToken]) -> list[KanaToken]:
-        """The tokens with numbers and their counters replaced by how they sound together."""
+        """The tokens, with each number and its counter replaced by one that has their joint reading."""
         starts = {token.start: n for n, token in enumerate(tokens)}
         ends = {token.end: n for n, token in enumerate(tokens)}
         replaced: list[KanaToken] = []
@@ -204,7 +204,8 @@ class JapaneseG2P:
 
     @staticmethod
     def _grouped(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
-        """Neighbours that make a word of misaki's list are one token, as Cutlet has them. Numbers stay."""
+        """The tokens, with neighbours that form a word of misaki's list joined, as Cutlet does. Numbers
+        stay."""
         grouped: list[KanaToken] = []
         at = 0
         while at < len(tokens):
@@ -251,13 +252,14 @@ class JapaneseG2P:
             yield i, j, said.strip(), source
 
     def _spelt(self, letters: str) -> str:
-        """Latin letters by their Japanese names, whatever accents they bear."""
+        """Latin letters, with or without accents, by their Japanese names."""
         plain = unicodedata.normalize("NFKD", letters).upper()
         names = (LETTERS.get(letter, "") for letter in plain)
         return " ".join(self._phonemes(_hiragana(name)) for name in names if name)
 
     def _by_itself(self, character: str) -> str:
-        """A character of no word that the dictionary has: kana as it is, a kanji as it is read alone."""
+        """The reading of a character that belongs to no known word: kana as it is, a kanji as it is read
+        alone."""
         kana = _hiragana(character)
         if _HAN.match(character):
             with self._lock:
@@ -267,7 +269,7 @@ class JapaneseG2P:
 
 
 def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
-    """The tokens, those of words that are said otherwise together as one, each by its sense."""
+    """The tokens, with those joined that sound different together, each read by its sense."""
     for match in _PHRASE.finditer(text):
         start, end = match.span()
         first, last = (
@@ -280,7 +282,7 @@ def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
 
 
 def _by_sense(text: str, token: KanaToken) -> KanaToken:
-    """As it is read beside what else the sentence holds: 市場 is いちば where there is fish."""
+    """The token with the reading that the sentence's other words ask for: 市場 is いちば beside fish."""
     row = _SENSES.get(text[token.start : token.end])
     if row is None or _HAN.match(text[max(0, token.start - 1) : token.start]):  # 株式市場
         return token
@@ -289,15 +291,15 @@ def _by_sense(text: str, token: KanaToken) -> KanaToken:
 
 
 def _alike(first: KanaToken, other: KanaToken) -> bool:
-    """Whether two tokens may be parts of one word: both read by their kana, neither a number."""
+    """Whether two tokens may form one word: both have kana, and neither is a number."""
     return first.kind == other.kind == _KANA_OR_WORD and _COUNTED_TAG not in (first.tag, other.tag)
 
 
 def _is_number(tokens: list[KanaToken], counter: str) -> bool:
     """Whether the analyser, too, takes these for a number: not 一般, 四国 or 八百屋.
 
-    Of a whole number with its counter it may have made one token (一日, 三本); then its reading stands
-    unless it is a name, for 三本 is no Mimoto here.
+    The analyser may give a number with its counter as one token (一日, 三本). Its reading then stays
+    unless it is that of a name, as Mimoto is for 三本.
     """
     if tokens[0].tag == _NUMBER_TAG:
         return True
@@ -305,7 +307,7 @@ def _is_number(tokens: list[KanaToken], counter: str) -> bool:
 
 
 def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[KanaToken] | None:
-    """Tokens for a number with its counter, where what stands beside them matters to the reading."""
+    """Tokens for a number with its counter whose reading depends on their neighbours."""
     before, behind = sentence.text[:i], sentence.text[j:]
     if number == "一" and counter == "日" and (before.endswith("月") or _DATE_BEHIND.match(behind)):
         return [KanaToken(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
@@ -320,7 +322,7 @@ def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str
             last = parts[-1]
             parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
     elif counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
-        return None  # the analyser reads it in its context: 一 is ひと in 一つ星
+        return None  # the analyser's reading in context stays: 一 is ひと in 一つ星
     else:
         parts = reading(number, counter)
     if parts is None:
@@ -333,7 +335,7 @@ def _ten_minutes(before: str, behind: str) -> bool:
 
 
 def _prepared(sentence: AlignedText) -> AlignedText:
-    """Half-width kana, ligatures and digits in the forms that the dictionary knows, offsets kept."""
+    """The sentence with half-width kana, ligatures and digits in the dictionary's forms; offsets are kept."""
 
     def edits() -> Iterator[tuple[int, int, str]]:
         for match in _COMPATIBLE.finditer(sentence.text):
@@ -351,7 +353,7 @@ def _prepared(sentence: AlignedText) -> AlignedText:
 
 
 def _hiragana(kana: str) -> str:
-    """Katakana as hiragana, as far as it has any; ー and the rest stay."""
+    """Katakana as hiragana where it exists; ー and the rest stay."""
     return "".join(chr(ord(c) - 0x60) if "ァ" <= c <= "ヶ" else c for c in kana)
 
 

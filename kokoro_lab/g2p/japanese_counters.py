@@ -1,8 +1,8 @@
 """How a Japanese number sounds with what it counts: 一本 いっぽん, 三本 さんぼん, 四時 よじ, 二十日 はつか.
 
 A number in kanji numerals is cut into its places (二千・三百・四), each place has its reading, and the
-last one meets the counter. Which of them change there depends on the counter's first sound: the table says
-it of each counter.
+last one meets the counter. Whether numeral or counter then change their sound depends on the counter's first
+sound; the table lists it for each counter.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござ
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter: its kana, and what numbers and it do to each other, by the numeral that stands last.
+    """A counter: its kana, and how it and the last numeral before it change each other's sound.
 
     Parameters
     ----------
     kana : str
     shortened, voiced, half_voiced : str
-        Numerals that end in っ in front of it; that voice its first sound; that turn its は to ぱ, as a
-        shortened one always does.
+        Numerals that end in っ before it; numerals that voice its first sound; numerals that turn its は into
+        ぱ, as each shortened one does.
     digits : mapping of str to str
-        Readings of a last numeral that this counter wants: 四 is よ in front of 時.
+        Readings of a last numeral that this counter asks for: 四 is よ before 時.
     wholes : mapping of str to str
-        Kana of whole numbers with the counter in it: 二十 and 日 are はつか.
+        Kana of whole numbers together with the counter: 二十 and 日 are はつか.
     """
 
     kana: str
@@ -69,7 +69,7 @@ def _counters(table: str) -> Iterator[tuple[str, Counter]]:
 
 COUNTERS = dict(_counters("japanese_counters.tsv"))
 _PLACES = dict(_counters("japanese_places.tsv"))
-"""What a numeral in front of a place counts."""
+"""The numeral words of the places: ten, hundred, thousand."""
 FIRST_OF_THE_MONTH = "ついたち"
 
 NUMERAL = "[零〇一二三四五六七八九十百千万億兆京]"
@@ -78,11 +78,11 @@ COUNTED = regex.compile(
     rf"(?<number>何|数[十百千万億兆]+|{NUMERAL}+(?:点[{DIGITS}〇]+(?![十百])[万億兆京]?)?)"
     rf"(?<counter>{any_of(COUNTERS)}|)"
 )
-"""A number and what it counts, if that is known here."""
+"""A number and its counter, if the table has it."""
 
 
 class BreathGroup(NamedTuple):
-    """What of a number is said in one breath: the range of the text and its kana as pronounced."""
+    """A part of a number that is said in one breath: its range of the text and its kana as pronounced."""
 
     start: int
     end: int
@@ -186,7 +186,8 @@ def _place(written: str) -> str:
 
 
 def _met(said: str, last: str, counter: Counter) -> str:
-    """`said`, which ends with the numeral `last`, and the counter, each changed by the other."""
+    """The kana `said`, which ends with the numeral `last`, joined with the counter, each changed by the
+    other."""
     first, rest = counter.kana[0], counter.kana[1:]
     if last in counter.digits:
         said = said.removesuffix(_DIGIT_KANA[last]) + counter.digits[last]

@@ -1,7 +1,7 @@
-"""Pronunciations that somebody wrote down, found in a sentence before anything else reads it.
+"""Finds the entries of pronunciation lexicons in a sentence, before any G2P reads it.
 
-A sentence is looked through twice: as it is written, so that nobody rewrites `C++` or `GPT-4o`, and as it
-is said, so that the name in an address is known as well.
+A sentence is searched twice: as written, so that `C++` or `GPT-4o` are not normalised, and in spoken words,
+so that a name within an address is found as well.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _ADDRESS = regex.compile(r"://|[@\\_#~]|\w\.\w|(?:^|\0)[.:=]\w|^/")
 
 
 class Lexicon:
-    """Entries in levels, of which the first that knows a thing says it. Immutable, so safe in threads.
+    """Entries in levels: the first level with an entry for a word decides. Immutable, so safe in threads.
 
     Parameters
     ----------
     levels : sequence of sequence of LexiconEntry
         The most important one first.
     below : Lexicon, optional
-        Whose levels come after these.
+        A lexicon whose levels come after these.
 
     Attributes
     ----------
     version : str
-        The same for the same entries: what is kept under it is right for them.
+        A digest of the entries, by which caches tell one lexicon from another.
     """
 
     def __init__(self, levels: Sequence[Sequence[LexiconEntry]], below: Lexicon | None = None) -> None:
@@ -58,11 +58,11 @@ class Lexicon:
         return digest.hexdigest()[:16]
 
     def with_request(self, entries: Sequence[LexiconEntry]) -> Lexicon:
-        """These entries before all that is here."""
+        """This lexicon with the entries of a request in front."""
         return Lexicon((entries,), self) if entries else self
 
     def find(self, text: str, language: str) -> list[FixedReading]:
-        """What the lexicon says in one sentence: the longest entry at each place, from left to right.
+        """The readings in one sentence: the longest entry at each place, from left to right.
 
         An English entry is found with `'s` behind it too, and if it has the flag `plural`, with `s`.
         """
@@ -83,7 +83,8 @@ class Lexicon:
         return found
 
     def _table(self, language: str) -> Mapping[str, tuple[_Candidate, ...]]:
-        """Candidates by the word or mark they begin with, the longest and then the most important first."""
+        """Candidates by the word or mark with which they begin, longer ones first, then those of earlier
+        levels."""
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():
@@ -121,18 +122,18 @@ class _Candidate:
 def read_with(
     lexicon: Lexicon, sentence: AlignedText, language: str, given: Sequence[FixedReading] = ()
 ) -> tuple[AlignedText, tuple[FixedReading, ...]]:
-    """A sentence as it is said, and the spans of that with phonemes from the lexicon, in order.
+    """A sentence in spoken words, and in it the spans that have phonemes from the lexicon, in order.
 
     Parameters
     ----------
     lexicon : Lexicon
-        Whose entries stay as they are written.
+        The lexicon; its entries are found as they are written.
     sentence : AlignedText
         Sanitised, not yet normalised, in one language.
     language : str
         A canonical tag.
     given : sequence of FixedReading
-        What the text says itself, in order. It comes before the lexicon.
+        Readings that the document gives, in order. They come before the lexicon's.
     """
     taken = [(fixed.start, fixed.end, "") for fixed in given]
     found = [p for p in lexicon.find(sentence.text, language) if not overlaps(taken, p.start, p.end)]
@@ -140,7 +141,7 @@ def read_with(
         fixed
         for fixed in found
         if not _in_address(sentence.text, fixed)
-        # SSML has put it there in place of something else: it has no place of its own to be found by
+        # SSML has substituted this text, so it has no offsets of its own by which it could be found
         and sentence.range_of(*sentence.span(fixed.start, fixed.end)) == (fixed.start, fixed.end)
     ]
     complete = len(written) == len(found)
@@ -162,7 +163,7 @@ def _start(fixed: FixedReading) -> int:
 
 
 def _in_address(text: str, fixed: FixedReading) -> bool:
-    """Whether the white-space word around it is more than a word. Then its marks are read out first."""
+    """Whether the white-space word around it is an address, whose marks are put into words first."""
     start = text.rfind(" ", 0, fixed.start) + 1
     stop = text.find(" ", fixed.end)
     around = f"{text[start : fixed.start]}\0{text[fixed.end : stop if stop >= 0 else len(text)]}"
@@ -173,7 +174,7 @@ def _by_head(levels: Iterable[Sequence[LexiconEntry]], language: str) -> dict[st
     found: dict[str, list[_Candidate]] = {}
     for level in levels:
         mine = [e for e in level if e.lang in (language, language.split("-")[0], ANY)]
-        # An accent's own before the language's, one with its case before one without
+        # Entries of an accent come before those of its language, and those with `case` before others
         for entry in sorted(mine, key=lambda e: (-len(e.lang), "case" not in e.flags)):
             for candidate in _forms(entry, language):
                 head = _WORD_OR_MARK.match(candidate.folded)

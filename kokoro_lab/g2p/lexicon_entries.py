@@ -19,14 +19,14 @@ from kokoro_lab.text.tables import names
 FIELDS = ("lang", "grapheme", "phoneme", "flags")
 FLAGS = ("case", "plural")
 ANY = "*"
-"""The language of an entry that is said so in all of them."""
+"""The language tag of an entry for all languages."""
 MAX_GRAPHEME_CHARS = 100
 MAX_PHONEME_SYMBOLS = 200
 REQUEST_ENTRIES = 100
 REQUEST_BYTES = 8_000
 
 _WRITTEN = names(__package__)["symbol written otherwise"]
-"""What is often written for a symbol of the vocabulary, and the symbol."""
+"""Characters that are often typed for a symbol of the vocabulary, with that symbol."""
 _IPA = names(__package__)["IPA"]
 """Sounds for which IPA has several letters and the model one symbol."""
 _NO_SOUND = frozenset("ˈˌːʰʲ")
@@ -41,7 +41,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     raw : Mapping of str to Any
         With the keys `FIELDS`, `flags` optional: a list, or words between spaces.
     where : str
-        How the error calls it: `words.tsv, line 3`.
+        The entry's place, for the error: `words.tsv, line 3`.
     field : str
         The file or the request's field.
     lang : str, optional
@@ -50,7 +50,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     Raises
     ------
     LexiconError
-        A field is missing, unknown, of another type or cannot be.
+        A field is missing, unknown, of a wrong type or has a value that is not allowed.
     """
 
     def refuse(message: str, name: str, value: Any, allowed: str | None = None) -> LexiconError:
@@ -103,7 +103,7 @@ def from_ipa(phonemes: str) -> str:
     Raises
     ------
     LexiconError
-        One is not in its vocabulary, with what is nearest to it; there is no sound; too long.
+        A symbol is not in the vocabulary (the error names the nearest); there is no sound; it is too long.
     """
     for written, symbol in _IPA.items():
         phonemes = phonemes.replace(written, symbol)
@@ -151,7 +151,8 @@ def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:
 
 
 def refuse_duplicates(entries: Iterable[tuple[str, LexiconEntry]], *, field: str) -> None:
-    """Raise a LexiconError if two entries, each with how it is called, are of the same thing."""
+    """Raise a LexiconError if two of the entries, each given with its name for the error, have the same
+    key."""
     seen: dict[tuple[str, str, bool], str] = {}
     for where, entry in entries:
         by_case = "case" in entry.flags
@@ -167,7 +168,7 @@ def refuse_duplicates(entries: Iterable[tuple[str, LexiconEntry]], *, field: str
 
 
 def _called(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Each with how errors call it."""
+    """Each entry with its name for errors."""
     return ((f"Entry {number} of the lexicon", item) for number, item in enumerate(items, 1))
 
 
@@ -200,7 +201,7 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def sounds() -> frozenset[str]:
-    """Symbols of which the phonemes of an entry must hold one, lest it be silent."""
+    """The symbols that sound: the phonemes of an entry must have at least one."""
     return frozenset(s for s in symbols() if s.isalpha() and s not in _NO_SOUND)
 
 
@@ -235,5 +236,5 @@ def _flags(raw: Any, refuse: Any) -> tuple[str, ...]:
 
 
 def _shown(value: Any) -> str:
-    """As much of a value as an error may hold."""
+    """A value, shortened for an error."""
     return repr(value if isinstance(value, str) else type(value).__name__)[:40]

@@ -36,7 +36,7 @@ def read_lexicon(path: Path) -> tuple[LexiconEntry, ...]:
     Raises
     ------
     LexiconError
-        It cannot be read, is too large, or something in it is wrong: `words.tsv, line 3: ...`.
+        The file cannot be read, is too large, or has a wrong entry: `words.tsv, line 3: ...`.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -59,7 +59,7 @@ def _refused(path: Path, what: str, *, line: int | None = None, allowed: str | N
 
 def _text(path: Path) -> str:
     try:
-        # Not to wait for ever for the other end of a pipe
+        # else opening a named pipe could wait for ever
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _refused(path, "not a file")
@@ -128,7 +128,7 @@ def _header(path: Path, line: int, names: list[str]) -> list[str]:
 
 
 def _json(path: Path, text: str) -> Iterator[Row]:
-    """The objects of a list, one by one, so that each has its line."""
+    """The objects of a list, one by one, each with its line number."""
     decoder = json.JSONDecoder(object_pairs_hook=_without_twins)
     at = _past_space(text, 0)
     line, counted = 1, 0

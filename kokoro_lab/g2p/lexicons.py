@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.5
 STEM = "lexicon"
 
 _Mark = tuple[str, int, int, int]
-"""By what a file is known to be the one that was read: path, time, size, inode."""
+"""Identifies the version of a file that was read: path, time, size, inode."""
 
 
 @cache
@@ -37,7 +37,7 @@ def default_entries() -> tuple[LexiconEntry, ...]:
 
 
 class _WatchedFile:
-    """One level: what its file held when it last held something right."""
+    """One level: the last valid content of its file."""
 
     def __init__(self, name: str, paths: Sequence[Path], *, expected: bool) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class _WatchedFile:
         self._seen: list[_Mark] | None = None
 
     def look(self) -> bool:
-        """Read the file if it is another one than last time; whether it was."""
+        """Read the file if it has changed; returns whether it had."""
         marks = list(self._marks())
         if marks == self._seen:
             return False
@@ -76,7 +76,7 @@ class _WatchedFile:
             log.info("%d entries of the %s's lexicon read from %s", len(entries), self.name, path)
             return entries
         if self._expected:
-            self.entries = ()  # what was taken away is no longer wanted
+            self.entries = ()  # a file that was deleted has no entries
             raise LexiconError(f"{self._paths[0].name}: there is no such file.", field=str(self._paths[0]))
         return ()
 
@@ -97,18 +97,18 @@ class _Snapshot:
 
 
 class Lexicons:
-    """User over project over default, as their files are now. Thread-safe.
+    """The lexicons of user, project and package, in this order, re-read when their files change. Thread-safe.
 
-    A file that cannot be taken leaves what was read before it, and says so in the log and with each
-    utterance until it is mended.
+    If a changed file is invalid, its earlier entries stay in use, and the log and each utterance report it
+    until the file is mended.
 
     Parameters
     ----------
     project, user : Path, optional
-        Files. Without, `lexicon.tsv`, `.csv` or `.json` in the working folder and in the user's
-        configuration folder, where there is one.
+        Lexicon files. By default `lexicon.tsv`, `.csv` or `.json` in the working folder (project) and in the
+        user's configuration folder, if they exist.
     look_every_s : float
-        Seconds between two looks at the files.
+        Seconds between two checks of the files.
     """
 
     def __init__(
@@ -125,16 +125,17 @@ class Lexicons:
 
     @classmethod
     def from_settings(cls) -> Lexicons:
-        """Those that the environment names."""
+        """The lexicons that the environment names."""
         return cls(settings().project_lexicon, settings().user_lexicon)
 
     def current(self) -> Lexicon:
-        """The lexicon as it is now. It stays as it is: an utterance keeps the one that it began with."""
+        """The lexicon by the files' present content. It never changes: an utterance keeps the one with which
+        it began."""
         return self._looked().lexicon
 
     def problems(self) -> tuple[Fallback, ...]:
-        """Files that are there and not taken as they are, and why: with them, words may be said as they no
-        longer should be. One that is not there changes nothing; the log and `figures` say it."""
+        """The lexicon files that are invalid, and why: words may be read by their older entries. A missing
+        file is no problem here; the log and `figures` report it."""
         return self._looked().problems
 
     def figures(self) -> dict[str, Any]:
@@ -148,7 +149,7 @@ class Lexicons:
         }
 
     def _looked(self) -> _Snapshot:
-        # Whoever comes while another looks takes what there is
+        # A thread that comes while another checks the files uses the present lexicon
         if time.monotonic() - self._looked_s >= self._look_every_s and self._lock.acquire(blocking=False):
             try:
                 self._snapshot = self._read_anew(self._snapshot)
@@ -179,7 +180,7 @@ def _watched(name: str, path: Path | None, folder: Path | None) -> _WatchedFile:
 
 
 def _configuration_folder() -> Path | None:
-    """The user's; none for a user without a home."""
+    """The user's configuration folder; None for a user without a home folder."""
     try:
         return user_config_path("kokoro-lab", appauthor=False).expanduser()
     except RuntimeError:

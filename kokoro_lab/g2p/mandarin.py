@@ -1,8 +1,8 @@
-"""Mandarin: misaki's legacy G2P, which Kokoro's voices were made for, made safe to serve.
+"""Mandarin: misaki's legacy G2P, with which Kokoro's voices were trained, made safe to serve.
 
 jieba finds the words and pypinyin reads them, as in `misaki.zh.ZHG2P()`; there is no tone sandhi and no
-erhua, for the voices know none. What is added: every word has its place in the original text, letters have
-their names, and whatever misaki leaves silent or Latin is said by other means and reported.
+erhua, for the voices know none. This module adds offsets into the original text and names of letters;
+characters that misaki leaves silent or Latin are read by other means and reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import names
 
 LANGUAGE = "zh"
 MARKS = names(__package__)["Mandarin mark"]
-"""Of each mark, the model's. Other punctuation (· and the like) has no sound."""
+"""The model's symbol for each mark. Other punctuation (· and the like) has no sound."""
 TIGHT = frozenset('“”…—"')
 """Written so, a mark has no space on either side, as misaki has it."""
 OPENERS = frozenset(written for written, mark in MARKS.items() if mark in "“(") - TIGHT
@@ -38,7 +38,7 @@ _RUN = regex.compile(
     regex.V1 | regex.VERBOSE | regex.DOTALL,
 )
 _SPELT = regex.compile(r"\p{Lu}+|\p{L}|[^aeiouyAEIOUY]+")
-"""Latin letters that are said by their names: capitals, one alone, and what has no vowel."""
+"""Latin letters that are said by their names: capitals, single letters, and words without a vowel."""
 _WORDS = frozenset(names(__package__)["word of capitals in Mandarin"])
 
 
@@ -54,14 +54,14 @@ class MandarinG2P:
     def __init__(self) -> None:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of escapes in jieba's patterns, when Python compiles it
+                warnings.simplefilter("ignore")  # about escapes in jieba's patterns
                 jieba, pypinyin = (imported(module, extra="zh") for module in ("jieba", "pypinyin"))
                 from misaki.zh import ZHG2P
         except ImportError as error:
             raise lacks_packages("Mandarin", LANGUAGE, error) from error
-        jieba.default_logger.handlers.clear()  # it would write to standard error; its lines go on to ours
+        jieba.default_logger.handlers.clear()  # its handler writes to standard error
         divide = jieba.Tokenizer()
-        # As its `initialize` does, but for a copy in a folder that anybody may write to
+        # As its `initialize` does, but without a cache file in a folder that everybody can write to
         divide.FREQ, divide.total = divide.gen_pfdict(divide.get_dict_file())
         divide.initialized = True
         self._words: Callable[[str], list[str]] = divide.lcut
@@ -113,7 +113,7 @@ class MandarinG2P:
                 yield i, j, (self._espeak(written) or "").strip() if sounds(written) else "", "espeak", True
 
     def _phonemes(self, word: str) -> str:
-        """Of a word; of one whose reading nobody knows, those of the characters that are known."""
+        """The phonemes of a word; if its reading is unknown, those of its known characters."""
         try:
             return "".join(map(self._syllable, self._pinyin(word))).replace(_NON_SYLLABIC, "")
         except (ValueError, AssertionError, KeyError):

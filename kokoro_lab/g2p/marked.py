@@ -1,4 +1,4 @@
-"""A document's words, where it asks for more than a plain text: languages, breaks and styles in place."""
+"""The words of a document with its languages, breaks and styles."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SentenceReader = Callable[[AlignedText], list[Word]]
 
 
 def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Iterator[SpokenSentence]:
-    """The document's sentences after G2P, lazily; each break ends one, and nothing is joined across it.
+    """The document's sentences after G2P, lazily. A break ends a sentence, and no segment goes across it.
 
     Parameters
     ----------
     language : str
-        Of what names none.
+        The language of text for which the document names none.
     read : callable
-        The words of a sentence, none of them on both sides of a break.
+        Returns the words of a sentence; no word may lie on both sides of a break.
     """
     breaks = deque(document.breaks)
     found = sentences_of(document, language)
@@ -43,7 +43,7 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
         part: list[Word] = []
         for word in words:
             asked_s = _due(breaks, word.start)
-            # `none` takes back a pause; where there would be none, a cut would only spoil the phrase
+            # `none` removes a pause; where there is no pause, ending the segment would only spoil the phrase
             if part and (asked_s or (asked_s == 0 and ends_with_pause(part[-1]))):
                 yield spoken_sentence(part, True, 0, sentence.columns)
                 part = []
@@ -119,9 +119,9 @@ def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:
 
 
 def _due(breaks: deque[Break], start: int, after: int = -1) -> float | None:
-    """Take the breaks up to an offset, and add up what they ask for; None if they ask for nothing.
+    """Take the breaks up to an offset, and add up their seconds; None if there is no break.
 
-    A pause can only be taken back where there is one: `none` counts behind the offset `after`.
+    `none` can only remove a pause that exists: it counts behind the offset `after` alone.
     """
     due: list[float] = []
     while breaks and breaks[0].offset <= start:

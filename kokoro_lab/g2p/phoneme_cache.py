@@ -1,4 +1,4 @@
-"""Sentences that were read before."""
+"""A cache of the phonemes of sentences that were read before."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kokoro_lab.g2p.protocol import Readings
 CACHE_BYTES = 8 * 2**20
 """About 4,000 sentences."""
 _WORD_BYTES, _ENTRY_BYTES = 400, 600
-"""What a word and an entry take beside their characters, as `sys.getsizeof` sums them up."""
+"""Bytes of a word and of an entry besides their characters, by `sys.getsizeof`."""
 
 
 class Key(NamedTuple):
-    """All that decides how a text is read."""
+    """Everything on which the reading of a text depends."""
 
     language: str
     lexicon: str
     text: str
     given: Readings = ()
-    """What it says itself."""
+    """The readings that the document gives."""
 
 
 class PhonemeCache:
@@ -33,7 +33,7 @@ class PhonemeCache:
     Parameters
     ----------
     max_bytes : int
-        The oldest go when they would take more; 0 keeps nothing.
+        The upper bound; the oldest entries are dropped to stay below it. 0 keeps nothing.
     """
 
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
@@ -45,7 +45,7 @@ class PhonemeCache:
         self._hits = self._misses = 0
 
     def get(self, key: Key) -> SentenceReading | None:
-        """What `key` was read as, or None; counts a hit or a miss."""
+        """The words of `key`, or None; counts a hit or a miss."""
         with self._lock:
             found = self._entries.get(key)
             if found is None:
@@ -55,7 +55,7 @@ class PhonemeCache:
             return found[0]
 
     def put(self, key: Key, reading: SentenceReading) -> None:
-        """Keep what `key` was read as, with places in its text, unless it alone is more than may be kept."""
+        """Keep the words of `key`, with offsets into its text, unless they alone exceed `max_bytes`."""
         texts = 3 * len(key.text) + sum(3 * len(word.text) + 2 * len(word.phonemes) for word in reading.words)
         size = _ENTRY_BYTES + _WORD_BYTES * (len(reading.words) + len(reading.fallbacks)) + texts
         with self._lock:

@@ -1,4 +1,4 @@
-"""What every G2P is, whatever it reads with; and what is given of a sentence before it reads."""
+"""The protocol of every G2P: a sentence in, words with phonemes out, some of them fixed beforehand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.text.aligned import AlignedText
 
 OnFallback = Callable[[Fallback], None]
-"""Hears of what could not be read as it should."""
+"""Called for each word or mark that was read by a fallback."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedReading:
-    """`text[start:end]` of a sentence is said so. Neither end is white space."""
+    """The phonemes of `text[start:end]` of a sentence, fixed beforehand. Neither end is white space."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class FixedReading:
 
 
 Readings = Sequence[FixedReading]
-"""Of one sentence, in order."""
+"""The fixed readings of one sentence, in order."""
 
 
 class SentenceG2P(Protocol):
@@ -37,7 +37,7 @@ class SentenceG2P(Protocol):
         sentence : AlignedText
             Normalised.
         on_fallback : callable
-            Hears of every word or mark that could not be read as it should, with its place.
+            Called for every word or mark that was read by a fallback, with its place.
         given : sequence of FixedReading
             Spans of `sentence`, in order, each of which is one word with these phonemes.
         """
@@ -45,14 +45,14 @@ class SentenceG2P(Protocol):
 
 
 class SplicedG2P:
-    """`g2p`, which knows of no given readings, for what lies between them."""
+    """A G2P that knows no fixed readings, used for the text between them."""
 
     def __init__(self, g2p: Callable[[AlignedText, OnFallback], list[Word]], language: str) -> None:
         self._g2p = g2p
         self._language = language
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
-        """Words in order; each of `given`, spans of `sentence` in order, is one of them."""
+        """Words in order. Each of `given`, which are spans of `sentence` in order, becomes one word."""
         words: list[Word] = []
         for i, j, fixed in parts(len(sentence), given):
             if fixed is not None:
@@ -69,7 +69,7 @@ class SplicedG2P:
 
 
 def parts(length: int, given: Readings) -> Iterator[tuple[int, int, FixedReading | None]]:
-    """Ranges of a text of `length`: each of `given`, and what lies between."""
+    """Ranges of a text of `length`: each of `given`, and the ranges between them."""
     at = 0
     for fixed in given:
         if at < fixed.start:

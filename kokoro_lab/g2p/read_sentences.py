@@ -17,14 +17,14 @@ NotedReader = Callable[[AlignedText, bool, OnFallback], list[Word]]
 
 
 class ReadSentences(SpokenSentences):
-    """The sentences of a text with their words, but for the first `skip` ones.
+    """The sentences of a text with their words, without the first `skip` sentences.
 
     Parameters
     ----------
     read : callable
-        What reads a sentence.
+        Returns the words of a sentence.
     on_fallback : callable
-        Told what `read` notes of what is spoken.
+        Called with the fallbacks of sentences that are spoken.
     found : Sentences
     skip : int
     """
@@ -70,7 +70,7 @@ class ReadSentences(SpokenSentences):
         noted: list[Fallback] = []
         words = self._read(sentence, whole.begins_line, noted.append)
         if any(word.start < offset < word.end for word in words):
-            noted.clear()  # more words in front make another one of it
+            noted.clear()  # with more words in front, a sentence may read differently
             rest = sentence.cut(sentence.range_of(offset, offset)[0], len(sentence)).strip()
             words = self._read(rest, False, noted.append)
         told = [each for each in self._noted if each.start is None or each.start < offset]

@@ -32,7 +32,7 @@ Pattern = tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]
 
 
 def reading_tag(reading: str) -> str:
-    """What stands in place of a Penn tag for a reading that no Penn tag names."""
+    """The made-up tag for a reading that no Penn tag names."""
     return f"reading:{reading}"
 
 
@@ -47,7 +47,7 @@ def stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What speaks for one reading."""
+    """The cues for one reading."""
 
     phrases: tuple[Pattern, ...] = ()
     before: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""A lock that calls of one G2P share, of which it is known who waits for it."""
+"""A lock shared by the calls of one G2P, which knows the threads that wait for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _WAITING: set[int] = set()
 
 
 class SharedLock:
-    """For a library that keeps the text in hand. To be held for one short call of it and never for a text,
-    so that nobody waits for long behind another's text, however slow that is to read."""
+    """For a library that holds the state of the text that it reads. Hold it for one short call of the library
+    and never for a whole text, so that nobody waits long for another's slow text."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,5 +30,5 @@ class SharedLock:
 
 
 def waits_for_lock(ident: int | None) -> bool:
-    """Whether the thread with this `ident` waits for its turn, and so for another call and not for itself."""
+    """Whether the thread with this `ident` waits for the lock, and so for another call."""
     return ident in _WAITING

@@ -1,4 +1,4 @@
-"""Which G2P reads which language, each made when it is first needed."""
+"""The G2P of each language, loaded when it is first needed."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA 
 
 @dataclass(slots=True)
 class Speakers:
-    """The G2P of each language, with the levels below it. Thread-safe; a language that is being loaded
-    holds up nobody who speaks another one.
+    """The G2P of each language, with the levels below it. Thread-safe; loading one language does not delay
+    another.
 
     Parameters
     ----------
     around : callable
-        Given the first level of a language as it has been loaded, what reads in its place.
+        Wraps the first level of a language once it is loaded; its return value is used instead.
     room : callable
-        Called before a language is loaded, with its tag and the MiB that it takes. Raises where there is no
-        room for it.
+        Called before a language is loaded, with its tag and the MiB that it takes. Raises if there is not
+        enough memory.
     home, source : optional
-        Where the tagger of English is, or comes from; see `EnglishG2P`.
+        The folder of the English tagger, and where it is fetched from; see `EnglishG2P`.
     """
 
     around: Callable[[SentenceG2P], SentenceG2P] = lambda g2p: g2p
@@ -64,9 +64,9 @@ class Speakers:
         Raises
         ------
         LanguageError
-            What it reads with is not installed.
+            Its packages are not installed.
         MemoryLimitError
-            There is no room for it.
+            There is not enough memory for it.
         """
         found = self._speakers.get(language)
         if found is not None:
@@ -100,7 +100,7 @@ class Speakers:
         return {"ja": JAPANESE_MB, "zh": MANDARIN_MB}.get(language, OTHER_MB)
 
     def _made(self, language: str) -> GuardedG2P:
-        around = self.around  # and not `self`, which the threads of a G2P would keep alive
+        around = self.around  # not `self`, which the threads of a G2P would keep alive
         letters = SplicedG2P(LetterG2P(language), language)
         by_espeak = partial(_ready, partial(_espeak, language), language)
         if language.startswith("en-"):
@@ -130,7 +130,7 @@ def _english(language: str, known: dict[str, Known], home: Path | None, source: 
 
 
 class _EnglishByEspeak:
-    """English where there is no misaki, which is said of each sentence."""
+    """English by eSpeak, where misaki is not installed; each sentence reports that."""
 
     def __init__(self, espeak: SentenceG2P) -> None:
         self._espeak = espeak
@@ -145,7 +145,8 @@ def _espeak(language: str) -> SentenceG2P:
 
 
 def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
-    """A G2P that has read a sentence, so that what it loads late is no stall of its first one."""
+    """A G2P that has read one sentence, so that late loading does not look like a stall in the first
+    request."""
     g2p = load()
     for _ in range(WARM_READINGS):
         g2p(AlignedText.of(WARM_TEXTS.get(language, WARM_TEXT)), lambda _: None)

@@ -1,4 +1,4 @@
-"""Part-of-speech tags as spaCy's small English model gives them, from its own files, without spaCy.
+"""A part-of-speech tagger: gives the tags of spaCy's small English model, from its files, without spaCy.
 
 A token is seen by six features: its word in lower case (or what stands for it), its first letter, its last
 three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space. Each finds four rows of
@@ -75,7 +75,7 @@ class Tagger:
     Raises
     ------
     ValueError
-        The model is built otherwise.
+        The model's layers are not the expected ones.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -96,13 +96,13 @@ class Tagger:
         self._labels: list[str] = json.loads((folder / "tagger/cfg").read_text("utf-8"))["labels"]
 
     def __call__(self, text: str) -> list[TaggedToken]:
-        """Tokens in order; with the space behind each, they are `text` again."""
+        """Tokens in order. Joined with their spaces, they are `text`."""
         tokens = self._tokenise(text)
         tags = self._tags(np.stack([self._embedding(*token) for token in tokens])) if tokens else ()
         return [TaggedToken(t.text, tag, " " * t.space) for t, tag in zip(tokens, tags, strict=True)]
 
     def _tags(self, embedded: Floats) -> list[str]:
-        """Of `embedded`, (tokens, 576)."""
+        """The tag of each token, from `embedded`, (tokens, 576)."""
         # Beyond the ends are zeros, as many rows as windows reach out there; each layer needs one fewer
         hidden = np.pad(self._mix(embedded), ((WINDOW_LAYERS, WINDOW_LAYERS), (0, 0)))
         for layer in self._windows:
@@ -117,7 +117,8 @@ class Tagger:
         return np.concatenate([self._feature(k, number) for k, number in enumerate(numbers)])
 
     def _norm(self, text: str) -> str:
-        """What the tagger sees for a word: one spelling of several (`colour`), one mark, or lower case."""
+        """The form of a word that the tagger sees: one spelling for variants (`colour`), one mark for
+        variants, else lower case."""
         found = self._norms.get(_number(text))
         return found if found is not None else _norms().get(text, text.lower())
 
@@ -152,7 +153,7 @@ def _embedded(number: int, seed: int, table: Floats) -> Floats:
 
 
 def _number(text: str) -> int:
-    """spaCy's number of a string: that of a symbol of its own, or a hash."""
+    """spaCy's number of a string: fixed for its own symbols, else a hash."""
     symbols = _symbols()
     return symbols[text] if text in symbols else string_hash(text)
 

@@ -1,7 +1,7 @@
 """spaCy's tokeniser for English, from the rules in its model: the same tokens, without spaCy.
 
-A word between spaces loses what its ends match (prefixes, suffixes) until nothing does; what is left is an
-address, or is cut at infixes. A word that stands in the list of exceptions (`don't`) is taken from there.
+Prefixes and suffixes are split off a word between spaces until none matches. The rest stays whole if it is an
+address, else it is cut at infixes. A word in the list of exceptions (`don't`) is cut as that list says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ORTH, NORM = 65, 67
 
 
 class Token(NamedTuple):
-    """A token; the word that the tagger sees for it, if an exception says so; whether a space follows."""
+    """A token; the form that the tagger sees, if an exception sets one; whether a space follows."""
 
     text: str
     norm: str | None = None
@@ -30,7 +30,7 @@ class Tokeniser:
     ----------
     rules : mapping
         The model's file `tokenizer`, unpacked: patterns under `prefix_search`, `suffix_search`,
-        `infix_finditer` and `url_match`; under `exceptions`, what a word is made of.
+        `infix_finditer` and `url_match`; under `exceptions`, the tokens of each word.
     """
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
@@ -84,7 +84,7 @@ class Tokeniser:
         return [*prefixes, *self._of_rest(word, exceptions), *reversed(suffixes)]
 
     def _of_rest(self, word: str, exceptions: Mapping[str, list[Token]]) -> Sequence[Token]:
-        """What is left of a word when prefixes and suffixes are gone."""
+        """The tokens of a word without its prefixes and suffixes."""
         if not word:
             return ()
         if word in exceptions:
@@ -101,8 +101,8 @@ class Tokeniser:
         return [*tokens, Token(word[at:])] if word[at:] else tokens
 
     def _exceptions_that_are_torn(self) -> dict[str, list[list[str]]]:
-        """Exceptions that the patterns take apart when they stand in a longer word: the tokens that are then
-        found, by the first of these."""
+        """Exceptions that the patterns would cut within a longer word: the tokens that result, by the first
+        of them."""
         torn: dict[str, list[list[str]]] = {}
         for word in self._exceptions:
             if " " in word or self._prefix(word) or self._suffix(word) or next(self._infixes(word), None):
@@ -112,7 +112,8 @@ class Tokeniser:
         return torn
 
     def _mended(self, tokens: list[Token]) -> list[Token]:
-        """`tokens` with each exception in them that was taken apart; of those that overlap, the longest."""
+        """`tokens` with each exception that was cut put together again; the longest one where several
+        overlap."""
         found = [
             (len(texts), -at)
             for at, token in enumerate(tokens)

@@ -22,8 +22,8 @@ def encode(phonemes: str) -> tuple[int, ...]:
     Raises
     ------
     KeyError
-        A symbol is not in the vocabulary. G2P must have seen to that: dropping it here would be
-        dropping a sound in silence.
+        A symbol is not in the vocabulary. G2P must not produce one: dropping it here would lose a sound
+        unnoticed.
     """
     table = symbols()
     return tuple(table[symbol] for symbol in phonemes)

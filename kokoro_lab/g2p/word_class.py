@@ -1,8 +1,8 @@
-"""Verb or not: the tagger's opinion of one word, weighed against the words around it.
+"""Whether a word is a verb: the tagger's opinion, weighed against the words around it.
 
 The tagger is right about most words, but heteronyms are the words that taggers find hard. Determiners,
-modals, the `to` of the infinitive and what follows the word decide nearly all of them, so each of these
-has a weight, in the unit in which the tagger's own opinion weighs `TAGGER`. The weights are set by hand.
+modals, the `to` of the infinitive and what follows the word decide nearly all of them, so each of these has a
+weight; the tagger's own opinion has the weight `TAGGER`. The weights are set by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SURE = 0.75
 """Where the weights sum to less than this, either way, the tagger's opinion stands."""
 
 LONE_VERB = 2.4
-"""What it weighs that the sentence has no other finite verb."""
+"""The weight if the sentence has no other finite verb."""
 FEWEST_WORDS = 4
 """A shorter text is rather a heading than a sentence."""
 
@@ -60,7 +60,7 @@ class TaggedSentence:
 
 
 def is_verb(sentence: TaggedSentence, i: int) -> bool:
-    """Whether token `i` is used as a verb. Of forms in -ed and -ing the tagger alone judges."""
+    """Whether token `i` is used as a verb. For forms in -ed and -ing, the tagger alone decides."""
     if sentence.words[i].endswith(("ed", "ing")):
         return sentence.tags[i].startswith("VB")
     opinion = TAGGER if sentence.tags[i].startswith("VB") else -TAGGER
@@ -127,7 +127,7 @@ def _after_pronoun(word: str, *, in_s: bool) -> float:
 
 
 def _after_conjunction(sentence: TaggedSentence, j: int) -> float:
-    """What is joined is alike: find what stands before the conjunction."""
+    """The weight by the other side of a conjunction, since joined words are of the same class."""
     tag = sentence.tag(j - 1)
     if tag in ("VB", "VBP", "VBZ"):
         return 2.0

@@ -1,8 +1,8 @@
-"""The statistics that the vocoder normalises with, and what becomes of them.
+"""The vocoder's AdaIN layers: from statistics and style to the scale and shift of each channel.
 
-The vocoder's AdaIN layers subtract the mean and divide by the deviation of each channel over the
-whole utterance. That alone ties a window of it to the rest: with the statistics known, any window
-can be decoded by itself, exactly. `predictor` tells them in advance.
+AdaIN layers subtract the mean and divide by the deviation of each channel over the whole utterance. Only this
+ties a window to the rest: with known statistics, any window can be decoded by itself, exactly.
+`model.predictor` predicts them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class AdainLayers:
 
     @classmethod
     def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
-        """Read off a vocoder whose constants are folded."""
+        """Read the layers from a vocoder with folded constants."""
         from kokoro_lab.graphs import passes
 
         layers = passes.adain_layers(vocoder)
@@ -91,7 +91,7 @@ class AdainLayers:
         np.savez(path, **values | {"weight": self.weight.astype(np.float16 if compact else np.float32)})
 
     def scale_and_shift(self, mean: Values, variance: Values, style: Values) -> tuple[Values, Values]:
-        """What the rewritten vocoder multiplies by and adds.
+        """The factors and summands of the rewritten vocoder, from statistics and style.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class AdainLayers:
     def found(self, style: Values, scale: Values, shift: Values) -> tuple[Values, Values]:
         """The statistics behind a scale and shift: what `scale_and_shift` was given, float32 (8448,) each.
 
-        Of channels that share theirs, the one with the largest factor tells.
+        For channels that share statistics, they are computed from the one with the largest factor.
         """
         factor, offset = self.style_alone(style)
         order = np.lexsort((np.abs(factor), self.source))
@@ -131,7 +131,7 @@ class AdainLayers:
         return mean, deviation**2 - np.float32(EPSILON)
 
     def style_alone(self, style: Values) -> tuple[Values, Values]:
-        """Scale and shift of statistics that are not known yet: those of a mean of 0 and a variance of 1."""
+        """Scale and shift for unknown statistics, as with a mean of 0 and a variance of 1."""
         channels = len(self.source)
         none = np.zeros(channels, np.float32)
         return self.scale_and_shift(none, none + np.float32(1 - EPSILON), style)

@@ -1,9 +1,10 @@
 """Rewrites after which every processor computes the same, to the last bit.
 
-In front of integers a last bit counts: now and then it becomes another byte, that byte others behind it, and
-two machines end as far apart as integers are from floats. Most operators of ONNX Runtime agree on x86-64 and
-ARM64. These do not, for their sums follow the width of the vectors, or a step of theirs is rounded once here
-and twice there: means, norms, softmax, GELU, arctangents, products of one row, convolutions of one channel.
+Before a layer on integers, the last bit of a float matters: now and then it becomes another byte, which
+changes further bytes, and in the end two machines differ as much as integers do from floats. Most operators
+of ONNX Runtime agree on x86-64 and ARM64. These do not, because the order of their sums depends on the vector
+width, or a step is rounded once on one and twice on the other: means, norms, softmax, GELU, arctangents,
+products of one row, convolutions of one channel.
 
 Like the rewrites of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
@@ -40,7 +41,7 @@ from kokoro_lab.graphs.signatures import EPSILON
 
 
 def alike(model: Model) -> Model:
-    """All of them: for what integers are in, or in front of."""
+    """All passes of this module, for graphs with integers in them or behind them."""
     return apply(
         model,
         (norms, layer_norms, softmaxes, gelus, arctangents, rows_as_products, single_outputs, row_sums, taps),
@@ -55,9 +56,9 @@ def norms(model: Model) -> Model:
 
 
 def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
-    """What leaky rectifiers make of AdaIN layers that nothing else reads, each with what a norm of ours takes
-    to make it: x, style, rest, and statistics where they can be told. Constants go to `g`, a graph of the
-    model."""
+    """The outputs of leaky rectifiers behind AdaIN layers that nothing else reads, each with the inputs of
+    our norm that replaces both: x, style, the rest, and statistics where these can be set. Constants are
+    added to `g`, a graph of the model."""
     for layer in adain_layers(model):
         node = g.only_reader(layer.output, "LeakyRelu")
         if node is not None:
@@ -67,7 +68,7 @@ def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
 
 
 def _told(g: Graph, layer: Adain) -> list[str]:
-    """Where the statistics of a layer can be told: whether they are, means, variances."""
+    """The inputs by which a layer's statistics can be set: whether they are set, means, variances."""
     choices = [g.maker[name] for name in (layer.mean, layer.variance)]
     if any(choice.op_type != "Where" for choice in choices):
         return []
@@ -122,8 +123,8 @@ def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None
 
 
 def rows_as_products(model: Model) -> Model:
-    """What layers make of the style, a single row, by the product of ours. A norm may be given more than its
-    channels need, so zeros that fill a panel are left on for it."""
+    """Products with the style, which is a single row, by our own operator. A norm accepts more values than it
+    has channels, so zeros that fill a panel stay."""
     g = Graph(model)
     swaps: Swaps = {}
     for gemm in g.graph.node:
@@ -162,7 +163,7 @@ def single_outputs(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def row_sums(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Sums over the last axis of what a sigmoid makes of a layer: the product of ours, with ones."""
+    """Sums over the last axis behind a sigmoid, by our product with ones."""
     if node.op_type != "ReduceSum" or attributes_of(node).get("keepdims", 1):
         return None
     sigmoid = g.made_by(node.input[0], "Sigmoid")
@@ -188,7 +189,7 @@ def _product(
     *,
     whole: bool = False,
 ) -> Iterator[NodeProto]:
-    """`x @ matrix + bias`, of three axes, by the product of ours; `whole` leaves on what fills a panel."""
+    """`x @ matrix + bias`, of three axes, by our product; `whole` keeps the columns that fill a panel."""
     columns = matrix.shape[1]
     behind = -columns % PANEL
     panels = g.constant(f"{name}/panels", in_panels(np.pad(matrix, ((0, 0), (0, behind)))))

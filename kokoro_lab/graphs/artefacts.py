@@ -7,9 +7,9 @@
     layers.npz            what turns statistics and style into scale and shift
     manifest.json
 
-With `-native`, they use our own operators (see `native`). The key is in `recipe_digest`, what becomes of a
-folder that is damaged in `derived`, how graphs are made in `recipes` and `making`: neither is imported before
-there is something to make.
+With `-native`, they use our own operators (see `native`). `recipe_digest` computes the key, `derived` handles
+damaged folders, and `recipes` and `making` make the graphs; the last two are imported only if there is
+something to make.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     native : Native
         Whether there are operators of our own.
     say : callable, optional
-        Told in a line what is being made; on a terminal a bar follows.
+        Called with a line about what is being made; on a terminal a bar follows.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
 
 
 def recipe_of(variant: str, *, native_operators: bool) -> str:
-    """What a variant's graphs are made by, as a digest."""
+    """The digest of a variant's recipes."""
     kind = kind_of(variant, native_operators=native_operators)
     return recipe_digest(kind, native_operators=native_operators)
 
@@ -91,7 +91,7 @@ def kept_graphs(
     Parameters
     ----------
     kind : str
-        Whose recipes `made_by` are: a part of the folder's name.
+        The owner of the recipes `made_by`, a part of the folder's name.
     recipe : str
         Their `recipe_digest`.
     made_by : callable
@@ -99,7 +99,7 @@ def kept_graphs(
     what : str
         What is made, in words.
     say : callable or None
-        Told in a line that it is being made; on a terminal a bar follows.
+        Called with a line when it is being made; on a terminal a bar follows.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
     if native_operators and native.library is None:
         raise refused(f"they use operators of ours, and there are {native}", "Export with KOKORO_NATIVE=off.")
     if recipe != recipe_of(variant, native_operators=native_operators):
-        # Graphs of another take other inputs, and an operator of ours takes weights for what they are not
+        # Another variant's graphs have other inputs, and our operators could misread their weights
         raise refused("another version of kokoro-lab made them, by other passes or operators", EXPORT_AGAIN)
     if form == "ort" and machine != platform.machine():
         raise refused(

@@ -1,4 +1,4 @@
-"""A rewrite that takes what stands between the products of attention layers in two steps instead of a dozen.
+"""A rewrite that replaces the dozen steps between the products of attention layers by two operators.
 
 Like those of `passes`: it takes a model, returns a new one, and keeps the numbers, these to the last bit.
 """
@@ -20,8 +20,8 @@ way round."""
 
 
 class _Split(NamedTuple):
-    """A tensor [1, T, heads · width] that is taken apart into heads, and what is added to it before, if
-    anything is."""
+    """A tensor [1, T, heads · width] that is divided into heads, and the bias that is added to it before, if
+    any."""
 
     whole: str
     bias: str
@@ -40,7 +40,7 @@ def attention(model: Model) -> Model:
 
 
 def _layer(g: Graph, softmax: NodeProto) -> Swaps:
-    """What takes the place of one layer's nodes; nothing if it is not as it is known."""
+    """The nodes that replace one layer's; none if the layer is not of the expected form."""
     masked = g.made_by(softmax.input[0], "Add")
     scores = g.made_by(masked.input[0], "MatMul") if masked is not None else None
     mixture = g.only_reader(softmax.output[0], "MatMul")
@@ -70,7 +70,7 @@ def _layer(g: Graph, softmax: NodeProto) -> Swaps:
 
 
 def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
-    """What is taken apart into heads, and turned like that, to become `name`."""
+    """The tensor that is divided into heads and transposed to become `name`."""
     transpose = g.made_by(name, "Transpose")
     reshape = g.made_by(transpose.input[0], "Reshape") if transpose is not None else None
     if transpose is None or reshape is None or attributes_of(transpose)["perm"] != turned:
@@ -80,9 +80,9 @@ def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
 
 
 def _biased(g: Graph, name: str) -> tuple[str, str]:
-    """What becomes `name` when a bias is added to it, and the bias; itself and "" if none is.
+    """The tensor to which a bias is added to make `name`, and the bias; `name` and "" without one.
 
-    Behind a product of ours alone: into its own, ONNX Runtime fuses the bias, and rounds otherwise.
+    Only behind our product: ONNX Runtime fuses a bias into its own one, and rounds differently.
     """
     for bias, whole in either_way(g.maker.get(name), "Add"):
         if bias in g.constants and g.made_by(whole, "Product") is not None:
@@ -103,7 +103,7 @@ def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
 
 
 def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
-    """What queries and keys are multiplied with, and what their products are.
+    """The factors of queries and keys, and the tensors of their products.
 
     ONNX Runtime takes a constant that both are multiplied with as one factor behind their product. Not so one
     over the fourth root of a length that the graph asks for while it runs.

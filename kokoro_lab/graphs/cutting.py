@@ -1,4 +1,4 @@
-"""Kokoro's ONNX exports as files: cut into stages, and asked for a tensor more."""
+"""Cuts Kokoro's ONNX export into stages, and adds the durations as an output."""
 
 from __future__ import annotations
 

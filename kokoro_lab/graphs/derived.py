@@ -4,7 +4,7 @@
     manifest.json     the size and SHA-256 of every other file in the folder
 <home>/derived/verified.json    what was hashed, at which size and time
 
-A folder's key says what its graphs were made by (see `recipe_digest`). Folders of other keys stay until
+A folder's key identifies the recipe of its graphs (see `recipe_digest`). Folders of other keys stay until
 nothing has used them for `UNUSED_S`: another version of this package may be using them.
 """
 
@@ -38,7 +38,7 @@ UNFINISHED_S = 3_600
 
 
 class GraphFolder(NamedTuple):
-    """A folder of graphs as it is found: what is wrong with it, if anything is."""
+    """A folder of graphs as found, with its damage, if any."""
 
     folder: Path
     damage: str
@@ -52,7 +52,7 @@ class GraphFolder(NamedTuple):
 
 
 def derived_home(root: Path) -> Path:
-    """Where everything lies that is made of the weights."""
+    """The folder of everything that is made from the weights."""
     return root / "derived"
 
 
@@ -68,8 +68,7 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
     key : str
         What they are made by.
     make : callable
-        Makes the folder, and is told what was wrong with the one that was there, in words; empty if there
-        was none.
+        Makes the folder; takes the damage of the earlier one in words, empty if there was none.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
     folder = home / f"{kind}-{key[:KEY_CHARACTERS]}"
     if damage_in(folder, home) is None:
         with suppress(OSError):
-            os.utime(folder)  # so that it is not taken for one that nothing uses
+            os.utime(folder)  # so that it counts as used
         return folder
     with told_apart(root, []):
         home.mkdir(parents=True, exist_ok=True)
@@ -120,7 +119,7 @@ def promised_by(manifest: Mapping[str, Any], folder: Path) -> Promised:
     Raises
     ------
     KeyError, TypeError, AttributeError
-        It is no manifest of ours.
+        The file is no manifest of ours.
     """
     graphs = {graph_path(folder, name).name: about for name, about in manifest["graphs"].items()}
     listed = {**graphs, **manifest["files"]}
@@ -139,7 +138,7 @@ def kept_folders(root: Path, *, again: bool = False) -> Iterator[GraphFolder]:
 
 
 def _remove_unused(kept: Path, kind: str) -> None:
-    """Remove what other keys left behind, and what was never finished. We hold the lock."""
+    """Remove folders of other keys and unfinished ones. The caller holds the lock."""
     now_s, removed, freed = time.time(), [], 0
     of_this_kind = re.compile(rf"{re.escape(kind)}-(v[\d.]+|[0-9a-f]{{{KEY_CHARACTERS}}})")
     for folder in kept.parent.iterdir():

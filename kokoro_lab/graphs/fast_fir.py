@@ -5,8 +5,8 @@ product of two polynomials has coefficients, found at as many points and put tog
 F(m, r), by Toom and Cook). A longer filter is cut into blocks of r taps. With r = m, the blocks look at the
 same sums of samples, m samples apart, and their products are added up before they are put together: so of
 eleven taps, three blocks of F(4, 4) take 5 multiplications an output, and of three taps F(2, 3) takes 2.
-With a dilation of d, which must be odd, samples belong together at a distance of d, and the same holds.
-Nothing is approximated: sums are only taken in another order, and each more point rounds a little more.
+With a dilation of d, which must be odd, the same holds for samples at a distance of d. Nothing is
+approximated: only the order of sums changes, and each further point rounds a little more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graphs made of the fp32 weights: read, cut into stages, rewritten, written with a manifest."""
+"""Makes graphs from the fp32 weights: reads, cuts into stages, rewrites, and writes them with a manifest."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def make_stages(
     Parameters
     ----------
     stages : mapping of str to Model, optional
-        What `published_stages` gave, for whoever makes several variants.
+        The result of `published_stages`, to share it when several variants are made.
     begins : callable
-        Told each of `steps_of` as it begins.
+        Called with each of `steps_of` when it begins.
     recipe : str
-        What they are made by, as `recipe_digest` has it, for the manifest.
+        The digest by `recipe_digest`, for the manifest.
     damage : str
-        What was wrong with the folder in whose place this one comes; the manifest keeps it.
+        The damage of the folder that this one replaces; the manifest keeps it.
     """
     started = time.perf_counter()
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
@@ -118,5 +118,5 @@ def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> d
 
 
 def names(recipe: Passes) -> Iterator[str]:
-    """What the passes of a recipe are called, in words."""
+    """The names of a recipe's passes in words."""
     return (name_of(rewrite).replace("_", " ") for rewrite in recipe)

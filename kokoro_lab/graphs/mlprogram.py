@@ -1,9 +1,9 @@
 """A static vocoder as Core ML's own kind of model: an ML Program in an `.mlpackage`.
 
-ONNX Runtime's Core ML provider makes such a program from an ONNX graph when it loads it, and never shows it.
-This makes it in advance, by coremltools' builder, so that it can be opened in Xcode, run by Core ML alone,
-and held in half precision or with weights in 8 bits. On a machine that is no Mac it can be made, opened and
-checked (see `mil_reference`), and not run.
+ONNX Runtime's Core ML provider makes such a program from an ONNX graph at loading, and keeps it hidden. This
+module makes it in advance, by coremltools' builder, so that it can be opened in Xcode, run by Core ML alone,
+and stored in half precision or with 8-bit weights. On other machines than a Mac it can be made, opened and
+checked (see `mil_reference`), but not run.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
 
 
 def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
-    """The weights of the convolutions that read the spectrum and make the next: as few as they matter."""
+    """The weights of the convolutions at the spectrum's input and output, which are few and matter much."""
     metadata = ct.optimize.coreml.get_weights_metadata(package, weight_threshold=QUANTISED_LEAST_VALUES)
     for name, about in metadata.items():
         if any("conv_post" in op.name or "noise_convs" in op.name for op in about.child_ops):
@@ -151,7 +151,7 @@ def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
 
 def _program(ct: Any, model: rewriting.Model) -> Any:
     """The graph in coremltools' own language, operator by operator."""
-    mb = ct.converters.mil.Builder  # as its guide calls it
+    mb = ct.converters.mil.Builder  # the name in coremltools' guide
     shapes = rewriting.shapes(model.graph.input)
     specs = [mb.TensorSpec(shape=tuple(shapes[name] or ())) for name in (TRUNK, SPECTRUM, SCALE, SHIFT)]
 

@@ -1,4 +1,4 @@
-"""Rewrites that put operators of our own (`native/`) in the place of ONNX Runtime's.
+"""Rewrites that replace ONNX Runtime's operators by our own (`native/`).
 
 Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
@@ -59,11 +59,11 @@ BY_PLACE = {"SnakeConv": 8, "QuantSnakeConv": 10}
 
 @node_by_node
 def sums_of_convolutions(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """A sum of a convolution of ours and what comes by it, taken where the convolution puts its outputs."""
+    """The sum of our convolution and a bypass, computed while the convolution writes its outputs."""
     for name, by in either_way(node, "Add"):
         conv = g.maker.get(name)
         place = BY_PLACE.get(conv.op_type) if conv is not None else None
-        if conv is None or place is None or by in g.constants:  # what is known may be one value a channel
+        if conv is None or place is None or by in g.constants:  # the constant may be one value a channel
             continue
         if len(g.readers[name]) == 1 and len(conv.input) <= place:
             left_out = [""] * (place - len(conv.input))
@@ -91,8 +91,8 @@ def phases(model: Model) -> Model:
     """The phases of the excitation's overtones as an operator of ours; the sound is equal to the last bit.
 
     ONNX Runtime interpolates them on one core, and takes the sines of frames without a voice as well, to
-    multiply them by 0. Ours are 0 there. Sines stay ONNX Runtime's own: from one that is rounded otherwise,
-    angles in the spectrum of the source turn around.
+    multiply them by 0. Ours are 0 there. Sines stay ONNX Runtime's own: a differently rounded sine can flip
+    angles in the spectrum of the source.
     """
     g = Graph(model)
     for sine in (n for n in g.graph.node if n.op_type == "Sin"):
@@ -117,8 +117,8 @@ def phases(model: Model) -> Model:
 
 @node_by_node
 def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
-    """Each choice of `own_statistics_unless_known` as an operator of ours: the branches took longer to begin
-    than to carry out, and ONNX Runtime's sums are rounded otherwise on another processor."""
+    """Each choice of `own_statistics_unless_known` as an operator of ours: starting a branch took longer than
+    computing it, and ONNX Runtime's sums round differently on another processor."""
     if choice.op_type != "If" or choice.input[0] != KNOWN:
         return None
     branches = attributes_of(choice)
@@ -167,14 +167,14 @@ def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def with_shapes(made: Model, model: Model) -> Model:
-    """Behind an operator of ours, ONNX Runtime fuses what it does behind its own if it is told the shapes; so
-    sums are rounded alike."""
+    """Add shapes behind our operators, so that ONNX Runtime fuses the same nodes as behind its own, and sums
+    are rounded alike."""
     made.graph.value_info.extend(inferred(model))
     return made
 
 
 HIDDEN = 64
-"""Of a recurrence, `native/bi_lstm.cpp` takes so many units at a time."""
+"""Units of a recurrence that `native/bi_lstm.cpp` computes at a time."""
 
 
 def recurrences(model: Model) -> Model:
@@ -231,7 +231,7 @@ def convolution_over_time(g: Graph, node: NodeProto) -> tuple[int, ...]:
 
 
 def keeps_length(g: Graph, node: NodeProto) -> bool:
-    """Whether a node is a convolution that ours can stand in for: zero padding, no stride, no groups."""
+    """Whether a node is a convolution that ours can replace: zero padding, no stride, no groups."""
     lengths = convolution_over_time(g, node)
     if not lengths or lengths[0] % TILE or not lengths[2] % 2:
         return False

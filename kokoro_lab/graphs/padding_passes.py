@@ -1,10 +1,9 @@
-"""Prosody with more input ids than there are to speak, for providers that want their number fixed.
+"""A prosody graph that takes padded token ids, for providers that need a fixed number of inputs.
 
-Trailing pads would be spoken, and heard by every id before them: through attention, through the LSTMs that
-run backwards, and through the convolutions of the text encoder. A mask shuts each of these ways, and the
-durations, features, F0 and energy are those of the ids alone, to the last bit, as the graph says it. What
-ONNX Runtime fuses in the graph with a mask is not what it fuses in the one without: by its optimisations F0
-moves by up to 0.002 Hz, with pads or without them, and with it the phase of the voice (PESQ 4.54).
+Trailing pads would be spoken, and would influence every id before them: through attention, backward LSTMs,
+and the text encoder's convolutions. A mask removes each of these influences, so durations, features, F0 and
+energy equal those of the ids alone, to the last bit. But ONNX Runtime fuses other nodes in the graph with a
+mask: this moves F0 by up to 0.002 Hz, with or without pads, and with it the phase of the voice (PESQ 4.54).
 
 Core ML takes no LSTM, so here prosody stays on the CPU, which needs no padding. Behind the durations nothing
 is padded: their sum is the same.
@@ -33,7 +32,7 @@ _CLOSED = np.float32(-1e9)
 
 
 def masked_ids(model: Model) -> Model:
-    """Let the prosody stage leave out what a mask leaves out: the same durations, F0 and energy with pads."""
+    """Add a mask input to the prosody stage, with which pads change no duration, F0 and energy."""
     g = Graph(model)
     if g.has_input(MASK):
         return model

@@ -52,7 +52,7 @@ SPEED = "speed"
 
 
 def speed_by_token(model: Model) -> Model:
-    """Let there be a speed for each input id beside one for all: durations are divided by it in any case."""
+    """Allow a speed for each input id as well as one for all: durations are divided by it."""
     g = Graph(model)
     (speed,) = (i for i in g.graph.input if i.name == SPEED)
     speed.type.tensor_type.shape.dim[0].dim_param = "speeds"
@@ -229,7 +229,7 @@ def stride_of(node: NodeProto) -> int:
 
 
 def report_statistics(model: Model) -> Model:
-    """Give out the mean and the variance of every AdaIN layer, in their order, beside the output."""
+    """Add the mean and the variance of every AdaIN layer, in order, as outputs."""
     g = Graph(model)
     there = {o.name for o in g.graph.output}
     for layer in adain_layers(model):

@@ -1,10 +1,10 @@
 """Rewrites that let layers run on 8-bit integers; `quantise` has the arithmetic.
 
-Two forms of the same numbers. In operators that ONNX Runtime has on every machine a convolution is
-written as a matrix multiplication, for ONNX Runtime's own integer convolutions either run on one thread
-or squeeze their output into 8 bits. Where there are operators of our own, it is one of them, with the
-modulation and Snake in front (`native/quant_conv.cpp`). A product of matrices finds the range of each row
-while it runs (`native/quant_product.cpp`).
+There are two forms, with equal results. With ONNX Runtime's operators alone, a convolution is written as a
+matrix multiplication, because ONNX Runtime's integer convolutions either run on one thread or reduce their
+output to 8 bits. With our operators, a convolution is one of these, together with the modulation and Snake
+before it (`native/quant_conv.cpp`). A matrix product finds the range of each row while it runs
+(`native/quant_product.cpp`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def quantise_layers(
     keep: Iterable[str] = (),
     adjusted: Mapping[str, QuantisedLayer] | None = None,
 ) -> Model:
-    """Put integers in the place of every layer that can run on them and is not kept.
+    """Quantise every layer that can run on integers and is not in `keep`.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _stock_conv(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[No
             nodes.append(sliced(g, columns, part, tap * dilation, stop, axis=1))
         columns = f"{name}/columns"
         nodes.append(helper.make_node("Concat", parts, [columns], axis=2))
-    # What the zero points add up to is taken off in the bias
+    # The sum of the zero points is subtracted in the bias
     bias = _shifted_bias(g, conv, quantised) - quantised.scale.astype(np.float64) * quantised.offset
     weights = quantised.weights.transpose(2, 1, 0).reshape(taps * channels, out)
     multiplied = [

@@ -6,8 +6,8 @@ output channel has one for its weights; the input's steps are folded into the we
     y[o, n] = bias[o] + scale[o] · Σ weights[o, c, k] · (q[c, n + k] - zero[c])
     q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
 
-So the integers are summed exactly, and what comes out is float again: no layer's output is ever
-squeezed into 8 bits. `quant_passes` puts it into graphs.
+So the integers are summed exactly, and the output is float again: no layer's output is reduced to 8 bits.
+`quant_passes` puts it into graphs.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Range(NamedTuple):
 
     @classmethod
     def widest(cls, several: Sequence[Range]) -> Range:
-        """What holds all of them."""
+        """The range that holds all of them."""
         lows, highs = zip(*several, strict=True)
         return cls(np.min(lows, axis=0), np.max(highs, axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantisedLayer:
-    """A layer's integers and what turns them back.
+    """A layer's integers, and the factors that turn its sums into floats.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class QuantisedLayer:
 
     @property
     def offset(self) -> npt.NDArray[np.int32]:
-        """What the zero points add up to in each output channel, int32 (channels out,)."""
+        """The sum of the zero points in each output channel, int32 (channels out,)."""
         sums: npt.NDArray[np.int64] = self.weights.sum(2, np.int64) @ self.zero.astype(np.int64)
         return sums.astype(np.int32)
 

@@ -1,11 +1,11 @@
-"""What graphs are made by, as a digest: the name of the folder that keeps them.
+"""The digest of how graphs are made, by which their folder in the cache is named.
 
     recipe    whose graphs they are, the files of this room and of others that make them, and the operators of
               ours that the graphs use
     key       the recipe, and the versions of the libraries that carry it out
 
-Nobody counts a number up: where a file of this room or an operator is another one, so is the recipe, and
-graphs are made anew (10 s).
+There is no version number to raise: if a file of this folder or an operator changes, so does the recipe, and
+graphs are made again (10 s).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOM = Path(__file__).parent
 
 
 def key_of(recipe: str) -> str:
-    """A recipe's digest with the versions of what carries it out."""
+    """A recipe's digest together with the versions of the libraries that carry it out."""
     carried_out = [f"{name} {version(name)}" for name in LIBRARIES]
     return hashlib.sha256("\n".join([recipe, *carried_out]).encode()).hexdigest()
 
@@ -34,11 +34,11 @@ def recipe_digest(kind: str, *, native_operators: bool, others: Iterable[Path] =
     Parameters
     ----------
     kind : str
-        Which of the recipes in this room, or in `others`: the variant, or a window and its size.
+        Which of the recipes in this folder, or in `others`: the variant, or a window and its size.
     native_operators : bool
         Whether the graphs use operators of ours: then their sources and compiler flags are part of it.
     others : iterable of Path
-        Files beyond this room that have a part in it.
+        Further files that belong to the recipe.
     """
     digest = hashlib.sha256(kind.encode())
     files = {path for path in ROOM.iterdir() if path.is_file()} | set(others)

@@ -69,7 +69,7 @@ def recipes(
     ranges: Calibration | None = None,
     adjusted: Mapping[str, QuantisedLayer] | None = None,
 ) -> Recipes:
-    """How the graphs of a variant are made; what is given stands in for what ships."""
+    """The recipes of a variant's graphs; arguments replace the shipped ranges and exclusions."""
     if variant == "fp32" and not native:
         return {
             "prosody": ("prosody", (passes.speed_by_token,)),
@@ -99,7 +99,7 @@ def recipes(
     prosody: Passes
     trunk: Passes
     if variant == "fp32":
-        # With nothing that rounds otherwise: from another F0, the phase of the voice drifts away from the
+        # Without passes that round differently: with another F0, the phase of the voice drifts away from the
         # published model's
         prosody = (*recurrences, native_passes.known_products, *attention)
         trunk = (

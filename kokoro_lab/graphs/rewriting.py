@@ -1,4 +1,4 @@
-"""What rewriting a graph takes: its nodes by what they make, its constants by name, and passes in a row."""
+"""Tools for rewriting a graph: its nodes by the tensors that they make, its constants, and passes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Graph:
 
 
 def node_by_node(rule: Callable[[Graph, NodeProto], Sequence[NodeProto] | None]) -> Pass:
-    """A pass that puts what a rule makes of a node in its place; a rule gives None for one that stays."""
+    """A pass that replaces each node by the nodes that a rule returns for it; None keeps the node."""
 
     @wraps(rule)
     def rewrite(model: Model) -> Model:
@@ -152,7 +152,7 @@ def attributes_of(node: NodeProto) -> dict[str, Any]:
 
 
 def copied(node: NodeProto, inputs: Sequence[str] | None = None, output: str | None = None) -> NodeProto:
-    """The same node, but for what it reads, or for what its one output is called."""
+    """A copy of a node with other inputs, or another name of its one output."""
     copy = NodeProto()
     copy.CopyFrom(node)
     if inputs is not None:
@@ -186,7 +186,7 @@ def apply(model: Model, recipe: Sequence[Pass]) -> Model:
 
 
 def inferred(model: Model) -> list[ValueInfoProto]:
-    """What can be known of the type and the lengths of each tensor that a node makes.
+    """The inferred types and lengths of the tensors that nodes make.
 
     ONNX's inference copies the model several times over, and only small constants can tell it a length: it
     is given the types of the large ones alone (0.1 s instead of 1.5 s for the whole model).

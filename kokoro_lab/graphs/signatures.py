@@ -1,6 +1,6 @@
 """The names of tensors in Kokoro's ONNX exports and in the graphs that are made of them, and their units.
 
-Nothing here reads a graph: whoever only speaks imports no more than this (see `cutting`, `making`).
+This module reads no graph, so that speaking imports no more than this (see `cutting`, `making`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DURATIONS = "/encoder/Round_output_0"
 point of the export."""
 DURATION_FRAME_SAMPLES = 600
 UNROUNDED = "/encoder/predictor/ReduceSum_output_0"
-"""The same at speed 1, before it is divided by the speed and rounded."""
+"""The durations at speed 1, before they are divided by the speed and rounded."""
 
 TOKEN_INPUTS = ("input_ids", "tokens")
 """The onnx-community exports (fp32, fp16) use the first name, thewh1teagle's int8 the second."""

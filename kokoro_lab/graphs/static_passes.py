@@ -1,4 +1,4 @@
-"""Rewrites that leave the vocoder nothing but fixed shapes and what Core ML can compute.
+"""Rewrites after which the vocoder has only fixed shapes and operators that Core ML can compute.
 
 ONNX Runtime's Core ML provider takes a node only if its operator is on the provider's list, its shapes are
 known, and no tensor that it reads is longer than `LONGEST_AXIS`. Each pass here removes one reason
@@ -32,7 +32,7 @@ TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
 """Inputs and output of a static vocoder; scale and shift keep their names. Samples are (1, 5, n): five to
 each column of the inverse STFT, in turn."""
 HOP_SAMPLES = 5
-"""Of the model's STFT and of its inverse."""
+"""Hop of the model's STFT and of its inverse."""
 SPECTRUM_CHANNELS = 22
 """Eleven magnitudes, and eleven angles."""
 COLUMNS = signatures.TRUNK_FRAME_SAMPLES // HOP_SAMPLES

@@ -1,7 +1,7 @@
-"""Rewrites that only tidy: what computes nothing goes, and shapes that are worked out anew become constants.
+"""Rewrites that only tidy: nodes that compute nothing are removed, and computed shapes become constants.
 
-Every number stays what it is, to the last bit, as the graph says it. What ONNX Runtime makes of the graph may
-change, for it fuses other nodes: then a sum is rounded elsewhere, as with any of its optimisations.
+By the graph, every number stays the same to the last bit. ONNX Runtime may then fuse other nodes, and so
+round a sum at another place, as with any of its optimisations.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _is_one(g: Graph, name: str) -> bool:
 
 
 def _order(node: NodeProto) -> list[int]:
-    """Of a transposition that states one; empty for one that turns all axes round."""
+    """The order of axes of a transposition; empty if it reverses all axes."""
     order: list[int] = attributes_of(node).get("perm", [])
     return order
 

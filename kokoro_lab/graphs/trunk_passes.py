@@ -1,4 +1,4 @@
-"""Rewrites of the trunk: what stands between its convolutions, in fewer steps.
+"""Rewrites of the trunk that compute the steps between its convolutions with fewer operators.
 
 Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
@@ -21,9 +21,8 @@ from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 
 def told_statistics(model: Model) -> Model:
-    """Let the first frames of a segment be worked out alone, with statistics that are told.
-
-    If all frames are, and nothing is told, the samples stay as they were, to the last bit.
+    """Allow computing the first frames of a segment alone, with given statistics. For all frames and without
+    given statistics, the samples stay the same to the last bit.
     """
     layers = adain_layers(model)
     g = Graph(model)
@@ -72,7 +71,7 @@ def told_statistics(model: Model) -> Model:
 
 
 def told_channels(model: Model) -> npt.NDArray[np.int64]:
-    """Of the channels of all AdaIN layers of a trunk, one layer behind the other, those that are told."""
+    """The channels whose statistics can be set, counted over all AdaIN layers of a trunk."""
     g = Graph(model)
     layers = adain_layers(model)
     made = {layer.x: g.maker[layer.x] for layer in layers}
@@ -95,7 +94,7 @@ def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
 
 
 def _known_beforehand(g: Graph, outer: Sequence[str]) -> tuple[list[NodeProto], Swaps]:
-    """Of tensors that are there for a whole segment: the frames before `STOP`, mean and variance."""
+    """For tensors that exist for a whole segment: the frames before `STOP`, mean and variance."""
     head: list[NodeProto] = []
     swaps: Swaps = {}
     time, start = g.integers(2), g.integers(0)
@@ -115,7 +114,7 @@ def _known_beforehand(g: Graph, outer: Sequence[str]) -> tuple[list[NodeProto], 
 
 
 def _channels(g: Graph, name: str) -> int:
-    """Of a tensor that a convolution makes, or that the graph is given."""
+    """The channels of a tensor that a convolution makes, or that is an input of the graph."""
     if name in g.maker:
         return int(g.constants[g.maker[name].input[1]].dims[0])
     (given,) = (i for i in g.graph.input if i.name == name)

@@ -1,4 +1,6 @@
-"""The lab: what judges the engine. It may import anything; only `commands` and `serve` import it, and late.
+"""The lab: notebooks, gates, benchmarks and tuning, which judge the engine.
+
+Only `commands` and `serve` import it, and only when they need it.
 
 results, runs: what a run leaves, how a notebook is run        gates, listening: verdicts, by machine and ear
 bench, tuning, conversion: what is timed, fitted, exported     faults: what is broken on purpose

@@ -1,4 +1,4 @@
-"""Progress bars on standard error; none where a program reads what is printed, or within another bar."""
+"""Progress bars on standard error; none if a program reads the output, or inside another bar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUIET = ContextVar("quiet", default=False)
 
 @contextmanager
 def quiet(silent: bool = True) -> Iterator[None]:
-    """Inside, no bar is drawn, unless `silent` is False."""
+    """A context without bars, unless `silent` is False."""
     before = _QUIET.set(silent or _QUIET.get())
     try:
         yield
@@ -23,5 +23,5 @@ def quiet(silent: bool = True) -> Iterator[None]:
 
 
 def tqdm(*arguments: Any, **options: Any) -> Any:
-    """A bar of the library of that name, which is given the arguments."""
+    """A bar of the library tqdm, with these arguments."""
     return bars.tqdm(*arguments, disable=_QUIET.get() or options.pop("disable", False), **options)

@@ -1,4 +1,4 @@
-"""How long a run takes: said before it begins, and while it is under way."""
+"""Estimates how long a run takes, before it begins and while it is under way."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from kokoro_lab.provenance import machine
 RUNS_LOOKED_AT = 20
 """Newest first, for one with the same parameters."""
 PACE_S = 5.0
-"""Of cells that are done, before their time says how fast the others will be."""
+"""Seconds of finished cells from which on their speed predicts the others."""
 OVERDUE = 1.2
-"""Times what a cell took last time, and not less than `PACE_S` more: then it takes longer."""
+"""A cell is late after its last time multiplied by this, and at least `PACE_S` more."""
 TICK_S, LINE_S = 0.5, 60.0
 """How often the remaining time is shown on a terminal, and in a log."""
 
 
 def span(seconds: float) -> str:
-    """A time as people say it."""
+    """A duration in words."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
@@ -39,7 +39,7 @@ class Estimate:
     Parameters
     ----------
     total_s : float, optional
-        None where nobody knows.
+        None if it is not known.
     cells_s : tuple of float
         What each cell took when the notebook last ran here with these parameters, the first one with what
         came before it; empty if it never did.
@@ -49,7 +49,8 @@ class Estimate:
     cells_s: tuple[float, ...] = ()
 
     def left(self, elapsed_s: float, cell: int = 0, in_cell_s: float = 0.0) -> tuple[float, str]:
-        """Seconds until the end, and how that is said; after `in_cell_s` of the cell with this number."""
+        """The seconds until the end, and the same in words, after `in_cell_s` of the cell with this
+        number."""
         if cell < len(self.cells_s):
             done_s = sum(self.cells_s[:cell])
             pace = (elapsed_s - in_cell_s) / done_s if done_s >= PACE_S else 1.0
@@ -67,14 +68,14 @@ class Estimate:
 
 
 def listed(notebook: str) -> Measurement | None:
-    """The row of `notebooks/suite.json` that has its times."""
+    """The notebook's row of `notebooks/suite.json`, which has its usual times."""
     with suppress(ParameterError):  # a repository without that file
         return next((one for one in measurements() if one.name == notebook), None)
     return None
 
 
 def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
-    """What its last run here took with these parameters; else what the suite says, if it has them."""
+    """The time of its last run here with these parameters, or else the suite's, if it lists them."""
     usual = defaults(find_notebook(notebook))
     if cells_s := _last_cells_s(notebook, usual | dict(parameters), usual):
         return Estimate(sum(cells_s), cells_s)
@@ -86,7 +87,7 @@ def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
 
 
 def sentence(notebook: str, parameters: Mapping[str, Any]) -> str:
-    """How long a run will take, and what takes less."""
+    """A sentence on how long a run will take, and how it would take less."""
     expected, row = estimate(notebook, parameters), listed(notebook)
     if expected.total_s is None:
         said = f"{notebook}: how long it takes with these parameters is not known"
@@ -124,7 +125,7 @@ def _last_cells_s(notebook: str, asked: Mapping[str, Any], usual: Mapping[str, A
 
 
 class Countdown:
-    """Which cell of a run is under way, since when, and what is left of the run."""
+    """The cell of a run that is under way, since when, and the time left."""
 
     def __init__(self, expected: Estimate) -> None:
         self.expected = expected

@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 HELD_OUT = 500
 """Last lines of a corpus, on which nothing is fitted: the variants and the predictor are judged by them."""
 MANDARIN_VOICE = "zf_xiaoxiao"
-"""Of the Mandarin sentence that gates read beside the English ones."""
+"""The voice of the Mandarin sentence that gates read besides the English ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixtureText:
-    """One text with a name to find it by and the kind of trouble that it is there for.
+    """One text with its name and the kind of problem that it tests.
 
-    `reader` is the one voice that reads it; without one, all that are asked read it.
+    `reader` is the one voice that reads it; without one, all voices of the run do.
     """
 
     id: str
@@ -38,7 +38,7 @@ class FixtureText:
 
 
 def require_known(what: str, name: str, known: Collection[str], field: str, **said: str) -> None:
-    """Refuse a name that is not among those `known`; `said` are fields of the error that differ.
+    """Refuse a name that is not `known`; `said` are further fields of the error.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def mandarin_texts() -> list[FixtureText]:
 
 
 def read_by(texts: Sequence[FixtureText], voices: Sequence[str]) -> list[tuple[FixtureText, str]]:
-    """Who reads what: every voice every text, and a text with a reader, its reader alone."""
+    """The pairs of text and voice: every voice reads every text, except a text with a reader of its own."""
     everybody = [(text, voice) for voice in voices for text in texts if not text.reader]
     return everybody + [(text, text.reader) for text in texts if text.reader]
 
@@ -117,7 +117,7 @@ def held_out(corpus: Path) -> list[FixtureText]:
 
 
 def texts_of(corpus: str, limit: int = 0) -> list[FixtureText]:
-    """What a gate reads: the fixtures, or where a corpus is named, the lines that it holds out.
+    """The texts of a gate: the fixtures or, if a corpus is named, its held-out lines.
 
     `limit` spreads a smaller number over them; 0 takes all.
     """

@@ -1,4 +1,4 @@
-"""Ctrl-C while something runs in another process: who runs it stops it, and the program ends in order."""
+"""Handles Ctrl-C while another process does the work, so that it is stopped in order."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE_S = 3.0
-"""After which who does not stop is asked again; and after as long again, is ended."""
+"""Seconds after which a run that has not stopped is asked again, and after as long again is killed."""
 
 
 class Interrupts:
-    """While it is entered, Ctrl-C raises nothing in this process; `stop` is called instead.
+    """A context in which Ctrl-C raises nothing in this process; `stop` is called instead.
 
     Outside the main thread, where Python handles no signal, it does nothing.
 
     Parameters
     ----------
     stop : callable
-        Called in a thread of its own: with False, then, if it is still entered after `PATIENCE_S`, with False
-        again, and in the end with True, which asks nobody.
+        Called in a thread of its own with False; if the context still runs after `PATIENCE_S`, with False
+        again, and at last with True, to stop by force.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, *_: object) -> None:
-        if not self.asked:  # a terminal tells all processes, and whoever began one tells it, too
+        if not self.asked:  # terminal and parent process may both send it
             self.asked = True
             threading.Thread(target=self._insist, name="interrupt", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""HTML that the lab shows: templates, sheets and scripts beside the code that fills them."""
+"""HTML of the lab: fills templates, and joins style sheets and scripts that lie beside the code."""
 
 from __future__ import annotations
 

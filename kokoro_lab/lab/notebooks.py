@@ -1,4 +1,4 @@
-"""Notebooks as they stand: their names, the question each asks, and its parameters. Executes nothing."""
+"""Reads notebooks without executing them: their names, the question of each, and its parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN_PARAMETERS = ("run_dir",)
 
 
 def notebook_names() -> list[str]:
-    """Names of the notebooks in the repository that ask something, without folder and ending."""
+    """Names of the notebooks in the repository that ask a question, without folder and ending."""
     return sorted(p.stem for p in (repository_root() / "notebooks").glob("*.ipynb") if p.stem != INDEX)
 
 
@@ -79,7 +79,7 @@ def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
 
 
 def defaults(notebook: Path) -> dict[str, Any]:
-    """What a notebook's parameters are where nobody says otherwise."""
+    """The defaults of a notebook's parameters."""
     return {name: ast.literal_eval(one["default"]) for name, one in declared_parameters(notebook).items()}
 
 
@@ -116,7 +116,7 @@ def _typed(name: str, value: Any, declared: Mapping[str, str]) -> Any:
     if wanted is None:
         wanted = type(ast.literal_eval(declared["default"]))
     if isinstance(value, str) and wanted is not str:
-        with suppress(ValueError, SyntaxError):  # what is no literal fails the type below
+        with suppress(ValueError, SyntaxError):  # a value that is no literal fails the type check below
             value = ast.literal_eval({"true": "True", "false": "False"}.get(value.lower(), value))
     if wanted is float and type(value) is int:
         value = float(value)

@@ -1,4 +1,4 @@
-"""Notebooks as programs: execute one, show how long it takes, keep what it leaves behind."""
+"""Executes notebooks, shows the time left, and keeps their results."""
 
 from __future__ import annotations
 
@@ -75,25 +75,25 @@ def run_notebook(
     run_s = round(time.perf_counter() - started, 3)
     try:
         results.write_index(run_dir.parent.parent)
-    except Exception:  # what an old run left may be odd, which is no fault of this one
+    except Exception:  # an earlier run's damaged files must not stop this one
         log.warning("The index of results could not be written", exc_info=True)
     return results.Result(notebook.stem, values, run_dir, verdict, message, run_s, written)
 
 
 def not_begun(name: str, parameters: Mapping[str, Any]) -> results.Result:
-    """Of a run that was to follow one that was interrupted."""
+    """The result of a run that was not begun because an earlier one was interrupted."""
     return results.Result(name, dict(parameters), None, results.INTERRUPTED, "Interrupted before it began.")
 
 
 class _Kernel:
-    """The process of a notebook, for who has to stop it."""
+    """The process of a notebook, so that it can be stopped."""
 
     def __init__(self) -> None:
         self.pid: int | None = None
         self.ready = False
 
     def stop(self, by_force: bool) -> None:
-        """Interrupt its cell, if one can be yet; or end it, and all that it has begun."""
+        """Interrupt its cell, if one is running; or end the process with its children."""
         if self.pid is None:
             return
         with suppress(ProcessLookupError):  # it has ended meanwhile
@@ -115,7 +115,7 @@ def _execute(
     countdown: Countdown,
     interrupts: Interrupts,
 ) -> tuple[str, bool]:
-    """Execute it into `executed.ipynb`: what was wrong, and whether it crashed."""
+    """Execute it into `executed.ipynb`; returns the error, and whether it crashed."""
     import papermill
     from jupyter_client.manager import AsyncKernelManager
     from nbclient.exceptions import DeadKernelError
@@ -150,7 +150,7 @@ def _execute(
             )
         except papermill.PapermillExecutionError as error:
             return f"{error.ename}: {error.evalue}".strip(), error.ename != "GateFailed"
-        except DeadKernelError:  # its process was ended, for one by a lack of memory
+        except DeadKernelError:  # its process was killed, for instance by a lack of memory
             return "The process of the notebook died.", True
         except Exception:
             if interrupts.asked:  # between two cells, or while it was starting
@@ -168,9 +168,9 @@ def run_apart(
 ) -> Iterator[tuple[int, results.Result]]:
     """Execute notebooks with their parameters, `jobs` at a time, each in a process of its own.
 
-    Yields the number of each and how it ended, in the order in which they end; `begins` is told the number of
-    one before it is run. One that cannot begin, or whose process dies, has crashed. After Ctrl-C, those that
-    are under way are interrupted, and no other begins.
+    Yields the number of each and how it ended, in the order in which they end; `begins` is called with the
+    number of one before it is run. One that cannot begin, or whose process dies, has crashed. After Ctrl-C,
+    those that are under way are interrupted, and no other begins.
     """
     calls = [partial(run_notebook, name, parameters, progress=progress) for name, parameters in asked]
     with Interrupts(_interrupt_workers) as interrupts:
@@ -190,7 +190,7 @@ def run_apart(
 
 
 def _interrupt_workers(by_force: bool) -> None:
-    """They end their notebooks themselves, by force, too."""
+    """Interrupt the worker processes, which stop their notebooks themselves."""
     for worker in multiprocessing.active_children():
         with suppress(ProcessLookupError):
             os.kill(worker.pid or 0, signal.SIGINT)
@@ -198,10 +198,10 @@ def _interrupt_workers(by_force: bool) -> None:
 
 @contextmanager
 def _numpy_on_one_thread() -> Iterator[None]:
-    """The kernels that are begun meanwhile leave the cores to the engine, unless a user says otherwise.
+    """A context in which new kernels run OpenBLAS on one thread, unless the user sets it otherwise.
 
-    OpenBLAS's threads spin for 20 ms behind every product: of a perceptual gate that was 0.13 of the time, on
-    two cores, and more of another one's that runs beside it.
+    OpenBLAS's threads spin for 20 ms after every product: on two cores this was 0.13 of a perceptual gate's
+    time, and more of a gate's that runs beside it.
     """
     if BLAS_THREADS in os.environ:
         yield
@@ -215,8 +215,8 @@ def _numpy_on_one_thread() -> Iterator[None]:
 
 @contextmanager
 def _sockets_of_its_own() -> Iterator[Config]:
-    """A kernel is spoken to through files, not through ports: of those, Jupyter takes some that are free by
-    then, and a kernel that is begun beside it may have bound one before its own has."""
+    """A context in which kernels are connected by files and not by ports. Jupyter picks free ports before the
+    kernel binds them, so another kernel that is starting could take one."""
     from traitlets.config import Config
 
     with tempfile.TemporaryDirectory(prefix="kokoro-kernel-") as folder:

@@ -1,4 +1,4 @@
-"""Controls in JupyterLab that speak: a text, a voice, a speed, a variant."""
+"""A panel for JupyterLab: type a text, choose voice, speed and variant, and hear it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SpeakingPanel:
     Parameters
     ----------
     load : callable
-        Gives an engine on a variant, which is loaded when it is first spoken with.
+        Returns an engine of a variant; called when that variant is first used.
     """
 
     def __init__(self, load: Callable[[str], Engine] = load_engine) -> None:
@@ -64,7 +64,7 @@ class SpeakingPanel:
             self.speak.disabled = False
 
     def _engine(self) -> Engine:
-        """The last one that was loaded, alone: each takes hundreds of megabytes."""
+        """The engine of the chosen variant. Only one is kept, since each takes hundreds of megabytes."""
         if self._loaded is None or self._loaded[0] != self.variant.value:
             self._loaded = None
             self._loaded = self.variant.value, self._load(self.variant.value)

@@ -1,6 +1,6 @@
-"""Many measurements in one go: all gates, and whatever the checklist lacks.
+"""Runs many measurements: all gates, or those whose results the checklist lacks.
 
-Whatever becomes of one, the next is run.
+If one fails or crashes, the next is run all the same.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from kokoro_lab.provenance import repository_root
 Say = Callable[[str], None]
 
 SHARED = 0.7
-"""Of the time that gates take one after another, two at a time, on two cores."""
+"""The time of gates that run two at a time on two cores, as a share of one after another."""
 
 
 def verdict(gates: Sequence[Result]) -> str:
-    """The worst of all: interrupted, crashed, failed (also if there was none), else passed."""
+    """The worst verdict of all: interrupted, crashed, failed (also if nothing was run), else passed."""
     verdicts = {one.verdict for one in gates} or {FAILED}
     return next(one for one in (INTERRUPTED, CRASHED, FAILED, PASSED) if one in verdicts)
 
@@ -60,11 +60,11 @@ def run_gates(
     fast : bool
         With the parameters of the fast mode, or of the full one.
     jobs : int
-        How many run at a time. One whose times decide runs after the others, alone: it would be spoilt.
+        How many run at a time. A gate whose times decide runs after the others, alone.
     progress : bool
         Whether to show a bar for each.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, 
     """In the order of the suite, whatever the order in which they were run."""
     say(about(gates, fast, jobs))
     shared = [gate for gate in gates if jobs > 1 and not gate.runs_alone(fast)]
-    # The longest first: whatever is left at the end is short, and no core waits for it
+    # The longest first, so that at the end no core waits for a long one
     shared.sort(key=lambda gate: -gate.seconds(fast))
     order = [*shared, *(gate for gate in gates if gate not in shared)]
     begins = partial(_tell, order, fast, say)
@@ -152,13 +152,13 @@ def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, 
         begins(number)
         try:
             ended[gate.name] = runs.run_notebook(gate.name, gate.parameters(fast), progress=progress)
-        except Exception as error:  # it never began: wrong parameters, no kernel
+        except Exception as error:  # it did not start: wrong parameters, no kernel
             ended[gate.name] = results.crashed(gate.name, gate.parameters(fast), error)
     return [ended[gate.name] for gate in gates]
 
 
 def _run_benchmark(one: Measurement, fast: bool, say: Say) -> None:
-    """In a process of its own, by the command that a person would type: what it holds is given back."""
+    """Run a benchmark by its command in a process of its own, so that its memory is freed."""
     command = [sys.executable, "-m", "kokoro_lab", *one.arguments(fast)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Tables for readers: named as axes are, with their units, and no digit that tells nothing; and as files."""
+"""Formats tables for readers: columns with units, only meaningful digits; in notebooks and as files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ShownTable:
     numbers : frozenset of str
         Columns that stand at the right.
     note : str
-        What is left out.
+        Says which rows or columns are left out.
     """
 
     frame: pd.DataFrame
@@ -62,16 +62,16 @@ class ShownTable:
 def shown(
     rows: pd.DataFrame | pd.Series | Sequence[Any], *, most: int = SHOWN_ROWS, none: str = "No rows."
 ) -> ShownTable:
-    """A table for readers: no digits that tell nothing, and no column without a value.
+    """A table for readers, with meaningful digits only and without empty columns.
 
     Parameters
     ----------
     rows : DataFrame, Series or sequence of dataclasses
-        An index that has a name, or is not merely counted, is shown, too.
+        An index that has a name, or is no plain count, is shown, too.
     most : int
-        As many rows are shown; how many there are is said below.
+        How many rows are shown; a line below says how many there are.
     none : str
-        What is said where there is no row.
+        The text if there is no row.
     """
     frame = pd.DataFrame(rows)
     if any(frame.index.names) or not pd.api.types.is_integer_dtype(frame.index):
@@ -99,7 +99,7 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _texts(column: pd.Series) -> list[str]:
-    """Numbers of one column in as many places, unless that leaves the smallest fewer than two digits."""
+    """The numbers of a column with equal decimals, unless the smallest would have fewer than two digits."""
     sizes = [
         abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
     ]

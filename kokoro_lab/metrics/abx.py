@@ -1,8 +1,7 @@
-"""What the answers of an ABX test show, and what they cannot: exact statistics of right answers.
+"""Exact statistics of the right answers of an ABX test.
 
-In each trial a listener hears A, B and X, and says which of the two X is. Whoever hears no difference is
-right in half of the trials. Two questions are asked of the same count, and only one of them is the usual
-one:
+In each trial a listener hears A, B and X, and says which of the two X is. A listener who hears no difference
+is right in half of the trials. Two questions can be asked of the same count, and usually only the first is:
 
 - *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
   nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
@@ -48,7 +47,7 @@ LEAST_LISTENERS = 5
 """For a word on people, and not on one pair of ears: where three people in ten hear a difference, one of them
 is among five with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
-"""Above 6, ABX is right in every trial as far as float64 can say."""
+"""With a sensitivity above 6, the proportion of right answers is 1 in float64."""
 
 
 def p_value(right: int, trials: int) -> float:
@@ -67,7 +66,7 @@ def p_value(right: int, trials: int) -> float:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
 
     Notes
     -----
@@ -204,7 +203,7 @@ class AbxResult:
     upper : float
         One-sided 95 % upper limit of it.
     d_prime, d_prime_interval
-        Of the proportion, and of the ends of its interval.
+        Sensitivity for the proportion, and for the ends of its interval.
     """
 
     right: int
@@ -238,7 +237,7 @@ class AbxResult:
     def shown_inaudible(self) -> bool:
         """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: by trials enough, and none odd.
 
-        Few trials with few right answers have a low limit, too; but whoever hears nothing is right in half.
+        A few trials with few right answers have a low limit, too, but by guessing half are right.
         """
         return self.upper < INAUDIBLE_BELOW and not self.missing_trials and not self.odd
 
@@ -249,7 +248,7 @@ def outcome(right: int, trials: int) -> AbxResult:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
     """
     low, high = proportion_interval(right, trials)
     return AbxResult(
@@ -270,7 +269,7 @@ class PooledListeners:
     Parameters
     ----------
     outcome : AbxResult
-        Of all their answers.
+        The outcome of all their answers together.
     listeners : int
         How many.
     differ_p : float

@@ -1,10 +1,10 @@
-"""Faults that show in a recording by themselves: no reference is needed, and none is better.
+"""Detectors of defects in a recording (clicks, gaps, splices, repeats, clipping) that need no reference.
 
-What such detectors catch is limited, and each says how much. Figures of speech are those of 110 streams of
-the int8 variant: sentences of 30 to 75 characters that nothing was fitted on, read by the English voices in
-turn, 24 kHz, at their voices' gain; figures of faults are of the same clips, damaged at their loudest place
-by `kokoro_lab.lab.gates.damages`. Limits were set on them; `kokoro_lab.lab.gates.seams` counts false alarms
-and detections on others.
+Such detectors miss some defects, and each docstring says how many. Figures of speech are those of 110 streams
+of the int8 variant: sentences of 30 to 75 characters that nothing was fitted on, read by the English voices
+in turn, 24 kHz, at their voices' gain; figures of faults are of the same clips, damaged at their loudest
+place by `kokoro_lab.lab.gates.damages`. Limits were set on them; `kokoro_lab.lab.gates.seams` counts false
+alarms and detections on others.
 """
 
 from __future__ import annotations
@@ -213,13 +213,13 @@ NEIGHBOURS_S = 0.002
 OWN_SAMPLES = 2
 """How far the second difference of one wrong sample reaches."""
 FLOOR = 1e-4
-"""What is nearby counts as this much at least, of full scale: no score for rounding in silence."""
+"""The least level of a neighbourhood, of full scale, so that rounding in silence gets no score."""
 ISOLATED = 1.3
 """How much more bent than its neighbours a place must be to be looked at. Of places from 1.0 on there are
 seven times as many, and of 120 clicks 3 more among them."""
 
 ORDER = 16
-"""Of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
+"""Order of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
 AROUND_S = 0.015
 RIDGE = 1e-6
 AT_ONCE = 256

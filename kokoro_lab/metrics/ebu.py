@@ -1,8 +1,8 @@
-"""Does the loudness meter measure? The standard's own signals, made here, with the standard's answers.
+"""Tests a loudness meter with the EBU's own test signals, which are synthesised here.
 
 EBU Tech 3341 (2023), Table 1, and Tech 3342, Table 1, without the cases made of authentic programmes
-(Tech 3341 cases 7 and 8, Tech 3342 cases 5 and 6), which cannot be synthesised. The meter that is put to
-the test is a parameter, so that a test can hand in a broken one and see it found out.
+(Tech 3341 cases 7 and 8, Tech 3342 cases 5 and 6), which cannot be synthesised. The meter is a parameter, so
+that a test can check that a broken one fails.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> 
     Yields
     ------
     CheckResult
-        Peaks first, which take no time: whoever looks for one failure need not wait for the rest. The
-        meter is sound if every one passed.
+        Peaks come first, since they take no time and a caller may stop at the first failure. The meter is
+        right if every one passed.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def _read(meter: Meter, quantity: str, signal: Values, rate: int) -> Values:
 
 
 def _bursts(rate: int, meter: Meter) -> Iterator[CheckResult]:
-    """Of one window's length: each by itself, ever later, and in one signal ever louder, too."""
+    """Bursts as long as a window: each by itself, ever later; and in one signal, ever louder."""
     windows = {"short_term_lufs": ("10", "11", 3.0, 0.15), "momentary_lufs": ("13", "14", 0.4, 0.02)}
     for quantity, (single, rising, window_s, delay_s) in windows.items():
         read = partial(_read, meter, quantity, rate=rate)

@@ -1,9 +1,9 @@
-"""Whether two recordings are the same sounds at the same times: one bit for each band and moment.
+"""An audio fingerprint: tells whether two recordings have the same sounds at the same times.
 
-A fingerprint is small enough to stand in a file beside a clip, and says of another clip how much of it is
-the same, without its samples. Dither, coding and rounding turn a few bits in a thousand, noise and what is
-cut out a few in ten, and another text half of them. Two kinds of change it does not see: gain, which turns
-none, and what is as short as a click. Those are for `loudness` and for a difference of samples.
+It has one bit for each band and moment, fits into a text file, and tells how much of another clip is the same
+without the samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a few in ten,
+and another text half of them. It does not notice gain, which changes no bit, nor changes as short as a click:
+`loudness` and a comparison of samples find those.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEL_BANDS = 33
 TIME_STEPS = 64
 WINDOW_S, HOP_S = 0.032, 0.008
 FLOOR_DB = -60.0
-"""Below the loudest cell nothing counts: the noise in a pause would toss its bits like coins."""
+"""Cells so far below the loudest one are set to this level, or noise in pauses would make random bits."""
 SHORTEST_S = 0.7
 LOWEST_RATE_HZ = 8_000
 HEX_DIGITS = TIME_STEPS * (MEL_BANDS - 1) // 4
@@ -65,7 +65,7 @@ class Fingerprint:
             packed = b""
         if len(packed) * 2 != HEX_DIGITS or len(digits) != HEX_DIGITS:
             raise ParameterError(
-                "That is no fingerprint.",
+                "This text is no fingerprint.",
                 field="fingerprint",
                 value=f"{len(digits)} characters",
                 allowed=f"{HEX_DIGITS} hexadecimal digits",
@@ -145,7 +145,7 @@ def _checked_edges(edges_s: Sequence[float] | npt.NDArray[np.float64]) -> npt.ND
     edges = np.asarray(edges_s, np.float64)
     if edges.shape != (TIME_STEPS + 2,) or not (np.diff(edges) >= 0).all():
         raise ParameterError(
-            "Those are no edges of moments.",
+            "The edges are not 66 rising times.",
             field="edges_s",
             value=f"shape {edges.shape}",
             allowed=f"{TIME_STEPS + 2} rising times",

@@ -1,12 +1,12 @@
-"""How many words of a text are understood, by a program that writes down what it hears.
+"""Word error rates by speech recognition (Whisper): how many words of a text are understood.
 
 Whisper makes errors of its own, of names and of sounds that are spelled in two ways, so a rate says less by
 itself than the difference of two recordings of the same words (`noninferiority.paired_rise`).
 
-Both are brought to one spelling, so that only words that differ count. English has a normaliser of its own;
-other languages lose their punctuation and capitals, no more. Japanese and Mandarin have no spaces: their
-characters are counted, and one that stands in kana for a kanji, or for another that sounds the same, counts
-as an error.
+Text and transcript are brought to one spelling, so that only different words count. English has a normaliser
+of its own; other languages lose their punctuation and capitals, no more. Japanese and Mandarin have no
+spaces: their characters are counted, and one that stands in kana for a kanji, or for another that sounds the
+same, counts as an error.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ MODEL_FILES = ("config.json", "model.bin", "tokenizer.json", "vocabulary.txt")
 
 
 class Transcriber(Protocol):
-    """Writes down what it hears."""
+    """Transcribes recordings."""
 
     def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
         """The words of a recording in a language, float32 mono; empty if there are none."""
@@ -116,7 +116,7 @@ class Transcriber(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """What was heard against what was said.
+    """The errors of a transcript against the spoken text.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One recording: what was written down, and how many errors that makes."""
+    """The transcript of one recording, and its errors."""
 
     hypothesis: str
     errors: ErrorCount

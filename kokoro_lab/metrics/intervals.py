@@ -1,9 +1,9 @@
-"""Figures with their intervals: of a mean, of a ratio of pairs, of a rate, of a median, and of a share.
+"""Confidence intervals of a mean, a ratio of pairs, a rate, a median and a share.
 
-What is drawn, or counted, is a unit, such as a text: figures of one unit are not independent of each other.
-There are three ways to an interval. Efron's BCa bootstrap (1987) takes no shape of the noise for granted.
-Student's t is wider for a handful of units, whose range a bootstrap never leaves. The ranks of the values
-hold a median, however they are spread. A share, how many of how many, has exact limits.
+Units, such as texts, are resampled as a whole, because figures of one unit are not independent. Efron's BCa
+bootstrap (1987) assumes no distribution of the noise. Student's t is wider for a handful of units, whose
+range a bootstrap never leaves. A median's interval follows from the ranks of the values, for any
+distribution. A share has exact limits.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ stats = imported("scipy.stats", extra="lab")
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
 ALPHA = 0.05
-"""Of a false alarm."""
+"""Probability of a false alarm."""
 
 Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, and where the true one lies.
+    """A figure and its confidence interval.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Estimate:
     units : int
         How many texts, or whatever else is drawn, it stands on.
     p : float
-        Of what is tested, where anything is.
+        The p value of the test, if there is one.
     """
 
     value: float
@@ -61,8 +61,8 @@ def mean_of(
     Parameters
     ----------
     values : array_like
-        Figures; those that are not finite (an SNR of equal samples) are left out. Of none at all, the mean
-        is not a number.
+        Figures; those that are not finite (an SNR of equal samples) are left out. Without any figures, the
+        mean is not a number.
     units : sequence
         What each figure belongs to, such as its text.
 
@@ -97,7 +97,7 @@ def paired_ratio(
     """Geometric mean of candidate ÷ reference, with its interval: 0.9 is a tenth less.
 
     The mean of logarithms, as `mean_of` has it: a half and a double cancel, whichever of the two is called
-    the candidate. Of too few units for an interval its ends are 0 and infinity.
+    the candidate. With too few units for an interval, its ends are 0 and infinity.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def rate_of(
 ) -> Estimate:
     """A sum over another, such as errors over words, units drawn whole by the BCa bootstrap.
 
-    Of under three units, and of units that are nearly all alike, the ends are the least and the most of them.
+    With fewer than three units, or nearly equal ones, the ends are their least and largest value.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
     Notes
     -----
     David and Nagaraja, Order Statistics (2003), 7.1: between the j-th smallest and the j-th largest of n
-    values lies the true median unless fewer than j of n fair coins fall on one side. Of fewer than six values
-    it is the smallest to the largest, which is less than 95 %.
+    values lies the true median unless fewer than j of n fair coins fall on one side. With fewer than six
+    values it spans the smallest to the largest, which is less than 95 %.
     """
     ordered = np.sort(np.asarray(values, np.float64))
     beyond = max(int(stats.binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)
@@ -241,7 +241,7 @@ def proportion_interval(count: int, trials: int) -> tuple[float, float]:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
 
     Notes
     -----
@@ -258,7 +258,7 @@ def upper_limit(count: int, trials: int) -> float:
     Raises
     ------
     ParameterError
-        Counts that cannot be.
+        The counts are impossible.
     """
     check_counts(count, trials)
     interval = stats.binomtest(count, trials, alternative="less").proportion_ci(1 - ALPHA, method="exact")

@@ -1,4 +1,4 @@
-"""K-weighting, the filter in front of a loudness meter, by NumPy alone.
+"""K-weighting, the filter of a loudness meter, in NumPy alone.
 
 A recursive filter goes from sample to sample, for which NumPy has nothing. But it is linear: what comes out
 of a stretch of samples is a product of matrices with what goes in and with the four numbers in which the
@@ -28,13 +28,13 @@ class _Responses(NamedTuple):
     """What a filter with a memory of 4 numbers makes of a stretch of n samples."""
 
     answer: Values
-    """To each sample, at each sample: shape (n, n)."""
+    """The output at each sample to a 1 at each sample: shape (n, n)."""
     recalled: Values
-    """To each number of the memory, at each sample: (4, n)."""
+    """The output at each sample to a 1 in each number of the memory: (4, n)."""
     left: Values
-    """Of each sample, in the memory behind the stretch: (n, 4)."""
+    """The memory after the stretch to a 1 at each sample: (n, 4)."""
     kept: Values
-    """Of each number of the memory, in the memory behind 1 to n samples: (n, 4, 4)."""
+    """The memory after 1 to n samples to a 1 in each number of the memory: (n, 4, 4)."""
 
 
 class KWeighting:

@@ -34,7 +34,7 @@ HOP_S = 0.1
 """Tech 3341, 2.2: meters are read at least ten times a second; gating blocks overlap by 75 %."""
 
 STEP = 0.25
-"""Of gating blocks, as a part of one: what does not overlap."""
+"""Step between gating blocks, as a share of their length."""
 
 ABSOLUTE_GATE_LUFS = -70.0
 RANGE_GATE_LU = -20.0
@@ -118,7 +118,7 @@ class IntegratedLoudness:
         self._gone = start
 
     def lufs(self) -> float:
-        """Of all that was pushed; `-inf` if no block of 0.4 s is above -70 LUFS."""
+        """Loudness of all pushed samples; `-inf` if no block of 0.4 s is above -70 LUFS."""
         powers = np.array(self._powers)
         with np.errstate(divide="ignore"):
             loudness = -0.691 + 10.0 * np.log10(powers)

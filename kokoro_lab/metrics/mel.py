@@ -1,7 +1,7 @@
-"""Power in the bands of the ear: librosa's filters behind a transform by numpy.
+"""Mel spectrograms: librosa's mel filters after a Fourier transform by NumPy.
 
-librosa's own transform compiles itself when a machine first calls it: half a minute until a newcomer sees a
-spectrogram, and a second and a half in every process after that.
+librosa's own transform is compiled at its first call: half a minute on a new machine, and 1.5 s in every
+later process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How good a recording sounds by itself, as a model of listeners judges it."""
+"""DNSMOS: the quality of a recording without a reference, by a model of listeners."""
 
 from __future__ import annotations
 

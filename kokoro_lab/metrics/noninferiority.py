@@ -1,6 +1,6 @@
-"""Is the candidate at most a little worse? Judged pair by pair, by a bootstrap over texts.
+"""Non-inferiority tests: is a candidate worse by less than a margin? By pairs, with a bootstrap over texts.
 
-Each answer is right 95 times of 100; where several are given, `holm` keeps that for all of them together.
+Each test has 95 % confidence; for several tests, `holm` keeps that for all together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How different two aligned recordings of the same speech sound, by published models of hearing.
+"""Perceptual distances (PESQ, STOI, spectral) of two aligned recordings of the same speech.
 
-All of them need a reference and a candidate of the same length and timing: they are for changes of
-the signal path, not for another reading of the text.
+All need a reference and a candidate of the same length and timing: they measure changes of the signal path,
+not another reading of the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How far two readings of the same phonemes are from each other: when each is said, and how high.
+"""How far two readings of the same phonemes differ in durations and pitch.
 
-Both are taken from what the models themselves decided, not from the sound: a pitch tracker takes octaves for
-one another now and then, and its error of 150 cents hides what is looked for here.
+Both are the models' own predictions, not measured from the sound: a pitch tracker makes octave errors now and
+then, and its error of 150 cents would hide smaller differences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ReadingDifference:
     durations_count, changed_durations_count : int
         Phonemes, pads included, and how many of them last another number of frames.
     duration_s, duration_change_s : float
-        Of the whole reference, and how much longer the candidate is.
+        Length of the whole reference, and how much longer the candidate is.
     phoneme_change_ms : float
         Mean over phonemes of how much longer or shorter each is.
     f0_change_cents : float

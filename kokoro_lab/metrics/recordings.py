@@ -1,4 +1,4 @@
-"""What a metric asks of a recording before it measures: channels, length, and samples that are numbers."""
+"""Checks a recording before a metric measures it: channels, length, finite samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def require_recording(
     finite: bool = True,
     field: str = "samples",
 ) -> None:
-    """Refuse what is no recording that can be measured.
+    """Refuse a recording that cannot be measured.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether places where audio was joined can be told from others."""
+"""Whether places where audio was joined stand out from other places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Samples = npt.NDArray[np.float32]
 NEAR_S, AROUND_S = 0.001, 0.010
 SILENCE = 1e-6
 USUAL_SHARE = 0.999
-"""Of a clip's places that are bent less than the limit for its seams."""
+"""The share of a clip's places that stay below the limit for its seams."""
 NATURAL_ROOM = 1.1
 """How much more bent a seam may be than the same place in speech that was not divided."""
 
@@ -71,8 +71,8 @@ def seam_excess(
     """Each seam's score over the score that 99.9 % of this clip's own samples stay below.
 
     Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
-    Some seams fall on such a place, the onset of a plosive, say: whoever has the same speech undivided gives
-    what is `natural` there, and a seam that is bent by less than a tenth more stays under 1, too.
+    Some seams fall on such a place, the onset of a plosive, say: if the same speech is known undivided, pass
+    its score at that place as `natural`, and a seam that is sharper by less than a tenth also stays under 1.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ PART_FRAMES = 160
 """1.6 s: what the network hears at once."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
-"""Of the last part; one with less speech is left out, unless it is the only one."""
+"""The least share of speech in the last part; with less it is left out, unless it is the only one."""
 QUIETEST_DBFS = -30.0
 LAYERS, UNITS = 3, 256
 SHORTEST_S = 0.4
@@ -170,7 +170,7 @@ class VoiceEncoder:
         """
         require_recording(samples, sample_rate_hz, SHORTEST_S)
         if not samples.any():
-            raise ParameterError("Silence is nobody's voice.", field="samples")
+            raise ParameterError("A silent recording has no voice.", field="samples")
         heard = soxr.resample(samples, sample_rate_hz, ENCODER_RATE_HZ, quality="VHQ").astype(np.float32)
         level_dbfs = 10 * np.log10(np.mean(heard.astype(np.float64) ** 2))
         heard *= np.float32(10 ** (max(0.0, QUIETEST_DBFS - level_dbfs) / 20))

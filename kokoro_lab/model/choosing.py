@@ -1,11 +1,12 @@
-"""Which of several decoders speaks: by what a segment of its length was measured to cost, or by a threshold.
+"""Chooses one of several decoders, by what a segment of its length was measured to cost, or by a threshold.
 
-A provider that starts slowly and then runs fast is the wrong one for a short sentence. Costs are measured
-once, on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone,
-so that the same request gives the same samples as long as the costs are believed.
+A provider that is slow to start and then fast suits long sentences, not short ones. Costs are measured once,
+on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone, so that the
+same request gives the same samples as long as the costs are believed.
 
-Of one provider, too, some options suit short texts and others long ones. `10_provider_ab` measures from which
-length on which of two configurations is heard sooner; `KOKORO_BY_LENGTH` sets that (`ByLength`).
+With one provider, too, some options suit short texts and others long ones. The notebook `10_provider_ab`
+measures which of two configurations is heard sooner, and from which length on; `KOKORO_BY_LENGTH` sets the
+two and the length (`ByLength`).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ log = logging.getLogger(__name__)
 LENGTHS = (20, 60, 180)
 """Token ids: a few words, a sentence, a long one."""
 PREDICTIONS = 3
-"""Of each length, after one that does not count: some providers compile a shape when they first see it."""
+"""Predictions of each length, after one that does not count: some providers compile a shape when they first
+meet it."""
 MARGIN = 0.1
-"""By how much another must cost less than the first one, which wins ties: costs are not known better."""
+"""How much less another must cost than the first one: smaller differences are within the error of
+measurement."""
 SPOKEN = "ðə ɹˈɪvəɹ lˈivz ðə hˈɪlz wɪðˌaʊt hˈɜɹi, tˈɜɹnz twˈIs əɹˈWnd ðə mˈɪl, ænd ɹˈɛsts. "
 
 
@@ -53,7 +56,7 @@ class SeveralDecoders:
     ----------
     decoders : iterable of PlacedDecoder
     main : PlacedDecoder
-        Whose placement is told: `SynthesisReport.choices` has those of the segments.
+        The one whose placement is reported; `SynthesisReport.choices` has the provider of each segment.
     """
 
     def __init__(self, decoders: Iterable[PlacedDecoder], main: PlacedDecoder) -> None:
@@ -62,7 +65,7 @@ class SeveralDecoders:
 
     @property
     def placement(self) -> Placement:
-        """The main one's; fallbacks are everybody's."""
+        """The main decoder's placement, with the fallbacks of all of them."""
         fallbacks = (f for decoder in self._several for f in decoder.placement.fallbacks)
         return replace(self._main.placement, fallbacks=tuple(dict.fromkeys(fallbacks)))
 
@@ -89,7 +92,7 @@ class ByCost(SeveralDecoders):
 
     @property
     def details(self) -> Mapping[str, str]:
-        # A broken stream goes on only where the same choices are made
+        # A stream that broke is resumed only by an engine that makes the same choices
         chosen = ", ".join(f"{name} {cost.points}" for name, cost in self._costs.items())
         return {**self._main.details, "chosen_by_cost": chosen}
 
@@ -140,13 +143,13 @@ def chosen_by_cost(
     Parameters
     ----------
     config : EngineConfig
-        Of the engine; `provider` is not looked at.
+        The engine's configuration; `provider` is not looked at.
     model_sha256 : str
-        Of its weights.
+        SHA-256 of its weights.
     voice : callable
-        Gives the voice that costs are measured with, if they must be.
+        Returns the voice for measuring costs, if they must be measured.
     make : callable
-        Makes a decoder for a configuration with a provider by name.
+        Makes a decoder for a configuration that names a provider.
     providers : sequence of str, optional
         Those to choose from; `usable_providers` unless given.
 
@@ -154,9 +157,9 @@ def chosen_by_cost(
     -------
     decoder : PlacedDecoder
     fallbacks : tuple of Fallback
-        Providers that could not be loaded, and trouble with the kept costs.
+        Providers that could not be loaded, and costs that could not be read or kept.
     reason : str
-        What a segment's provider has to do with costs, for those that `decoder` does not choose.
+        For segments whose provider `decoder` does not choose: what costs have to do with it.
 
     Raises
     ------
@@ -193,7 +196,7 @@ def chosen_by_cost(
         lost = [
             name for name, decoder in decoders.items() if decoder.placement.active_provider != before[name]
         ]
-        if lost:  # another did its work, and what that took is not its cost
+        if lost:  # the CPU did its work, so the time is not this provider's cost
             fallbacks.append(Fallback("costs", f"not kept: {', '.join(lost)} was lost while it was measured"))
         else:
             try:
@@ -210,12 +213,12 @@ def _logged(fallbacks: Sequence[Fallback]) -> tuple[Fallback, ...]:
 
 
 class ByLength(SeveralDecoders):
-    """A `Decoder` over two. Who knows the text asks `of_text` for the one that speaks it.
+    """Two decoders, for short and for long texts. `of_text` gives the one for a text.
 
     Parameters
     ----------
     setting : ByLengthSetting
-        The threshold, and how both are written.
+        The threshold, and both configurations as the user wrote them.
     below, above : PlacedDecoder
         For texts shorter than the threshold, and for the others; the latter is the main one.
     """
@@ -240,5 +243,5 @@ class ByLength(SeveralDecoders):
         return {**self.above.details, "below": str(self.below.placement), "by_length": str(self._setting)}
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """As the decoder of long texts does: of a segment alone, the length of its text is not known."""
+        """Decode with the decoder of long texts: the length of a segment's text is not known here."""
         return self.above.decode(asked)

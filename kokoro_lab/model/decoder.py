@@ -1,4 +1,4 @@
-"""From token ids to samples. `Decoder` is what the engine knows; how it decodes is behind it."""
+"""From token ids to samples: the protocol `Decoder`, and the decoders that implement it."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class SegmentRequest:
     speed : float
         The model's own, above 0.
     predicted : bool
-        With predicted statistics the first block is there early; without, the samples are those of the
-        published model.
+        Whether to normalise with predicted statistics: then the first block comes early. Without, the samples
+        are those of the published model.
     urgent : bool
-        Whether somebody waits for the first block: then it is there earliest.
+        Whether somebody waits for the first block: then it is made as small as possible.
     delivery : ProsodyChanges, optional
         Rates, pitches and gains of single token ids.
     """
@@ -86,18 +86,18 @@ class DecodedSegment:
         float32 mono at 24 kHz, in order, each checked to be finite and made when it is asked for;
         together `600 * durations.sum()` samples.
     fallbacks : tuple of Fallback
-        What was asked for and is not done, or done in another way, and why; without places.
+        What was not done as asked, and why; without places in the text.
     later : callable, optional
-        Given a sample of the segment, the last block that begins at or before it: where it begins, and the
-        blocks from there on, the same as in `blocks`. None where all of it is one block.
+        Takes a sample's number in the segment and returns where the last block at or before it begins, and
+        the blocks from there on, equal to those in `blocks`. None if the segment is one block.
     choice : ProviderChoice, optional
-        Of several providers, the one that was chosen for this segment.
+        The provider that was chosen for this segment, where there are several.
     plain_frames : int, optional
         How long it would be at speed 1, in frames of 25 ms; None where that is not known, or words have rates
         of their own.
     energy : float, optional
-        How loud the model means it to be, before any of it is decoded: the logarithm of the mean of what its
-        energy curve is a logarithm of. None where that is not known.
+        How loud the model will speak it, known before it is decoded: log(mean(exp(energy curve))). None if
+        that is not known.
     """
 
     durations: npt.NDArray[np.int64]
@@ -110,17 +110,17 @@ class DecodedSegment:
 
 
 class Decoder(Protocol):
-    """What speaks a segment. Safe to call from several threads."""
+    """Speaks one segment at a time. Safe to call from several threads."""
 
     @property
     def details(self) -> Mapping[str, str]:
-        """What else a result should record of how this decodes."""
+        """Further facts about this decoder that a result should record."""
 
     def predicts(self, voice: Voice) -> str | None:
-        """None if it can decode `voice` with predicted statistics, else the reason why not."""
+        """Why this cannot decode `voice` with predicted statistics; None if it can."""
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """Speak a segment. The gains of its `delivery` are left to whoever plays the samples.
+        """Speak a segment. The gains of its `delivery` are not applied here.
 
         Raises
         ------
@@ -130,14 +130,15 @@ class Decoder(Protocol):
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
-    """The windows of fixed sizes, if the configuration asks for them; made if they are not there.
+    """The vocoder with windows of fixed sizes, if the configuration asks for it; its graphs are made if they
+    are missing.
 
     Raises
     ------
     WeightsError
         The fp32 weights are missing.
     ProviderError
-        The provider that was asked for is not to be had, or takes none of their nodes.
+        The provider that was asked for is not available, or takes no node of the windows' graphs.
     """
     wanted = config.fixed_windows == "on"
     if config.fixed_windows == "auto" and config.variant in STAGED and config.accelerates("vocoder"):
@@ -157,10 +158,10 @@ class StagedDecoder:
     config : EngineConfig
         Its variant must be one of `STAGED`.
     predictor, early : StatisticsPredictor, optional
-        Of segments, and of what is spoken before all of a segment has been worked out (see `speak_early`).
-        None takes what the package ships.
+        The predictors of a segment's statistics: one for the whole segment, one for its early windows (see
+        `speak_early`). None takes those that the package ships.
     say : callable, optional
-        Told in a line what is being built.
+        Called with a line about what is being built.
     folder : Path, optional
         Graphs made by other recipes than the variant's own.
 
@@ -169,7 +170,7 @@ class StagedDecoder:
     prosody : ProsodyModel
     vocoder : Vocoder
     fixed : StaticVocoder or None
-        What decodes the windows of a stream instead, where an accelerator wants fixed sizes.
+        Decodes the windows of a stream in place of `vocoder`, where an accelerator needs fixed sizes.
     conversion : mapping
         How the graphs were made; see `toolchain.conversion_of`.
     """
@@ -186,7 +187,7 @@ class StagedDecoder:
         self._native = native_operators(config, say)
         folder = folder or stages_folder(config, self._native, say)
         self.conversion = conversion_of(folder)
-        with ThreadPoolExecutor(1, "predictors") as beside:  # which takes as long as the smaller graphs
+        with ThreadPoolExecutor(1, "predictors") as beside:  # as slow as loading the smaller graphs
             predictors = beside.submit(_predictors, predictor, early)
             self.prosody = ProsodyModel(folder, config, self._native)
             self._next_prosody = self.prosody
@@ -204,10 +205,10 @@ class StagedDecoder:
 
     @property
     def windowed(self) -> WindowedSpeech:
-        """What speaks the windows of a stream."""
+        """The part that speaks the windows of a stream."""
         if self.fixed is None:
             return self._of_any_length
-        # What integers do to the statistics of an 8-bit variant is not for them
+        # Fixed windows compute in float: the shifts of an 8-bit variant's statistics are not applied
         return WindowedSpeech(self._config, self.fixed, *self._in_floats)
 
     @property
@@ -236,14 +237,15 @@ class StagedDecoder:
         return found
 
     def through(self, around: Around) -> StagedDecoder:
-        """The same stages, but for the sessions that the vocoder's windows run in, of whatever size."""
+        """The same stages, with other sessions for the vocoder's windows: `around` makes each of the present
+        one."""
         found = copy(self)
         found.vocoder = self.vocoder.through(around)
         found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
     def in_turn(self) -> StagedDecoder:
-        """The same stages, never two of a segment at once: for whoever times each of them."""
+        """The same stages, never two of a segment at once, so that each can be timed."""
         found = copy(self)
         found.prosody = found._next_prosody = self.prosody.in_turn()
         if self._next_prosody is not self.prosody:
@@ -254,7 +256,7 @@ class StagedDecoder:
         return self._predictor.doubts(voice.parts)
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        # By what was asked for, never by the clock: threads add up in another order
+        # By the request, never by the clock: another number of threads adds up in another order
         model = self.prosody if asked.urgent else self._next_prosody
         style, predicted = asked.style, asked.predicted
         contours = model.contours(asked.token_ids, style, asked.speed, asked.delivery)
@@ -285,8 +287,8 @@ class StagedDecoder:
         return self.windowed.blocks(self.prosody, contours, style, plan)(0)[1]
 
     def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
-        """What `windows` would give if cutting changed nothing: with the same statistics, decoded at once by
-        the vocoder that takes any length."""
+        """The segment decoded at once with the same predicted statistics: the reference for what cutting it
+        into windows changes."""
         plan = self._of_any_length.plan(contours.energy, urgent=urgent)
         return self._of_any_length.undivided(self.prosody, contours, style, plan)
 
@@ -294,7 +296,7 @@ class StagedDecoder:
 def _predictors(
     predictor: StatisticsPredictor | None, early: StatisticsPredictor | None
 ) -> tuple[StatisticsPredictor, StatisticsPredictor]:
-    """Those that are given, else those that ship."""
+    """The given predictors, else those that ship."""
     return (
         predictor or StatisticsPredictor.load(),
         early or StatisticsPredictor.load(EARLY_PREDICTOR_FILE),
@@ -302,13 +304,14 @@ def _predictors(
 
 
 def _without_windows(config: EngineConfig) -> EngineConfig:
-    """The same, but that windows of any length are the CPU's: fixed ones stand in their place."""
+    """The configuration with windows of any length on the CPU, where fixed windows use the provider."""
     others = [stage for stage in STAGE_NAMES if stage != "vocoder" and config.accelerates(stage)]
     return replace(config, placement=",".join(others)) if others else replace(config, provider="cpu")
 
 
 def finite(blocks: Iterator[Samples], what: str, mend: str = CHECK_FILES) -> Iterator[Samples]:
-    """`blocks`, each checked as it comes; `what` names the segment in an error, `mend` what to do then."""
+    """`blocks`, each checked as it comes. In an error, `what` names the segment and `mend` says what to
+    do."""
     for block in blocks:
         require_finite(block, what, mend)
         yield block
@@ -365,7 +368,7 @@ class WholeGraph:
 
 
 def _not_by_word(delivery: ProsodyChanges, speed: float) -> Iterator[Fallback]:
-    """What an export that runs as a whole cannot do."""
+    """Report styles of single words, which an export that runs as a whole cannot follow."""
     whole = "this variant runs as one graph"
     if delivery.one_rate is None:
         yield Fallback("prosody", f"rates of single words are not followed: {whole}")

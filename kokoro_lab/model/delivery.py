@@ -1,4 +1,4 @@
-"""How each token id of a segment is to be spoken, where a document asks for more than the voice does."""
+"""Rate, pitch and gain of each token id of a segment, where a document sets them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ F0_PER_FRAME = 2
 
 @dataclass(frozen=True, slots=True)
 class ProsodyChanges:
-    """Styles of the token ids of one segment, those of both pads included, which stay plain.
+    """The style of each token id of one segment. The pads at both ends are included, and stay plain.
 
     A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is
     how many times as long the model's samples are made afterwards.
@@ -46,7 +46,7 @@ class ProsodyChanges:
 
     @classmethod
     def of(cls, segment: Segment) -> ProsodyChanges | None:
-        """The delivery of a segment; None if it is plain."""
+        """The prosody changes of a segment; None if it has none."""
         if not segment.styles:
             return None
         styles = [PLAIN] * (len(segment.token_ids) + 2)
@@ -60,7 +60,7 @@ class ProsodyChanges:
 
     @property
     def one_rate(self) -> float | None:
-        """The rate of all words, if it is one."""
+        """The rate of all words, if they share one."""
         rates = {style.rate for style in self.styles[1:-1]}
         return rates.pop() if len(rates) == 1 else None
 
@@ -78,14 +78,16 @@ class ProsodyChanges:
         return any(style.rate != 1 for style in self.styles)
 
     def kept(self, model_speed: float) -> float:
-        """The nearest speed of the model with which, once stretched, speech is within the range of speeds."""
+        """The speed of the model nearest to the one asked for with which the stretched speech is within the
+        range of speeds."""
         return min(max(model_speed, SPEED_MIN * self.stretch), SPEED_MAX * self.stretch)
 
     def durations(self, unrounded: Values, speed: float) -> Frames:
-        """How long each input id is to be, in frames, so that what is said at one rate is as long as asked.
+        """The length of each input id in duration frames, so that words of one rate are together as long as
+        asked.
 
-        Sounds last two or three frames, and rounded one by one they would all become shorter, or longer,
-        than they should: what one lacks is given to the next.
+        Sounds last two or three frames. Rounded one by one, all would become too short, or all too long: so
+        the rounding error of each is carried over to the next.
 
         Parameters
         ----------
@@ -97,7 +99,7 @@ class ProsodyChanges:
         Returns
         -------
         numpy.ndarray
-            int64 (n,), 1 or more; of ids with a rate of 1, what the model itself makes of them.
+            int64 (n,), 1 or more; for ids with a rate of 1, the model's own durations.
         """
         plain = frames_of(unrounded.astype(np.float32) / np.float32(speed))
         found = plain.copy()
@@ -112,7 +114,8 @@ class ProsodyChanges:
         return found
 
     def pitched(self, f0_hz: Values, durations: Frames) -> Values:
-        """The F0 curve as it is asked for: only where there is voice, with short ramps between words.
+        """The F0 curve with the pitch changes, applied to voiced frames alone, with short ramps between
+        words.
 
         Parameters
         ----------
@@ -138,7 +141,7 @@ class ProsodyChanges:
         return np.where(voiced, moved, curve).astype(np.float32).reshape(f0_hz.shape)
 
     def fallbacks(self, speed: float, f0_hz: Values) -> Iterator[Fallback]:
-        """What is not done as it is asked, for it would leave the range in which the model speaks."""
+        """The changes that were limited because they would leave the range in which the model speaks."""
         asked = [speed / self.stretch * style.rate for style in self.styles]
         if min(asked) < SPEED_MIN or max(asked) > SPEED_MAX:
             yield Fallback(
@@ -162,7 +165,7 @@ class ProsodyChanges:
         offsets_hz = np.array([style.pitch_offset_hz for style in self.styles])
         bases_hz = [style.pitch_base_hz for style in self.styles]
         scales *= np.array([1.0 if base_hz is None else base_hz / mean_hz for base_hz in bases_hz])
-        # What is asked for as a factor was checked as one; hertz depend on the voice
+        # Factors were checked when the document was read; what hertz amount to depends on the voice
         in_hertz = (offsets_hz != 0) | np.array([base_hz is not None for base_hz in bases_hz])
         factors = scales + offsets_hz / mean_hz
         kept = np.clip(factors, PITCH_MIN, PITCH_MAX)
@@ -180,7 +183,7 @@ def model_speed(speed: float, delivery: ProsodyChanges | None) -> float:
     rates = [1.0] if delivery is None else [style.rate for style in delivery.styles]
     slowest, fastest = min(rates), max(rates)
     kept = min(max(speed, MODEL_SPEED_MIN), MODEL_SPEED_MAX)
-    # Words may be slower or faster than the rest, since what rounding takes from one the next one gets
+    # Words may have rates of their own here: rounding errors are carried over to the next id
     if kept * slowest < RATE_MIN and kept < 1:
         kept = min(1.0, RATE_MIN / slowest)
     elif kept * fastest > RATE_MAX and kept > 1:
@@ -189,7 +192,7 @@ def model_speed(speed: float, delivery: ProsodyChanges | None) -> float:
 
 
 def moved_semitones(before_hz: Values, after_hz: Values) -> float:
-    """How far a pitch was moved, on average over what is voiced."""
+    """How far the pitch was moved, averaged over voiced frames."""
     voiced = before_hz > VOICED_HZ
     if not voiced.any():
         return 0.0

@@ -1,7 +1,7 @@
-"""The vocoder's statistics in advance: predicted from what there is before it runs.
+"""Predicts the vocoder's statistics before it runs, from trunk, excitation and style.
 
-A ridge regression of low rank, fitted on the model's own decodes, finds most of what can be known; what it
-leaves is not linear, and follows from how the model erred on the utterances that are nearest.
+A ridge regression of low rank, fitted on the model's own decodes, finds most of what can be known. The rest
+is not linear: it is estimated from the regression's errors on the nearest known utterances.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def features(prosody: Prosody) -> Values:
-    """What the predictor looks at: one vector that exists before the vocoder runs.
+    """The features of a segment that the predictor uses, all known before the vocoder runs.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def _spectrum(excitation: Values) -> Values:
 
 
 def _parts(rows: Values) -> list[Values]:
-    """A few rows at a time: for a larger array the system finds, and clears, new memory each time."""
+    """Parts of a few rows: for a larger array the system would allocate and clear new memory each time."""
     return np.array_split(rows, 16)
 
 
@@ -80,16 +80,17 @@ CREAKS = frozenset({"bm_lewis"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bend:
-    """What a regression errs by, from its errors on known utterances: kernel regression with a Gaussian.
+    """Estimates a regression's error from its errors on known utterances, by kernel regression with a
+    Gaussian.
 
     Parameters
     ----------
     scale : numpy.ndarray
-        float64 (R,): how much a step in each coordinate makes in the targets, in their units.
+        float64 (R,): how far a step in each coordinate moves the targets, in their units.
     points : numpy.ndarray
         float64 (N, R): where the regression put the known utterances, scaled.
     weights : numpy.ndarray
-        float64 (N, R): what each adds to the coordinates of an utterance that is the same.
+        float64 (N, R): what each known utterance adds to the coordinates of an equal one.
     reach : float
         The squared distance at which it adds 1/e of that.
     """
@@ -100,9 +101,9 @@ class Bend:
     reach: float
 
     def at(self, coordinates: Values) -> Values:
-        """What to add to `coordinates`, float32 (R,) or (M, R): nothing, far from every known utterance.
+        """The correction of `coordinates`, float32 (R,) or (M, R); 0 far from every known utterance.
 
-        In double precision: the weights cancel, and what is left would be as rough as they are large.
+        In double precision, because large weights cancel: in single, their rounding errors would remain.
         """
         scaled = coordinates * self.scale
         own, known = (np.einsum("...r,...r->...", rows, rows) for rows in (scaled, self.points))
@@ -118,7 +119,7 @@ class StatisticsPredictor:
     Parameters
     ----------
     voices : frozenset of str
-        Voices it was fitted on. Of others it knows nothing: their statistics are far off.
+        The voices that it was fitted on. Predictions for others are far off.
     feature_mean, feature_deviation : numpy.ndarray
         float32 (F,): features are standardised with them.
     inner, outer : numpy.ndarray
@@ -157,7 +158,7 @@ class StatisticsPredictor:
         return found
 
     def doubts(self, parts: Sequence[str]) -> str | None:
-        """Why a voice mixed from `parts` is better decoded exactly; None if there is no reason."""
+        """Why a voice mixed from `parts` should be decoded with exact statistics; None if it need not."""
         unknown = sorted(set(parts) - self.voices)
         if unknown:
             return f"the statistics predictor was not fitted on {', '.join(unknown)}"
@@ -170,10 +171,11 @@ class StatisticsPredictor:
         return None
 
     def of_variant(self, variant: str, before: int = 0) -> StatisticsPredictor:
-        """As the vocoder of that variant finds them: integers move what it computes a little, always alike.
+        """The predictor of a variant, whose integers shift the vocoder's statistics by a small constant
+        amount.
 
-        The shifts are measured by `scripts/statistics_shifts.py`; a variant without one is not shifted,
-        nor are so many channels `before` the vocoder's.
+        The shifts are measured by `scripts/statistics_shifts.py`; a variant without measured shifts is not
+        shifted, and neither are the `before` channels that precede the vocoder's.
         """
         shifts = shipped_arrays(SHIFTS_FILE)
         if variant not in shifts:
@@ -182,10 +184,10 @@ class StatisticsPredictor:
         return replace(self, target_mean=(self.target_mean + shift * self.unit).astype(np.float32))
 
     def save(self, path: Path) -> None:
-        """Write the predictor small, to `path`, and beside it what makes the targets, in several files.
+        """Write the predictor to `path`, and the rounded matrix `outer` to several files beside it.
 
-        What `outer` is rounded to has one step for all its rows, so that the long ones have many levels and
-        the short ones few: it is a hundredth of the prediction's own error.
+        All rows of `outer` are rounded with one step, so that long rows have many levels and short ones few.
+        The step is a hundredth of the prediction's own error.
         """
         arrays: dict[str, npt.NDArray[Any]] = {
             "voices": np.array(sorted(self.voices)),
@@ -212,7 +214,7 @@ class StatisticsPredictor:
 
     @classmethod
     def load(cls, path: Path | None = None) -> StatisticsPredictor:
-        """The predictor in `path` and beside it, or the one that the package ships."""
+        """Read the predictor from `path` and the files beside it, or the one that the package ships."""
         path = path or PREDICTOR_FILE
         there, *parts = (shipped_arrays(one) for one in (path, *_beside(path)))
         target_mean, unit, outer = (
@@ -220,7 +222,7 @@ class StatisticsPredictor:
             for name in ("target_mean", "unit", "outer")
         )
         outer = outer.astype(np.float32)
-        outer *= np.float32(OUTER_STEP)  # in place: a copy is 25 MB
+        outer *= np.float32(OUTER_STEP)  # in place: a copy would take 25 MB
         outer *= unit
         bend = None
         if "points" in there:
@@ -244,7 +246,7 @@ def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def _beside(path: Path) -> list[Path]:
-    """The files of the targets, in order."""
+    """The files of `outer`, in order."""
     return sorted(path.parent.glob(f"{path.stem}_[1-9]{path.suffix}"))
 
 
@@ -253,7 +255,7 @@ TARGETS_A_FILE = 8704
 OUTER_STEP = 5e-4
 """Of `outer`, whose coordinates vary by about one, in units of each target."""
 POINT_STEP = 1 / 16
-"""Of a known utterance's coordinates; it was put there before the weights were found."""
+"""Step of a known utterance's coordinates, which were rounded before the weights were fitted."""
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
 """Variant → float16 (2·8448,): how far its statistics are from fp32's on average, in units of each target."""

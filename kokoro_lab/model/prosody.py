@@ -1,4 +1,4 @@
-"""The first stages: what is said when and how high (prosody), and what the vocoder is fed with."""
+"""The stages before the vocoder: durations, pitch and energy of a segment, then trunk and excitation."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Values = npt.NDArray[np.float32]
 
 
 SPEECH_ENERGY, TAIL_ENERGY = -4.0, -6.0
-"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65
-to 1.55, sound over -54 dBFS began 2 frames before to 5 frames after it first passed -4, and ended no
-later than it last passed -6 (over 54 voices and speeds 0.7 to 1.5)."""
+"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65 to
+1.55, sound over -54 dBFS began 2 frames before to 5 frames after the curve first passed -4; and it ended no
+later than the curve last passed -6 (speeds 0.7 to 1.5)."""
 ONSET_MARGIN_FRAMES, TAIL_MARGIN_FRAMES = 4, 8
 SPEAKING_ENERGY, FIRST_CHUNK_FRAMES = 2.0, 3
 """A stream's first chunk holds 20 ms of sound behind 30 ms of what is softer. Of 1,600 first segments (54
@@ -42,7 +42,7 @@ TRUNK_REACH_FRAMES = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prosody:
-    """How a segment will be spoken: everything that the vocoder needs but the statistics.
+    """How a segment will be spoken: everything that the vocoder needs except the statistics.
 
     Parameters
     ----------
@@ -88,19 +88,19 @@ def audible_frames(energy: Values) -> tuple[int, int]:
 def first_chunk_frame(energy: Values) -> int | None:
     """The trunk frame by which a stream's first chunk is likely to be complete, of an energy curve.
 
-    None if it is never that loud. If it is wrong, the first sound comes a window later, and that is all.
+    None if it is never that loud. A wrong answer only delays the first sound by a window.
     """
     speaking = np.flatnonzero(energy > SPEAKING_ENERGY)
     return int(speaking[0]) + FIRST_CHUNK_FRAMES if len(speaking) else None
 
 
 class Contours(NamedTuple):
-    """What is said when, how high and how loud: what a listener would notice first if it changed.
+    """Durations, pitch and energy of a segment: the features whose changes a listener notices first.
 
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
-    are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` say what
-    was asked for and is not so, `moved_semitones` how far the pitch is from what the model found, on average.
-    `plain_frames` is how long all of it would be at speed 1, in frames of 25 ms.
+    are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` name requests that could
+    not be followed, `moved_semitones` is the mean distance of the pitch from the model's own. `plain_frames`
+    is how long all of it would be at speed 1, in frames of 25 ms.
     """
 
     aligned: Values
@@ -115,9 +115,9 @@ class Contours(NamedTuple):
 class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut.
 
-    The excitation needs the pitch alone, and hardly more than one core; so it is made in a thread beside the
-    trunk, which leaves some of the others idle. Both then take 0.9 (fp32) or 0.75 (int8) of the time of one
-    after the other (50 token ids, two cores), for the same samples.
+    The excitation needs the pitch alone, and about one core; so it is computed in a thread beside the trunk,
+    which leaves cores idle. Both then take 0.9 (fp32) or 0.75 (int8) of the time of one after the other (50
+    token ids, two cores), for the same samples.
     """
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
@@ -133,7 +133,7 @@ class ProsodyModel:
             )
 
     def in_turn(self) -> ProsodyModel:
-        """The same model, one stage after the other: where each is timed, or disturbed, by itself."""
+        """The same model, one stage after the other, so that each can be timed or disturbed by itself."""
         found = copy(self)
         found._beside = None
         return found
@@ -158,13 +158,13 @@ class ProsodyModel:
     def _delivered(
         self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None
     ) -> Contours:
-        """With the pauses that the model makes."""
+        """The contours with the prosody changes, and pauses as the model makes them."""
         found, unrounded = self._found(token_ids, style, np.array([speed], np.float32))
         found = found._replace(plain_frames=int(signatures.frames_of(unrounded).sum()))
         if delivery is None:
             return found
         if delivery.changes_rate:
-            # What each id is divided by so that it comes to the frames that it is to have
+            # The speed of each id that gives it the wanted number of frames
             durations = delivery.durations(unrounded, speed)
             divisors = np.divide(unrounded.reshape(-1), durations, dtype=np.float32)
             found, _ = self._found(token_ids, style, divisors)
@@ -176,7 +176,8 @@ class ProsodyModel:
         )
 
     def _found(self, token_ids: Sequence[int], style: Values, speeds: Values) -> tuple[Contours, Values]:
-        """The contours at one speed, or one for each input id, and durations before speed and rounding."""
+        """The contours at one speed or at one for each input id, and the durations before speed and
+        rounding."""
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         *contours, unrounded = self._prosody.run(
             [
@@ -191,20 +192,20 @@ class ProsodyModel:
         return Contours(*contours), unrounded
 
     def behind(self, contours: Contours, style: Values) -> Prosody:
-        """The second half of `predict`, whoever made the contours."""
+        """The second half of `predict`, from given contours."""
         frames = contours.aligned.shape[2]
         return self._behind(contours, style, frames, whole_trunk(frames))
 
     def beginning(
         self, contours: Contours, style: Values, frames: int, mean: Values, variance: Values
     ) -> Prosody:
-        """The first `frames` trunk frames of what `behind` gives, and a few more that are not right.
+        """The first `frames` trunk frames of what `behind` gives, and a few wrong ones behind them.
 
         Parameters
         ----------
         mean, variance : numpy.ndarray
-            float32 (8704,): of the channels inside of the trunk, over the whole segment. With true ones, the
-            frames are those of `behind`, up to rounding.
+            float32 (8704,): statistics of the channels inside the trunk, over the whole segment. With exact
+            ones, the frames equal those of `behind` up to rounding.
         """
         stop = min(-(-frames // 2) + TRUNK_REACH_FRAMES, contours.aligned.shape[2])
         told = {TOLD: np.array(True), TOLD_MEAN: mean, TOLD_VARIANCE: variance, STOP: np.array([stop])}
@@ -213,7 +214,7 @@ class ProsodyModel:
     def _behind(
         self, contours: Contours, style: Values, stop: int, how: Mapping[str, npt.NDArray[Any]]
     ) -> Prosody:
-        """What comes of the first `stop` frames of 25 ms."""
+        """Trunk and excitation of the first `stop` duration frames (25 ms)."""
         f0_hz = contours.f0_hz[:, : 2 * stop]
         excite = partial(
             self._excitation.run, [signatures.EXCITATION], {signatures.F0_CURVE: f0_hz[:, np.newaxis]}

@@ -1,11 +1,11 @@
-"""The vocoder in windows of a few fixed sizes, for providers that want to know every shape in advance.
+"""The vocoder in windows of a few fixed sizes, for providers that must know every shape in advance.
 
 <home>/derived/<first 12 of the source's SHA-256>-static-<first 12 of the key>/
     spectrum.onnx                       excitation → magnitudes and angles, of any length, for the CPU
     vocoder_32.onnx, _60, _140.onnx     trunk frames in; see `StaticWindow`
     layers.npz manifest.json            as of other variants (see `artefacts`)
 
-Made when they are asked for, in about ten seconds and 210 MB.
+The graphs are made when they are first needed, in about ten seconds and 210 MB.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Values = npt.NDArray[np.float32]
 
 CACHE_KEY = "COREML_CACHE_KEY"
 """Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it
-the copy is named by the model's path, and is used for whatever comes to lie there."""
+the copy is named by the model's path, and is used for any later model at that path."""
 CACHE_KEY_CHARACTERS = 40
 """The provider takes 64 at most, letters and digits."""
 
@@ -61,7 +61,7 @@ class StaticWindow:
     context : int
         Further trunk frames on either side that it is given.
     inner_context : int
-        As many of them go through the second half of the convolutions.
+        How many of these go through the second half of the convolutions.
     """
 
     frames: int
@@ -85,7 +85,7 @@ class StaticWindow:
 
     @property
     def inner(self) -> tuple[int, int]:
-        """First and last frame of the outer ones, the last exclusive, that the second half works on."""
+        """First and last of the outer frames, the last exclusive, on which the second half works."""
         dropped = self.context - self.inner_context
         return dropped, self.outer - dropped
 
@@ -96,7 +96,7 @@ class StaticWindow:
 
     @property
     def cache_key(self) -> str:
-        """Changes with the weights, the passes and the size, and with nothing else."""
+        """A digest that changes with the weights, the passes and the size, and with nothing else."""
         about = [model_sha256("fp32"), recipe_digest(f"{self.outer} {self.inner}", native_operators=False)]
         return sha256("\n".join(about).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
 
@@ -107,7 +107,7 @@ WINDOWS = (StaticWindow(12), StaticWindow(40), StaticWindow(120))
 
 @dataclass(frozen=True, slots=True)
 class StaticWindows:
-    """The windows that there are, smallest first: each that is decoded is one size up from the last."""
+    """The available windows, smallest first. Each decoded window is one size larger than the last."""
 
     sizes: tuple[StaticWindow, ...] = WINDOWS
 
@@ -147,7 +147,7 @@ def with_metadata(model: rewriting.Model, key: str, value: str) -> rewriting.Mod
 
 def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None) -> Path:
     """The folder with the static graphs, made if it is not there. Errors as `artefacts.stages_folder`."""
-    # Whoever asks first: the layers that are kept beside them are in single precision too
+    # Whichever engine makes them first, the layers beside them are kept in single precision
     single = replace(config, variant="fp32")
     return artefacts.kept_graphs(single, "static", static_recipe(), recipes, "static vocoders", say)
 
@@ -161,7 +161,7 @@ def static_recipe() -> str:
 class StaticVocoder(WindowVocoder):
     """From trunk and excitation to samples in windows of fixed sizes, with statistics that are given.
 
-    It cannot look at a segment as a whole: exact statistics are `vocoder.Vocoder`'s.
+    It cannot decode a whole segment: for exact statistics, see `vocoder.Vocoder`.
 
     Parameters
     ----------
@@ -187,11 +187,11 @@ class StaticVocoder(WindowVocoder):
 
     @property
     def sessions(self) -> tuple[GuardedSession, ...]:
-        """Of each size; those that lost their provider last, so that it shows."""
+        """The session of each size; those that lost their provider come last, so that the report shows it."""
         return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
 
     def through(self, around: Around) -> StaticVocoder:
-        """The same windows, each size in what `around` makes of its session."""
+        """The same windows, with the session that `around` makes of each size's own."""
         found = copy(self)
         found._sessions = {
             window: around(session, self._on_cpu[window]) for window, session in self._sessions.items()
@@ -246,8 +246,8 @@ def feed_of(
 ) -> dict[str, Values]:
     """What a static vocoder is fed with to decode from trunk frame `start` on.
 
-    Where the window reaches over the segment's ends there are zeros. What is decoded at the seam is not what
-    the segment ends in by itself, but the model is silent there: the two differ by some 1e-6.
+    Where the window reaches over the segment's ends there are zeros. The samples at the segment's ends
+    therefore differ from those of a whole segment, but the model is silent there: by about 1e-6.
     """
     first = start - window.context
     return {

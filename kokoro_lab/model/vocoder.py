@@ -24,10 +24,10 @@ from kokoro_lab.sessions.providers import cpu_session, stage_session
 
 Values = npt.NDArray[np.float32]
 Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
-"""Given a session, and what makes another one for the same graph on the CPU, what runs in its place."""
+"""Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 
 INNER_CONTEXT_FRAMES = 2
-"""As far as the second half of the convolutions sees: it works on this much context only."""
+"""The reach of the convolutions' second half, which works on this much context only."""
 SILENT_CONTEXT_FRAMES = 4
 """Context on a side where there is silence, which is not decoded."""
 
@@ -38,9 +38,9 @@ class WindowVocoder(ABC):
     Attributes
     ----------
     layers : AdainLayers
-        What turns statistics into the scale and shift that the windows take.
+        Turns statistics into the scale and shift that the windows take.
     fixed_spans : callable or None
-        The windows between two frames, where windows have fixed sizes.
+        Returns the windows between two frames, where windows have fixed sizes.
     """
 
     layers: AdainLayers
@@ -50,7 +50,7 @@ class WindowVocoder(ABC):
     def decoding(
         self, prosody: Prosody, scale: Values, shift: Values, audible: Span
     ) -> Callable[[Span], Samples]:
-        """What decodes single windows of a segment.
+        """A function that decodes single windows of a segment.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class WindowVocoder(ABC):
 
 
 class Vocoder(WindowVocoder):
-    """From trunk and excitation to samples: a whole segment, or a window that is told about the whole."""
+    """From trunk and excitation to samples: a whole segment, or a window with the statistics of the whole."""
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
@@ -84,11 +84,11 @@ class Vocoder(WindowVocoder):
 
     @property
     def sessions(self) -> tuple[GuardedSession, ...]:
-        """Of the windows, and of the published model's vocoder where there is one."""
+        """The session of the windows and, where there is one, of the published model's vocoder."""
         return (self._session,) if self._exact is None else (self._session, self._exact)
 
     def through(self, around: Around) -> Vocoder:
-        """The same vocoder, but for the session that its windows run in."""
+        """The same vocoder, with another session for its windows."""
         found = copy(self)
         found._session = around(self._session, self._on_cpu)
         return found
@@ -136,7 +136,8 @@ class Vocoder(WindowVocoder):
         *,
         known: bool,
     ) -> Samples:
-        """Samples of the trunk frames `inner`, seen from `outer`; only those of `asked` are right."""
+        """Samples of the trunk frames `inner`, decoded with the context `outer`; only those of `asked` are
+        right."""
         a, b = outer
         first, last = a * signatures.TRUNK_FRAME_SAMPLES, b * signatures.TRUNK_FRAME_SAMPLES
         (waveform,) = self._session.run(

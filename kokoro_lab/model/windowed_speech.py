@@ -1,4 +1,4 @@
-"""A segment spoken window by window, the early ones before the rest of it has been worked out.
+"""Speaks a segment window by window, the early windows before the trunk of the whole segment has run.
 
 The trunk, like the vocoder, sees no further than a few frames but for the statistics that its layers
 normalise with: mean and variance of each channel over the segment. A predictor that looks at the contours
@@ -37,7 +37,7 @@ EARLY_PREDICTOR_FILE = Path(__file__).parent / "beginnings_predictor.npz"
 
 
 def contour_features(contours: Contours, style: Values) -> Values:
-    """What the predictor looks at: one vector that exists before the trunk runs.
+    """The features of a segment that the early predictor uses, all known before the trunk runs.
 
     Returns
     -------
@@ -83,14 +83,14 @@ def speak_early(
     Parameters
     ----------
     predictor : StatisticsPredictor
-        From `contour_features` to the statistics of the trunk, and behind them those of the vocoder.
+        Predicts from `contour_features` the statistics of the trunk, followed by those of the vocoder.
     begin : int
-        May be where the last early window ends: then only what is returned is computed.
+        May be the end of the last early window: then only the returned samples are computed.
 
     Returns
     -------
     numpy.ndarray
-        What fades out behind the last early window, with which it is decoded.
+        Samples behind the last early window, decoded with it, to be faded out over the next window.
     """
     mean, variance = predictor.told(contour_features(contours, style))
     trunk, rest = slice(TOLD_CHANNELS), slice(TOLD_CHANNELS, None)
@@ -110,7 +110,8 @@ def speak_early(
 
 
 def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:
-    """`blocks`, into whose first one `out` fades: it is the same speech by other statistics."""
+    """`blocks`, with a cross-fade from `out` to the first one: the same speech, decoded with other
+    statistics."""
     into = next(blocks).copy()
     rise = ((np.arange(len(out)) + 0.5) / len(out)).astype(np.float32)
     into[: len(out)] = out + rise * (into[: len(out)] - out)
@@ -129,7 +130,7 @@ class WindowedSpeech:
     vocoder : WindowVocoder
         Decodes them.
     predictor, early : StatisticsPredictor
-        Of the statistics of a segment, and of what is known of them before its trunk has run.
+        The predictor of a segment's statistics, and the one that works before the segment's trunk has run.
     """
 
     config: EngineConfig
@@ -144,7 +145,8 @@ class WindowedSpeech:
     def blocks(
         self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan
     ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
-        """Of a sample: where the last window at or before it begins, and the samples from there on."""
+        """For a sample's number: where the last window at or before it begins, and the samples from there
+        on."""
         if not plan.early:
             rest = self._rest(model.behind(contours, style), plan)
 
@@ -167,14 +169,13 @@ class WindowedSpeech:
         yield from rest if fades is None else fading(fades, rest)
 
     def _rest(self, prosody: Prosody, plan: WindowPlan) -> Callable[[int], Iterator[Samples]]:
-        """What gives the samples from the window on that begins at a frame."""
+        """The samples from the window that begins at a frame."""
         mean, variance = self.predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
         return partial(self.vocoder.windows, prosody, scale, shift, plan)
 
     def undivided(self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan) -> Samples:
-        """What the windows of `plan` would give if cutting changed nothing: with the same statistics, decoded
-        at once."""
+        """The segment decoded at once with the same statistics: the reference for what cutting changes."""
         whole = undivided(contours.energy)
         samples = np.concatenate(list(self.blocks(model, contours, style, whole)(0)[1]))
         if not plan.early:

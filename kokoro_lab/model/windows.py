@@ -1,4 +1,4 @@
-"""How a segment is cut for decoding: which trunk frames are decoded together, and which of them early.
+"""Plans the windows of a segment: which trunk frames are decoded together, and which of them early.
 
 All lengths and places are in trunk frames of 12.5 ms.
 """
@@ -36,7 +36,7 @@ rounding."""
 LATER_WINDOW_FRAMES = 60
 """The first window of a segment that nobody waits for: there is speech in hand."""
 CHUNK_FRAMES = 4
-"""Of the second chunk of a stream, if it is as long as usual: 50 ms."""
+"""Length of a stream's second chunk, if it has the usual 50 ms."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before: by then there is sound to listen to."""
 LEAST_FRAMES = 180
@@ -52,11 +52,11 @@ class WindowPlan:
     Parameters
     ----------
     frames : int
-        Of the segment.
+        Length of the segment.
     spans : tuple of (int, int)
         One a window, in order, each beginning where the one before ends.
     early : int
-        So many of them are decoded before the rest of the segment has been worked out; see `windowed_speech`.
+        How many are decoded before the trunk of the whole segment has run; see `windowed_speech`.
     """
 
     frames: int
@@ -74,7 +74,7 @@ class WindowPlan:
         return self.spans[self.early - 1][1] if self.early else 0
 
     def begin(self, frame: int) -> int:
-        """The last beginning of a window at or before `frame`; 0, the segment's, if there is none."""
+        """Where the last window at or before `frame` begins; 0, the segment's beginning, if there is none."""
         return max((start for start, _ in self.spans if start <= frame), default=0)
 
     def samples(self, decoded: Callable[[Span], Samples], begin: int = 0) -> Iterator[Samples]:
@@ -85,7 +85,7 @@ class WindowPlan:
         decoded : callable
             Gives the samples of a window.
         begin : int
-            0, or the beginning of a window: what is before it is left out.
+            0, or the beginning of a window: samples before it are left out.
         """
         first, last = self.audible
         if first and not begin:
@@ -111,9 +111,8 @@ class WindowSizes:
 
     @classmethod
     def of(cls, config: EngineConfig, energy: Values | None = None, *, urgent: bool) -> WindowSizes:
-        """As `config` has it; only of a segment that is `urgent` is the first one as small as it can be.
-
-        By its `energy`, float32 (2T,), that is as small as the first chunk.
+        """The sizes that `config` sets. Only in an `urgent` segment is the first window as small as possible:
+        it then ends with the first chunk, which is found by the segment's `energy`, float32 (2T,).
         """
         return cls(
             first=min(FIRST_WINDOW_FRAMES if urgent else LATER_WINDOW_FRAMES, config.window_frames),
@@ -132,7 +131,7 @@ class WindowSizes:
             start = end
 
     def opening(self, start: int) -> tuple[int, ...]:
-        """The sizes of those windows from `start` on that are as small as they can be."""
+        """The sizes of the windows from `start` on that are as small as possible."""
         if self.first_chunk is None:
             return (self.first,)
         return min(self.first, max(1, self.first_chunk - start)), CHUNK_FRAMES
@@ -162,7 +161,7 @@ def window_plan(
     urgent : bool
         Whether somebody waits for the first one.
     fixed : callable, optional
-        The spans between two frames, where all windows but the early ones have fixed sizes.
+        Returns the spans between two frames, where all windows but the early ones have fixed sizes.
     """
     energy = energy.reshape(-1)
     sizes = WindowSizes.of(config, energy, urgent=urgent)
@@ -178,10 +177,10 @@ def window_plan(
 
 
 def undivided(energy: Values) -> WindowPlan:
-    """A segment decoded at once, but for the silence around it; `energy` as of `window_plan`."""
+    """The plan of one window: the segment without the silence around it. `energy` as in `window_plan`."""
     return WindowPlan(energy.size, (audible_frames(energy.reshape(-1)),))
 
 
 def silent_frames(frames: int) -> Samples:
-    """Of so many trunk frames, samples that are 0."""
+    """Samples of silence for that many trunk frames."""
     return np.zeros(frames * TRUNK_FRAME_SAMPLES, np.float32)

@@ -1,7 +1,7 @@
-"""Operators of our own in C++: as the wheel brought them, or built once on this machine if it has a compiler.
+"""Finds our C++ operators: as the wheel brought them, or built once on this machine if it has a compiler.
 
-The sources are in `kokoro_lab/native/`. Where there is neither, the same graph runs on ONNX Runtime's
-operators: slower, and equal up to rounding.
+The sources are in `kokoro_lab/native/`. Without either, the same graph runs on ONNX Runtime's operators:
+slower, and equal up to rounding.
 
 <home>/derived/native-<identity>.so      the library; `_identity` says what it was built for
 <home>/derived/native-<identity>.json    its size and SHA-256
@@ -45,7 +45,7 @@ OPERATORS = (
 )
 COMPILERS = ("c++", "g++", "clang++", "zig c++")
 Command = tuple[str, ...]
-"""A program and what it is always given."""
+"""A program and its fixed arguments."""
 FLAGS = (
     *("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC"),
     # Else one build that a process loads would use variables of another one
@@ -97,12 +97,12 @@ class Native(NamedTuple):
 def native_operators(config: EngineConfig, say: Callable[[str], None] | None = None) -> Native:
     """The library for this machine: the wheel's, or one that is built now if it was not before (2 s, once).
 
-    Never raises for want of either: then it says why.
+    If there is neither, it does not raise, and the result says why.
 
     Raises
     ------
     SettingsError
-        `config.instruction_set` cannot be had.
+        `config.instruction_set` is not available.
     """
     if config.native == "off":
         prebuilt.refuse_unless_auto(config.instruction_set, "KOKORO_NATIVE=off")
@@ -169,7 +169,8 @@ def _built_here(config: EngineConfig, say: Callable[[str], None] | None) -> Nati
 def damage_to(library: Path, *, again: bool = False) -> str | None:
     """What is wrong with a library of ours: None if it is whole, empty if there is none.
 
-    Code that is damaged ends the process as soon as it is loaded. `again` hashes it, whatever is on record.
+    Damaged code ends the process as soon as it is loaded. `again` hashes the library even if the record has
+    it.
     """
     try:
         about = json.loads(library.with_suffix(".json").read_text("utf-8"))

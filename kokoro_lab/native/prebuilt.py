@@ -1,4 +1,4 @@
-"""The library of our operators that some wheels bring along, compiled beforehand for every instruction set.
+"""The prebuilt library of our operators in some wheels, compiled for every instruction set.
 
 native/prebuilt/operators.so      one library for all instruction sets of a platform (scripts/wheels)
 native/prebuilt/operators.json    its size and SHA-256, what made it, and the sets that it holds
@@ -27,7 +27,7 @@ class UnusableLibrary(Exception):
 
 
 def record() -> Mapping[str, Any] | None:
-    """What is known of the prebuilt library; None where the installation has none.
+    """The record of the prebuilt library; None if the installation has none.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def library_for(wanted: InstructionSet) -> tuple[Path, str] | None:
     Returns
     -------
     tuple of Path and str, or None
-        The library and what is to be said of it; None where the installation has none.
+        The library and its description; None if the installation has none.
 
     Raises
     ------

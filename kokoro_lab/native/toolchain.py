@@ -1,8 +1,8 @@
-"""What samples depend on besides weights and request: the build that computes, and what made its graphs.
+"""Identifies the build on which samples depend: libraries, processor, compiler, and how graphs were made.
 
-Integers make the build matter: one rounding that falls to the other side becomes another byte, and that byte
+The build matters because of integers: one rounding to the other side becomes another byte, which changes
 others further on, so that two builds of the 8-bit variants agree as little as either agrees with floats. With
-commit, versions and the weights' SHA-256, what is told here is all that it takes to make the same again.
+commit, versions and the weights' SHA-256, this is everything needed to make the same samples again.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _processor() -> str:
 
 @cache
 def compiler_version() -> str:
-    """The first line that the C++ compiler says of itself; `unknown` where there is none."""
+    """The first line of the C++ compiler's version text; `unknown` without a compiler."""
     compilers = found_compilers()
     if not compilers:  # the library is there, and who made it is gone
         return "unknown"

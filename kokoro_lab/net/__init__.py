@@ -1,1 +1,1 @@
-"""What the server and the player share of their sockets: whose pages may call, and who has left."""
+"""What server and player share: checks of Host and Origin headers, and a guarded socket for WebSockets."""

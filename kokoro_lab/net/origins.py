@@ -1,4 +1,4 @@
-"""Which Host and Origin headers are answered: against other web pages, and names that others point here."""
+"""Checks of Host and Origin headers, against foreign web pages and DNS rebinding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def listed(setting: str) -> list[str]:
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
-    """The hosts that are answered: those that are listed, and the one that is listened on."""
+    """The hosts that may be asked for: those listed in the setting, and the address of the server."""
     hosts = {host.lower() for host in listed(settings.allowed_hosts)}
     host = settings.host.strip("[]").lower()
     try:
@@ -28,7 +28,7 @@ def allowed_hosts(settings: Settings) -> frozenset[str]:
     except ValueError:
         return frozenset(hosts | {host})
     if address.is_unspecified:
-        # No client calls it by 0.0.0.0: the names it goes by are the operator's to list
+        # No client asks for 0.0.0.0: the operator lists the names of the machine
         log.warning(
             "Listening on every address, but answering only as %s. List more in KOKORO_ALLOWED_HOSTS.",
             ", ".join(sorted(hosts)),

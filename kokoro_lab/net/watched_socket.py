@@ -1,4 +1,4 @@
-"""A connection that two threads may write to, and that is cut where a write does not get through."""
+"""A socket to which two threads may write, and which is shut down if a write stalls."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import time
 from contextlib import suppress
 
 CHECKS = 8
-"""Looks at a write within the time that it has."""
+"""How often a write is checked within its time limit."""
 CRUMBS_BYTES = 65_536
-"""Of what is read only to be thrown away, at a time."""
+"""Bytes to read at a time, when they are only dropped."""
 
 
 class WatchedSocket:
-    """What simple-websocket needs of a socket, with what it leaves out.
+    """The socket for simple-websocket, with a lock and a time limit, which that lacks.
 
-    It sends from two threads without a lock, takes no note of how much was sent, and waits for a client that
-    does not read until the client goes. Here a message goes out whole or the connection is shut down.
+    simple-websocket sends from two threads without a lock, ignores how many bytes were sent, and waits
+    without limit for a client that does not read. Here a message is sent whole, or the connection is shut
+    down.
 
     Parameters
     ----------
     connection : socket.socket
-        Made blocking.
+        It is made blocking.
     stall_s : float
-        How long one message may take.
+        How long sending one message may take.
     """
 
     def __init__(self, connection: socket.socket, stall_s: float) -> None:
@@ -60,18 +61,18 @@ class WatchedSocket:
         return self._connection.fileno()
 
     def close(self) -> None:
-        """Nothing: the connection is the server's to close. The watch ends with `shutdown`."""
+        """Do nothing: the server closes the connection. The watch ends with `shutdown`."""
 
     def take_leave(self, reader: threading.Thread, within_s: float) -> None:
-        """Say no more, take what the client still says until it goes, and end the connection.
+        """Shut down sending, read what the client still sends until it closes, and end the connection.
 
-        A connection that is closed before is reset, and a reset takes from the client what it has not read
-        yet (RFC 6455, section 7.1.1). `reader` is simple-websocket's: it may end before it has read the
-        client's goodbye.
+        Closing earlier would reset the connection, and the client would lose what it has not read yet (RFC
+        6455, section 7.1.1). `reader` is simple-websocket's thread, which may end before it has read the
+        client's closing frame.
         """
         until_s = time.monotonic() + within_s
         reader.join(within_s)
-        with suppress(OSError):  # it has gone, or takes too long
+        with suppress(OSError):  # the client has gone, or takes too long
             self._connection.shutdown(socket.SHUT_WR)
             while (left_s := until_s - time.monotonic()) > 0:
                 self._connection.settimeout(left_s)
@@ -80,7 +81,7 @@ class WatchedSocket:
         self.shutdown()
 
     def shutdown(self, how: int = socket.SHUT_RDWR, /) -> None:
-        """End the connection for both sides and whoever waits on it."""
+        """Shut the connection down in both directions, which wakes every thread that waits on it."""
         self._over.set()
         with suppress(OSError):  # the client was quicker
             self._connection.shutdown(how)

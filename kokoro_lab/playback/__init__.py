@@ -1,5 +1,6 @@
-"""Playing speech as it comes: buffering → stream → sinks → deck, and the protocol that a player speaks.
+"""Plays speech as it arrives: buffering → stream → sinks → deck, and the protocol of the player.
 
-A sender hands over 16-bit PCM whenever it has some. The deck holds a little of it back, plays the rest in
-small blocks through a sink, and says what was played: `completed` comes behind the last sample, never before.
+A sender hands over 16-bit PCM whenever it has some. The deck holds a little of it back as a pre-buffer, plays
+the rest in small blocks through a sink, and reports what was played: `completed` comes after the last sample,
+never before.
 """

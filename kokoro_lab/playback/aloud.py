@@ -1,4 +1,4 @@
-"""Speech that is heard as it is made: one stream of a deck of its own."""
+"""Plays our own speech while it is computed: one stream on a deck of its own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kokoro_lab.playback.system_player import PLAYERS
 
 
 class Aloud:
-    """One stream that is heard. Made by `aloud`.
+    """One stream that is played. Made by `aloud`.
 
     Parameters
     ----------
     deck : Deck
-        Running.
+        A deck that is running.
     dither : Dither
-        Fresh: the same samples are heard as a file holds that is written with its like.
+        A new one: the samples heard then equal those of a file written with a new one of the same kind.
     """
 
     def __init__(self, deck: Deck, dither: Dither) -> None:
@@ -30,14 +30,14 @@ class Aloud:
         self._stream = deck.begin()
 
     def push(self, samples: Samples) -> None:
-        """Play these behind the last ones, waiting where there is plenty; float32, shape (n,), at 24 kHz."""
+        """Play further samples, float32, shape (n,), at 24 kHz; waits while plenty are still to be played."""
         try:
             self._deck.feed(self._stream, self._dither.push(samples))
         except StreamOver:
             self._deck.require_played(self._stream)  # says why
 
     def finish(self) -> PlayerStatus:
-        """Nothing more comes: wait until the last sample was heard.
+        """End the stream, and wait until the last sample was heard.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Aloud:
 
 @contextmanager
 def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
-    """Inside, what is pushed is heard; who leaves before `finish` cuts it off.
+    """A context in which pushed samples are played. Leaving it before `finish` cuts the sound off.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Itera
     dither : Dither
         As `Aloud`.
     players : sequence of str
-        The system's players, for where the sink dies, or does not open.
+        The system's players, used if the sink fails or does not open.
 
     Raises
     ------
     PlaybackError
-        Neither does the sink open, nor is there another player.
+        The sink does not open, and there is no other player.
     """
     deck = Deck(sink, players=players)
     deck.open()

@@ -1,4 +1,4 @@
-"""How a stream is cut into chunks, and how much of it a player holds back: at first, and when it ran dry.
+"""Chunk lengths and pre-buffers: how much speech a player holds back at the start and after it ran dry.
 
 Pure functions of arrival times: no clock is read here, so the same arrivals give the same schedule.
 """
@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice
 
 LEAST_HELD_S, MOST_HELD_S, LEAST_CHUNKS = 0.100, 0.150, 2
-"""What a player is advised to hold back of a stream of which nothing is known yet."""
+"""The pre-buffer that a player is advised to hold for a stream without history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class BufferProfile:
     chunk_s : float
         Seconds of audio in a chunk.
     needed_s : float
-        What streams before this one needed, where that is known; 0 where it is not.
+        The pre-buffer that earlier streams needed; 0 if it is not known.
     """
 
     name: str
@@ -34,10 +34,10 @@ class BufferProfile:
 
     @property
     def pre_buffer_s(self) -> float:
-        """What a player is to hold back.
+        """The pre-buffer for a player, in seconds.
 
-        As many chunks, two or more, as make up 100 ms, though no more than 150 ms of them; or, if streams
-        needed more than that, as many chunks as make that up.
+        The least number of chunks, two or more, that last 100 ms, but at most 150 ms. If earlier streams
+        needed more, as many chunks as last that long.
         """
         chunks = max(LEAST_CHUNKS, self._chunks_of(LEAST_HELD_S))
         held_s = min(MOST_HELD_S, chunks * self.chunk_s)
@@ -47,12 +47,12 @@ class BufferProfile:
         return math.ceil(round(length_s / self.chunk_s, 6))
 
     def cut_by(self, chunk_s: float) -> BufferProfile:
-        """This profile with other chunks."""
+        """This profile with another length of chunks."""
         return replace(self, chunk_s=chunk_s)
 
 
 STABLE = BufferProfile("stable", chunk_s=0.050)
-"""The default."""
+"""The default profile."""
 BENCHMARK = BufferProfile("benchmark", chunk_s=0.040)
 SAFE = BufferProfile("safe", chunk_s=0.100)
 """Half as many messages and one and a half times the pre-buffer: for slow machines and bad lines."""
@@ -79,21 +79,21 @@ HALF_LIFE_S = 30.0
 
 
 class PreBuffer:
-    """When each chunk is to be played, and how much to hold back, learnt from how chunks arrived.
+    """A pre-buffer that learns from the arrival of chunks, and says when each chunk is to be played.
 
     A player holds back `target_s` when a stream starts; when it ran dry, it waits for the chunk and then
-    holds back what is missing to the target. What counts as jitter is how far a chunk is behind the pace
-    of real time since the first one, which is what a player would have had to hold back for it. (Early
-    chunks cost nothing, so RFC 3550's average of early and late, made for a sender that keeps pace, says
-    little of one that computes in bursts.) The target rises at once to what a chunk needed, and falls
-    slowly while none needs so much. It is kept from stream to stream.
+    holds back what is missing to the target. Jitter is how far a chunk is behind real time since the first
+    one: the pre-buffer that would have covered it. (Early chunks cost nothing, so RFC 3550's average of early
+    and late, made for a sender that keeps pace, says little of one that computes in bursts.) The target rises
+    at once to what a chunk needed, and falls slowly while none needs so much. It is kept from stream to
+    stream.
 
     Parameters
     ----------
     start_s : float
         Target of the first stream: 2 to 3 chunks, 100 to 150 ms.
     least_s, most_s : float
-        Bounds of the target. With both equal to `start_s` it is fixed.
+        Bounds of the target. It is fixed if both equal `start_s`.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class PreBuffer:
 
     @classmethod
     def fixed(cls, held_s: float) -> PreBuffer:
-        """One that learns nothing: it always holds back the same."""
+        """A pre-buffer of constant length, which does not learn."""
         return cls(held_s, least_s=held_s, most_s=held_s)
 
     def begin_stream(self) -> None:
@@ -184,28 +184,28 @@ class PreBuffer:
 
 
 DOUBLING = 2.0
-"""After an underrun, so many times the wait that caused it is held back. On a line that holds everything up
-for 0.2 to 0.4 s now and then, the first time may be heard, and no other one."""
+"""After an underrun, the pre-buffer is the wait that caused it, multiplied by this. On a line that stalls for
+0.2 to 0.4 s now and then, only the first stall is heard."""
 PATIENCE_S = 1.0
-"""Samples that wait for more are played after so long, though nothing came. Where more than that is always
-held back, they wait for as long as that."""
+"""Samples that wait for the pre-buffer are played after so long if nothing more comes; with a longer fixed
+pre-buffer, after that time."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
-"""So many underruns in so long: the sender is slower than speech, and no pre-buffer mends that."""
+"""With so many underruns in so many seconds, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:
-    """Says when there is enough to begin, from how the samples came.
+    """Decides when enough samples are there to begin, by how they have come so far.
 
-    `buffering.PreBuffer` learns from all streams what a start needs. Within a stream that ran dry, that is
-    not enough: its target follows the latest delay, and the next one may be longer.
+    `buffering.PreBuffer` learns from all streams what a start needs. In a stream that ran dry this is not
+    enough, because its target follows the last delay, and the next delay may be longer.
 
-    Times are the player's: its clock stands still while it is paused, so that a sender that waits meanwhile
-    is not taken for a late one.
+    Times are on the player's clock, which stands still while it is paused, so that a sender that waits
+    meanwhile does not count as late.
 
     Parameters
     ----------
     pre_buffer : PreBuffer, optional
-        What has been learnt so far.
+        The pre-buffer with what it has learnt so far.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Hold:
         self.begin_stream()
 
     def fix(self, held_s: float | None) -> None:
-        """Hold back so much from now on, whatever happens; None learns again.
+        """Hold back a fixed time from now on; None returns to learning.
 
         Raises
         ------
@@ -244,12 +244,12 @@ class Hold:
 
     @property
     def hopeless(self) -> bool:
-        """Whether it runs dry again and again."""
+        """Whether the stream keeps running dry."""
         times_s = self._underruns_s
         return len(times_s) == HOPELESS_UNDERRUNS and times_s[-1] - times_s[0] <= HOPELESS_WITHIN_S
 
     def arrived(self, at_s: float, length_s: float) -> None:
-        """Samples came."""
+        """Note that samples arrived."""
         if self._arrived_s is not None:
             at_s = max(at_s, self._arrived_s)  # behind a pause, the sum may be rounded down
         gap_s = 0.0 if self._arrived_s is None else at_s - self._arrived_s
@@ -259,7 +259,7 @@ class Hold:
         if self._waits_since_s is None:
             self._waits_since_s = at_s
         if self._dry_since_s is not None and not self._late:
-            # Counted only now: if nothing more had come, it would have been the end of the stream
+            # Counted only now, because without further samples it would have been the end of the stream
             self._late = True
             self.underruns += 1
             self._underruns_s.append(at_s)
@@ -267,17 +267,17 @@ class Hold:
                 self.held_s = min(MOST_S, max(self.held_s, DOUBLING * gap_s))
 
     def enough(self, at_s: float, buffered_s: float) -> bool:
-        """Whether what is there may be played."""
+        """Whether the samples so far may be played."""
         waits_since_s = math.inf if self._waits_since_s is None else self._waits_since_s
         return buffered_s >= self.held_s or at_s - waits_since_s >= max(PATIENCE_S, self.held_s)
 
     def started(self, at_s: float) -> None:
-        """The samples that waited are played."""
+        """Note that the waiting samples are played."""
         if self._dry_since_s is not None:
             self.silent_s += at_s - self._dry_since_s
         self._dry_since_s, self._late = None, False
 
     def ran_dry(self, at_s: float) -> None:
-        """There was nothing to play, though the stream had not ended."""
+        """Note that there was nothing to play before the end of the stream."""
         self._dry_since_s = at_s
         self._waits_since_s = None

@@ -1,4 +1,4 @@
-"""One client of a player: what it says becomes streams on the deck, what becomes of those it is told."""
+"""A client of the player: its messages become streams on the deck, and it hears what happens to them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kokoro_lab.playback.stream import Event, StreamOver
 
 
 class PlayerConversation:
-    """What one client has said and was told. One thread calls it, but for `tell`.
+    """The conversation with one client. One thread calls it, except for `tell`.
 
-    Audio that finds no room waits here, in its order, and nothing is thrown away; what controls the player
-    does not wait behind it.
+    Audio for which the deck has no room waits here in order, and none is dropped; control messages do not
+    wait behind it.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class PlayerConversation:
         self._sending = False
         self._hears: Literal["all", "unnumbered", "first"] = "all"
         self._ignored_chunks = 0
-        self._forgotten = 0  # the last stream of which what waited behind it was forgotten, too
+        self._forgotten = 0  # the last stream that was forgotten together with what waited behind it
 
     @property
     def waiting_bytes(self) -> int:
@@ -46,7 +46,7 @@ class PlayerConversation:
         return sum(len(pcm) * BYTES_A_SAMPLE for pcm in self._waiting if pcm is not None)
 
     def hear(self, message: str | bytes) -> None:
-        """Do what the client says; what is wrong with it, it is told."""
+        """Carry out a client's message; an error is reported to the client."""
         try:
             said = protocol.read_message(message)
             if isinstance(said, Audio):
@@ -57,7 +57,7 @@ class PlayerConversation:
             self._say(protocol.message("error", protocol.error_data(error)))
 
     def tell(self, event: Event) -> None:
-        """Tell the client what became of a stream, as far as it is concerned."""
+        """Tell the client of an event of one of its streams."""
         own = event.stream == self._stream
         if event.kind == "completed":
             self._tell("completed", event, state="completed")
@@ -71,13 +71,13 @@ class PlayerConversation:
             self._say(protocol.message("error", protocol.error_data(event.error)))
 
     def work(self) -> bool:
-        """Hand on what waits, as far as there is room; whether something still waits."""
+        """Hand waiting audio to the deck, as far as there is room; returns whether some still waits."""
         while self._waiting:
             if not self._sending:
                 if not self._deck.over(self._stream):
                     return True  # the next stream of the same client does not cut its last one off
                 if self._forgotten != self._stream and self._deck.cut_off(self._stream):
-                    self._forget("first" if self._open else "all")  # by somebody else, and this with it
+                    self._forget("first" if self._open else "all")  # another client stopped it
                     return False
                 self._stream, self._sending = self._deck.begin(), True
             pcm = self._waiting[0]
@@ -87,7 +87,7 @@ class PlayerConversation:
             else:
                 try:
                     taken = self._deck.offer(self._stream, pcm)
-                except StreamOver:  # somebody else has stopped or replaced it
+                except StreamOver:  # another client has stopped or replaced it
                     self._forget("first")
                     return False
                 if taken < len(pcm):
@@ -97,14 +97,14 @@ class PlayerConversation:
         return False
 
     def leave(self) -> None:
-        """The client has gone. What it has sent is played to its end."""
+        """Note that the client has gone. The audio that it has sent is played to its end."""
         if self._open:
             self._waiting.append(None)
 
     @property
     def _open(self) -> bool:
-        """Whether audio of a stream came whose end did not: a second end would
-        begin a stream of nothing, in the place of somebody else's."""
+        """Whether a stream has begun and not ended. Without one, an end would begin an empty stream that
+        replaces another client's."""
         return self._waiting[-1] is not None if self._waiting else self._sending
 
     # ------------------------------------------------------------------------------ listening
@@ -118,7 +118,7 @@ class PlayerConversation:
         try:
             pcm = self._input.push(audio.fragment)
         except ParameterError:
-            # The rest of it is no PCM either; what waits is of streams before it
+            # The rest of it is no PCM either; waiting audio belongs to earlier streams
             self._input, self._hears = PcmInput(), "first"
             raise
         if len(pcm):
@@ -170,7 +170,7 @@ class PlayerConversation:
             self._deck.set_volume(volume)
 
     def _forget(self, then: Literal["all", "unnumbered", "first"]) -> None:
-        """Nothing more of this stream. What is heard then: chunks without a number, or only a first one."""
+        """Forget a stream. Only chunks without a number, or a first chunk, are then taken."""
         self._waiting.clear()
         self._forgotten = self._stream
         self._input = PcmInput()
@@ -183,15 +183,15 @@ class PlayerConversation:
         self._say(protocol.message(kind, {**data, "stream": event.stream, **event.data}))
 
     def beat(self) -> None:
-        """Show that the player is alive, and while it plays how it stands."""
+        """Send a heartbeat, and while the player plays also its status."""
         self._say(protocol.message("heartbeat", {"status": "ok"}))
         if not self._deck.over(self._stream):
             self.tell_status()
 
     def tell_status(self) -> None:
-        """Tell the client how the player stands."""
+        """Send the player's status to the client."""
         status = self._deck.status()
         if status.state == "idle" and self._waiting:
-            status = replace(status, state="buffering")  # what this client has sent is still to be heard
+            status = replace(status, state="buffering")  # audio of this client is still to be heard
         data = protocol.status_data(status)
         self._say(protocol.message("status", {**data, "ignored_chunks": self._ignored_chunks}))

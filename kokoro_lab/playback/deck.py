@@ -1,4 +1,4 @@
-"""The player itself: streams come in, are paused and stopped by any thread, and one plays them.
+"""The player: any thread may send, pause and stop streams, and one thread plays them.
 
 `aloud` is a player for speech of our own, heard while it is made.
 """
@@ -28,36 +28,37 @@ from kokoro_lab.typed import require_range
 log = logging.getLogger(__name__)
 
 NEAR_S = 0.0025
-"""How often it is looked whether the sink has played out what it has."""
+"""How often to check whether the sink has played all samples."""
 KEEP_OPEN_S = 30.0
-"""A sound card that has played nothing for so long is let go: it would keep a laptop awake."""
+"""A sound card that has played nothing for so long is closed, because it would keep a laptop awake."""
 CAPACITY_S = 600.0
-"""Ten minutes, 29 MB where they were ever used. A sender that knows nothing of waiting is taken in so far:
-what it says behind its audio, such as `stop`, would wait with it otherwise."""
+"""Ten minutes, 29 MB once they were used. So much audio is taken from a sender that does not wait; else its
+later messages, such as `stop`, would wait behind the audio."""
 HIGH_S, LOW_S = 30.0, 15.0
-"""A sender that listens is told to wait when more than that is there, and to go on when so little is left."""
+"""A sender is asked to wait when more than the first is buffered, and to continue when less than the second
+is left."""
 KEPT_OUTCOMES = 64
 
 
 class Deck:
-    """Plays one stream after another; a new one takes the place of one that is not over.
+    """Plays one stream after another; a new one replaces one that is not over.
 
-    Any thread may send and control. `step` plays one block and is called by one thread (`running`), as is all
-    that follows `open` here.
+    Any thread may send and control. `step`, which plays one block, and all methods from `open` on are called
+    by one thread (`running`).
 
     Parameters
     ----------
     sink : Sink
     clock : Clock, optional
-        The machine's unless given. The sink must go by the same.
+        By default the machine's. The sink must use the same.
     hold : Hold, optional
-        What is held back; learns by itself unless given.
+        The pre-buffer; by default one that learns.
     capacity_s : float
-        What the ring holds.
+        The capacity of the ring buffer.
     tell : callable, optional
-        Told of every `Event`, by the thread that plays: it must not take long.
+        Called with every `Event` by the thread that plays, so it must return soon.
     players : sequence of str
-        The system's players to choose from where the sink fails; none leaves it at that.
+        The system's players to choose from if the sink fails; if empty, the failure is final.
     qos : {"off", "interactive"}, optional
         Whether the thread that plays, and those that hand it speech, ask macOS for its user-interactive
         class; what the environment says unless given.
@@ -93,12 +94,12 @@ class Deck:
         self._failure: PlaybackError | None = None
         self._stops: list[tuple[int, str, float]] = []
         self._file: FilePlayback | None = None
-        self._lacking: dict[str, Fallback] = {}  # what the machine does not offer, whatever the stream
+        self._lacking: dict[str, Fallback] = {}  # what the machine does not offer, for every stream
 
     # -------------------------------------------------------------------------- who sends
 
     def begin(self) -> int:
-        """Begin a stream, and return its number. One that is not over is stopped."""
+        """Begin a stream and return its number. An earlier one that is not over is stopped."""
         with self._changed:
             self._stop("replaced")
             self._stream = Stream(self._stream.number + 1)
@@ -108,7 +109,7 @@ class Deck:
             return self._stream.number
 
     def offer(self, number: int, pcm: Pcm) -> int:
-        """Take as many samples as there is room for, and say how many that were. Does not wait.
+        """Take as many samples as there is room for, and return their number. Does not wait.
 
         Raises
         ------
@@ -128,7 +129,7 @@ class Deck:
             return count
 
     def feed(self, number: int, pcm: Pcm) -> None:
-        """Hand over all of `pcm`, waiting while there is plenty: for a sender that can be made to wait.
+        """Hand over all of `pcm`, and wait for room: for a sender that can wait.
 
         Raises
         ------
@@ -141,7 +142,7 @@ class Deck:
             pcm = pcm[self.offer(number, pcm) :]
 
     def end(self, number: int) -> None:
-        """Nothing more comes. Nothing happens if the stream is over already."""
+        """End a stream. No effect if it is over already."""
         with self._changed:
             if number == self._stream.number:
                 self._stream.ended = True
@@ -152,18 +153,18 @@ class Deck:
         return self._over >= number
 
     def cut_off(self, number: int) -> bool:
-        """Whether it was stopped, or another one took its place."""
+        """Whether it was stopped or replaced."""
         with self._changed:
             being = {stopped: reason for stopped, reason, _ in self._stops}
             return (self._outcomes.get(number) or being.get(number)) in ("stopped", "replaced")
 
     def wait_over(self, number: int, timeout_s: float | None = None) -> bool:
-        """Wait until it was, and say so."""
+        """Wait until it is over, and return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self.over(number), timeout_s)
 
     def require_played(self, number: int) -> bool:
-        """Wait until the stream is over; whether it was played to its end, and not stopped.
+        """Wait until the stream is over; returns whether it was played to its end, and not stopped.
 
         Raises
         ------
@@ -187,19 +188,19 @@ class Deck:
                     self._file.pause()
 
     def resume(self) -> None:
-        """Go on with the sample behind the last one that was played."""
+        """Continue with the sample after the last one that was played."""
         with self._changed:
             self._stream.resume(self._clock.now_s())
             if self._file is not None:
                 self._file.resume()
 
     def stop(self) -> None:
-        """Be silent, and forget what was not played."""
+        """Stop playing, and drop the samples that were not played."""
         with self._changed:
             self._stop("stopped")
 
     def set_volume(self, volume: float) -> None:
-        """From 0 to 1, where samples are played as they came.
+        """Set the volume from 0 to 1; at 1, samples are played unchanged.
 
         Raises
         ------
@@ -210,7 +211,7 @@ class Deck:
         self._volume = volume
 
     def hold_back(self, held_s: float | None) -> None:
-        """Hold back so much before playing; None learns it from how samples come.
+        """Set the pre-buffer; None learns it from the arrival of samples.
 
         Raises
         ------
@@ -221,7 +222,7 @@ class Deck:
             self._hold.fix(held_s)
 
     def status(self) -> PlayerStatus:
-        """How it stands."""
+        """The player's status."""
         with self._changed:
             stream = self._stream
             unheard = 0 if self._phase == "file" else self._sink.unheard_samples
@@ -261,15 +262,15 @@ class Deck:
     # ------------------------------------------------------------------------- who plays
 
     def open(self) -> None:
-        """Open the sink, so that one that cannot play is told of before the first stream comes.
+        """Open the sink, so that a sink that cannot play is reported before the first stream comes.
 
-        Where there is no sound card, streams are played from files by the system's player, as when one dies.
+        Without a sound card, the system's player plays streams from files, as when a sound card fails.
 
         Raises
         ------
         PlaybackError
-            The sink does not open, and nothing may take its place: it is a file, a device that was named, or
-            no other player is installed.
+            The sink does not open and cannot be replaced: it is a file or a named device, or no other player
+            is installed.
         """
         try:
             self._sink.open()
@@ -306,7 +307,7 @@ class Deck:
             self._lacking[fallback.stage] = fallback
 
     def _step_safely(self) -> bool:
-        """A sound card's library may raise anything: the stream fails, and the next one is tried."""
+        """Run `step`. If the sound card's library raises, the stream fails, and the next one is tried."""
         try:
             return self.step()
         except Exception as error:
@@ -316,7 +317,7 @@ class Deck:
             return True
 
     def close(self) -> None:
-        """Stop, and let go of the sink; for the thread that plays, or where it has ended."""
+        """Stop, and close the sink; called by the thread that plays, or after it has ended."""
         self.stop()
         self.step()
         self._sink.close()
@@ -339,11 +340,11 @@ class Deck:
         return phase != "idle"
 
     def _next_block(self) -> Pcm | None:
-        """What is to be played now; None where that is nothing, or nothing yet."""
+        """The block to play now; None if there is none yet."""
         stream, buffered_s = self._stream, len(self._ring) / SAMPLE_RATE_HZ
         if stream.paused or self._phase not in ("buffering", "playing"):
             return None
-        if self._stops:  # the sink still has the stream before, and what it is given now is thrown away too
+        if self._stops:  # the sink still has samples that it will drop, with all that it gets now
             return None
         time_s = stream.time_s(self._clock.now_s())
         if self._phase == "buffering":
@@ -374,7 +375,7 @@ class Deck:
         if self._hold.hopeless and not stream.slow:
             stream.slow = True
             if self._to_file(stream, block, "Speech comes slower than it is played.", None) is None:
-                return  # else with gaps, which is better than not at all
+                return  # without another player it plays with gaps, which is better than not at all
         try:
             self._sink.open()
             self._sink.play(self._scaled(block))
@@ -448,7 +449,7 @@ class Deck:
                 self._complete()
 
     def _pause_again(self, stream: Stream, file: FilePlayback) -> None:
-        """A pause that came while its player was started found nothing to hold back."""
+        """Repeat a pause that came while the player was being started, and had no effect."""
         with self._changed:
             if stream.paused:
                 file.pause()
@@ -464,7 +465,7 @@ class Deck:
     # ---------------------------------------------------------------------- how it ends
 
     def _silence(self) -> None:
-        """What was stopped is heard no longer."""
+        """Silence the sink or the system's player."""
         with self._changed:
             if not self._stops:
                 return
@@ -482,7 +483,8 @@ class Deck:
                 self._ends(number, reason)
 
     def _drop(self) -> None:
-        """A library that cannot even be silenced is let go of: who waits for the stop must be told of it."""
+        """Drop the sink's samples. A sink that fails even at that is closed, so that threads waiting for the
+        stop go on."""
         try:
             self._sink.drop()
         except Exception:
@@ -497,7 +499,7 @@ class Deck:
         self._ends(stream.number, "completed")
 
     def _ends(self, number: int, outcome: str) -> None:
-        self._outcomes[number] = outcome  # first: who sees that it is over may ask at once how
+        self._outcomes[number] = outcome  # first: it may be asked for as soon as the end is seen
         self._over = max(self._over, number)
         self._outcomes.pop(number - KEPT_OUTCOMES, None)
         self._changed.notify_all()
@@ -505,7 +507,7 @@ class Deck:
 
 @contextmanager
 def running(deck: Deck) -> Iterator[Deck]:
-    """Inside, `deck` plays, in a thread of its own; behind it, what it has not played is stopped."""
+    """A context in which `deck` plays in a thread of its own; at its end, streams are stopped."""
     over = threading.Event()
     thread = threading.Thread(target=deck.run, args=(over,), name="deck")
     thread.start()

@@ -1,4 +1,4 @@
-"""Bytes as they come from a pipe or a socket, cut anywhere, as samples that can be played."""
+"""Turns bytes from a pipe or socket, cut anywhere, into samples that can be played."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEND = 'Ask for it so: {"response_format": "pcm"}, without a sample_rate.'
 
 
 def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
-    """Refuse what is not 16-bit mono at 24 kHz: played as if it were, it would be noise.
+    """Refuse other formats than 16-bit mono at 24 kHz, which would be played as noise.
 
     Raises
     ------
@@ -37,15 +37,15 @@ def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
 
 
 def require_samples(data: bytes) -> None:
-    """Refuse what begins like a compressed format: a server that is not asked for PCM sends MP3.
+    """Refuse bytes that begin like a compressed format: a server that is not asked for PCM sends MP3.
 
-    Speech begins near silence, and no small sample looks like any of these. MP3 and AAC (ADTS) begin with 11
-    or 12 ones, then version and layer: ISO 11172-3, 2.4.1.3, and ISO 13818-7, 6.2.
+    Speech begins near silence, and no quiet sample looks like one of these formats. MP3 and AAC (ADTS) begin
+    with 11 or 12 ones, then version and layer: ISO 11172-3, 2.4.1.3, and ISO 13818-7, 6.2.
 
     Raises
     ------
     ParameterError
-        It is none of ours.
+        The bytes begin like a compressed format.
     """
     name = next((name for begins, name in _OTHERS.items() if data.startswith(begins)), None)
     if name is None and len(data) >= 3 and data[0] == 0xFF:
@@ -67,7 +67,7 @@ def require_samples(data: bytes) -> None:
 class PcmInput:
     """One stream of bytes: bare s16le PCM, or WAV with its length known or not.
 
-    A fragment may end within a sample or within the WAV header; what is missing comes with the next one.
+    A fragment may end within a sample or within the WAV header; the next one brings the rest.
     """
 
     def __init__(self) -> None:
@@ -77,11 +77,11 @@ class PcmInput:
 
     @property
     def torn_bytes(self) -> int:
-        """Bytes of a sample whose other half has not come."""
+        """The bytes of an incomplete sample."""
         return len(self._rest)
 
     def push(self, fragment: bytes) -> Pcm:
-        """The samples that are whole with `fragment`.
+        """The samples that `fragment` completes.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class PcmInput:
                 return np.zeros(0, np.int16)
             self._begun, data = True, data[begins:]
         if self._left_bytes is not None:
-            data = data[: self._left_bytes]  # chunks behind the samples are no samples
+            data = data[: self._left_bytes]  # RIFF chunks behind the data chunk hold no samples
         whole = len(data) - len(data) % BYTES_A_SAMPLE
         if self._left_bytes is not None:
             self._left_bytes -= whole
@@ -109,7 +109,7 @@ class PcmInput:
         return np.frombuffer(data[:whole], "<i2").astype(np.int16)
 
     def _samples_begin(self, data: bytes) -> int | None:
-        """Where in `data` they do; None if that cannot be said yet."""
+        """Where the samples begin in `data`; None if the header is incomplete."""
         if not data.startswith(b"RIFF"[: len(data)]):
             require_samples(data)
             return 0

@@ -1,4 +1,4 @@
-"""Speech from a pipe: standard input once, or a FIFO again and again."""
+"""Plays speech from a pipe: standard input once, or a FIFO again and again."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ IDLE_S = 0.050
 def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool = False) -> bool:
     """Play bare PCM or WAV to the end of the pipe, and wait until the last sample was heard.
 
-    The writer is made to wait where it is far ahead.
+    A writer that is far ahead has to wait.
 
     Parameters
     ----------
     source : file
-        Unbuffered, so that what comes is played and not collected.
+        Unbuffered, so that bytes are played as they come.
     begins : bytes
-        What was read of it already.
+        The bytes that were read already.
     drain : bool
-        Whether the rest is read, and thrown away, where it is stopped or cannot be played. Else the writer
-        finds the pipe closed.
+        Whether the rest is read and dropped if the stream is stopped or cannot be played. Otherwise the pipe
+        is closed on the writer.
 
     Returns
     -------
@@ -96,12 +96,12 @@ def make_fifo(path: Path) -> Path:
 
 
 def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
-    """Play what one writer after another puts into a FIFO, until told to end.
+    """Play what writers put into a FIFO, one after another, until told to end.
 
-    Each writer is a stream, and waits for the one before; what writers that overlap write is one. A thread
-    of this is a daemon: it cannot be told while a writer is there that writes nothing.
+    Each writer is a stream, and waits for the one before; writers that overlap make one stream. Run it in a
+    daemon thread: while a writer is connected and writes nothing, it cannot be ended.
     """
-    # Held open from writer to writer: what is written between two readers would be lost
+    # Held open from writer to writer, or bytes written in between would be lost
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(handle, True)
     with os.fdopen(handle, "rb", buffering=0) as source:

@@ -1,7 +1,7 @@
-"""The playback daemon: a WebSocket and a health check on the loopback, before a deck that plays.
+"""The playback daemon: takes speech over a WebSocket on the loopback and plays it on a deck.
 
-The standard library's HTTP server and simple-websocket do: one path needs no framework, and Flask stays where
-the contracts have it.
+It uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only the
+server may import Flask.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ POLL_S = 0.020
 MESSAGE_BYTES = 16 * 2**20
 """Half a minute of PCM as the Raycast client writes it, ten characters a byte."""
 WAITING_BYTES = 2**20
-"""Behind a full ring, so much is read; then the client's socket is left alone until there is room."""
+"""Bytes to read beyond a full ring; then the client's socket is not read until there is room."""
 GOODBYE_S = 1.0
 
 
 class _GatedSocket(WatchedSocket):
-    """Reads only while its gate is open, or simple-websocket would take in all that a client sends."""
+    """A socket that reads only while its gate is open; else simple-websocket would buffer all that a client
+    sends."""
 
     def __init__(self, *arguments: Any) -> None:
         self.gate = threading.Event()
@@ -71,16 +72,16 @@ class _GatedSocket(WatchedSocket):
 
 
 class Daemon:
-    """The clients of one deck.
+    """Serves the clients of one deck.
 
     Parameters
     ----------
     sink : Sink
         Where speech goes.
     settings : Settings
-        Hosts and web origins that are answered.
+        Have the allowed hosts and web origins.
     options
-        Of the `Deck`.
+        Options of the `Deck`.
     """
 
     def __init__(self, sink: Sink, settings: Settings, **options: Any) -> None:
@@ -93,7 +94,7 @@ class Daemon:
         self._since_s = time.monotonic()
 
     def health(self) -> dict[str, Any]:
-        """What `/health` answers."""
+        """The answer of `/health`."""
         status = protocol.status_data(self.deck.status())
         return {
             "status": "healthy",
@@ -122,7 +123,7 @@ class Daemon:
             outbox.put(None)
             teller.join()
             client.leave()
-            while client.work():  # what it has sent and found no room is played too
+            while client.work():  # audio of it that found no room yet is still played
                 time.sleep(POLL_S)
 
     def _listen(self, ws: Server, client: PlayerConversation, watched: _GatedSocket) -> None:
@@ -151,18 +152,19 @@ class Daemon:
 
 
 def _send_all(ws: Server, outbox: queue.SimpleQueue[str | None]) -> None:
-    """So that no client that does not read holds up the thread that plays."""
+    """Send the clients' messages, in a thread of its own, so that a client that does not read cannot delay
+    playing."""
     with suppress(ConnectionClosed, OSError):
         while (message := outbox.get()) is not None:
             ws.send(message)
 
 
 class _Door(BaseHTTPRequestHandler):
-    """Who may come in, and what for."""
+    """The HTTP handler: checks Host and Origin, answers `/health`, and opens WebSockets."""
 
     protocol_version = "HTTP/1.1"
     timeout = STALL_S
-    disable_nagle_algorithm = True  # messages are small, and one that says "stopped" is waited for
+    disable_nagle_algorithm = True  # messages are small, and clients wait for some, such as "stopped"
     server: _Listener
 
     def do_GET(self) -> None:
@@ -226,7 +228,7 @@ class _Listener(ThreadingHTTPServer):
 
 @contextmanager
 def listening(daemon: Daemon, port: int) -> Iterator[int]:
-    """Inside, clients are served on that port of the loopback, or on any that is free if it is 0.
+    """A context in which clients are served on a port of the loopback; 0 takes a free port.
 
     Raises
     ------
@@ -262,25 +264,25 @@ def main(
     pre_buffer_s: float | None = None,
     say: Callable[[str], None],
 ) -> None:
-    """Play for whoever comes, until SIGINT or SIGTERM.
+    """Serve clients until SIGINT or SIGTERM.
 
     Parameters
     ----------
     sink : Sink
         Opened at once: see `Deck.open`.
     port : int, optional
-        Default: what the environment says.
+        By default that of the settings.
     pipe : Path, optional
-        A FIFO that is played too; made if it is not there.
+        A FIFO to be played too; made if it does not exist.
     pre_buffer_s : float, optional
-        Always held back; learnt unless given.
+        A fixed pre-buffer; by default it is learnt.
     say : callable
-        Told when the player is ready.
+        Called with a line when the player is ready.
 
     Raises
     ------
     PlaybackError
-        The sink does not open, and nothing takes its place.
+        The sink does not open, and no other player can replace it.
     ParameterError
         The port is taken, or `pipe` is no FIFO.
     """

@@ -1,6 +1,6 @@
-"""What a player and its clients say to each other: JSON messages, with PCM in them or beside them.
+"""The protocol between the player and its clients: JSON messages, with PCM in them or beside them.
 
-It is what the daemon of the Raycast client speaks (`raycast/bin/audio-daemon.js` and
+It is the protocol of the Raycast client's own daemon (`raycast/bin/audio-daemon.js` and
 `raycast/src/utils/tts/streaming/audio-playback-daemon.ts` of darianrosebrook/kokoro-onnx-raycast-api, read in
 November 2026), so that either side can be exchanged. Found there:
 
@@ -19,13 +19,13 @@ November 2026), so that either side can be exchanged. Found there:
   "bufferUtilization", "audioPosition", "performance"}`, `completed` with the same and `state: "completed"`,
   `heartbeat` with `{"status": "ok"}` each second and in answer to one, `error` with `{"message"}`.
 - Once it has ended its stream, the client takes a `status` of `idle` with an empty buffer for `completed`. So
-  nobody is told `idle` here while a sample is to be heard.
+  this player never sends `idle` while a sample is still to be heard.
 
-Where this player differs: `completed` comes when the last sample was heard, not when it was handed on;
-`pause` pauses; `stop` forgets what was not played; `end_stream` ends what is sent in either place, and never
-cuts. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender to wait and with
-false to go on; `fallback` says that the rest is played by the system's player; and `data` of a status holds
-the figures of `playback.stream.PlayerStatus`.
+This player differs: `completed` comes when the last sample was heard, not when it was handed over; `pause`
+pauses; `stop` drops what was not played; `end_stream` ends the stream, as a message or as a control action,
+and never cuts it off. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender
+to wait, with false to continue; `fallback` says that the system's player plays the rest; and `data` of a
+status holds the figures of `playback.stream.PlayerStatus`.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class PlayerCommand:
-    """What to do, and with what. `heartbeat` and `status` want an answer alone."""
+    """A command and its parameters. `heartbeat` and `status` only ask for an answer."""
 
     action: Action | Literal["heartbeat", "status"]
     params: dict[str, Any]
 
 
 def read_message(message: str | bytes) -> Audio | PlayerCommand:
-    """What a client said.
+    """Parse a client's message.
 
     Raises
     ------
     ParameterError
-        Nothing that a player understands, or speech that it cannot play.
+        The message is unknown, or holds speech that the player cannot play.
     """
     if isinstance(message, bytes):
         return Audio(message)
@@ -98,14 +98,15 @@ def read_message(message: str | bytes) -> Audio | PlayerCommand:
 
 
 def configured(params: dict[str, Any]) -> tuple[float | Literal["auto"] | None, float | None]:
-    """What `configure` asks to hold back, in seconds, or to learn it; and the volume. None changes nothing.
+    """The pre-buffer in seconds (or that it is learnt) and the volume that `configure` asks for; None changes
+    nothing.
 
-    `bufferSize`, which the Raycast client sends, changes nothing: more is taken here than it asks for.
+    `bufferSize`, which the Raycast client sends, has no effect: this player always buffers more.
 
     Raises
     ------
     ParameterError
-        An unknown one, or speech that cannot be played.
+        A parameter is unknown, or a format cannot be played.
     """
     known = ("format", "bufferSize", "pre_buffer_ms", "volume")
     for name in params:
@@ -125,12 +126,12 @@ def message(kind: str, data: dict[str, Any]) -> str:
 
 
 def status_data(status: PlayerStatus, state: str | None = None) -> dict[str, Any]:
-    """A status as its clients read it: the Raycast client's names, then ours.
+    """A status for clients: fields by the Raycast client's names, then ours.
 
     Parameters
     ----------
     state : str, optional
-        Instead of the one that it is in.
+        Replaces the player's own state.
     """
     utilisation = status.buffered_s / status.capacity_s
     position_bytes = status.played_samples * BYTES_A_SAMPLE
@@ -177,7 +178,7 @@ def _object(message: str) -> dict[str, Any]:
 
 
 def _bytes_of(chunk: Any) -> bytes:
-    """In each of the ways in which JavaScript writes bytes."""
+    """Bytes from any of the forms in which JavaScript writes them."""
     try:
         if isinstance(chunk, str):
             return base64.b64decode(chunk, validate=True)

@@ -1,4 +1,4 @@
-"""Chunks in the order of their ids, however they came: for a client whose line lets one overtake another."""
+"""Puts chunks into the order of their ids, for a client whose connection may deliver them out of order."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Generic, TypeVar
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 MOST_CHUNKS = 16
-"""So many chunks, 0.8 s of the usual ones, are held while an earlier one is missing."""
+"""How many chunks (0.8 s of the usual ones) are held while an earlier one is missing."""
 WAIT_S = 1.0
-"""An earlier one is waited for so long, then the listener has it sent again: S11 gives a second."""
+"""How long to wait for an earlier chunk before it is asked for again; a recovery may take a second in all."""
 
 Chunk = TypeVar("Chunk")
 
 
 class ChunkMissing(SynthesisError):
-    """A chunk has not come, and later ones have.
+    """A chunk is missing, and later ones have come.
 
     Parameters
     ----------
     chunk_id : int
         Which one.
     why : str
-        Why it is not waited for any longer.
+        Why the wait for it was ended.
     """
 
     code = "chunk_missing"
@@ -38,7 +38,7 @@ class ChunkMissing(SynthesisError):
 
 
 class Reorderer(Generic[Chunk]):
-    """Holds chunks that came too early, and gives out each when those before it have been.
+    """Holds chunks that came too early, and gives out each after all earlier ones.
 
     No clock is read here: the same arrivals give the same order and the same errors.
 
@@ -47,9 +47,9 @@ class Reorderer(Generic[Chunk]):
     due : int
         The first chunk that is to be given out; later than 0 where a stream is resumed.
     most_chunks : int
-        How many may be held; 0 waits for none.
+        How many chunks may be held; 0 never waits for a missing one.
     wait_s : float
-        How long a missing one is waited for, from the first chunk on that came before it.
+        How long to wait for a missing chunk after the first later one has come.
 
     Attributes
     ----------
@@ -81,15 +81,15 @@ class Reorderer(Generic[Chunk]):
         return len(self._held)
 
     def push(self, segment_id: int, chunk_id: int, chunk: Chunk, at_s: float) -> list[Chunk]:
-        """Take a chunk that came at `at_s`, on any clock; those that are due now, in order.
+        """Take a chunk that came at `at_s`, on any clock; returns the chunks that are due now, in order.
 
         Raises
         ------
         ChunkMissing
-            More than `most_chunks` wait for the one that is due, or it has been waited for longer than
-            `wait_s`. All are still held: see `give_up`.
+            More than `most_chunks` are held, or the wait was longer than `wait_s`. They stay held: see
+            `give_up`.
         SynthesisError
-            Ids of segments go down.
+            The ids of segments decrease.
         """
         if chunk_id < self._due or chunk_id in self._held:
             self.repeated += 1
@@ -106,7 +106,7 @@ class Reorderer(Generic[Chunk]):
         return ready
 
     def finish(self) -> None:
-        """The stream has come to its end.
+        """Note that the stream has ended.
 
         Raises
         ------
@@ -117,9 +117,9 @@ class Reorderer(Generic[Chunk]):
             raise ChunkMissing(self._due, "The stream is over")
 
     def give_up(self, at_s: float) -> tuple[range, list[Chunk]]:
-        """Wait no longer: which chunks are a gap now, and those behind it that can be given out.
+        """End the wait: returns the missing chunks and those after them that are due now.
 
-        A player says the gap, and fills it with silence or leaves it out.
+        A player reports the gap, and fills it with silence or leaves it out.
         """
         after = min(self._held, default=self._due)
         gap, self._due = range(self._due, after), after
@@ -139,5 +139,5 @@ class Reorderer(Generic[Chunk]):
             self._due += 1
             ready.append(chunk)
         if ready:
-            self._since_s = at_s  # what is still held waits for another one
+            self._since_s = at_s  # the chunks still held wait for another missing one
         return ready

@@ -1,4 +1,4 @@
-"""Where speech goes, and the time by which it does: the sound card, a file, or a clock that nobody hears."""
+"""Sinks and their clocks: speech is played by the sound card, into a file, or silently at its own pace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.extras import imported
 
 
 class Clock:
-    """Seconds that only grow, from any origin: the machine's, which do not jump when its date is set."""
+    """A monotonic clock in seconds, which does not jump when the date is set."""
 
     def now_s(self) -> float:
         return time.monotonic()
@@ -28,7 +28,7 @@ class Clock:
 
 
 class VirtualClock(Clock):
-    """Sleeping moves it and takes no time: ten minutes of speech are played in seconds."""
+    """A virtual clock that sleeping moves at once: ten minutes of speech are played in seconds."""
 
     def __init__(self) -> None:
         self._now_s = 0.0
@@ -44,46 +44,47 @@ BLOCK_S = 0.010
 BLOCK_SAMPLES = round(BLOCK_S * SAMPLE_RATE_HZ)
 """What is played at a time. A stop waits for one block, never for more."""
 LEAD_S = 3 * BLOCK_S
-"""What a sink takes before it is due, so that a busy machine is not heard. A stop throws it away; a pause
-plays it, so that with the block under way it must stay below 50 ms."""
+"""How far ahead a sink takes samples, so that a busy machine makes no gap. A stop drops them; a pause plays
+them, so with the block under way they must stay below 50 ms."""
 
 
 class Sink(Protocol):
-    """What plays samples. One thread uses it; `unheard_samples` may be read by others.
+    """Plays samples. One thread uses it; others may read `unheard_samples`.
 
     Attributes
     ----------
     real_time : bool
-        Whether it plays at the pace of speech, so that nothing to play is a gap.
+        Whether it plays at the pace of speech, so that missing samples are a gap.
     """
 
     name: str
     real_time: bool
 
     def open(self) -> None:
-        """Get ready; nothing if it is. Raises PlaybackError where that cannot be."""
+        """Open the device or file, unless it is open. Raises PlaybackError if it cannot be opened."""
 
     def play(self, pcm: Pcm) -> None:
-        """Take a block, and return when there is room for another. Raises PlaybackError if it has died."""
+        """Take a block, and return when there is room for another. Raises PlaybackError if the device has
+        failed."""
 
     @property
     def unheard_samples(self) -> int:
-        """Samples that were taken and have not been heard yet."""
+        """Samples that were taken and not heard yet."""
 
     def drop(self) -> None:
-        """Be silent at once: what was taken and not heard is thrown away."""
+        """Fall silent at once: samples that were taken and not heard are dropped."""
 
     def close(self) -> None:
-        """Let go of the device or file. It may be opened again."""
+        """Close the device or file. It may be opened again."""
 
 
 class ClockedSink:
-    """Plays to nobody, at the pace of speech.
+    """A sink without sound, which takes samples at the pace of speech.
 
     Parameters
     ----------
     clock : Clock, optional
-        The machine's unless given.
+        By default the machine's.
     keep : bool
         Whether `heard` is kept.
     """
@@ -112,7 +113,7 @@ class ClockedSink:
 
     @property
     def heard(self) -> Pcm:
-        """All that a listener has heard so far, without its gaps; int16, shape (n,)."""
+        """All samples that a listener would have heard so far, without gaps; int16, shape (n,)."""
         kept = np.concatenate([np.zeros(0, np.int16), *(self._kept or [])])
         return kept[: len(kept) - min(len(kept), self.unheard_samples)]
 
@@ -126,12 +127,12 @@ class ClockedSink:
 
 
 class WavSink:
-    """Writes what it gets into a WAV file, as fast as it comes. The file is whole after each block.
+    """Writes samples into a WAV file as fast as they come. The file is valid after each block.
 
     Parameters
     ----------
     path : Path
-        Replaced when it is opened; everything that is played until it is closed goes there.
+        Replaced when the sink is opened; takes everything that is played until it is closed.
     """
 
     name = "file"
@@ -170,7 +171,7 @@ class WavSink:
         return 0
 
     def drop(self) -> None:
-        """Nothing: what is written is kept."""
+        """Do nothing: written samples stay."""
 
     def close(self) -> None:
         file, raw, self._file, self._raw = self._file, self._raw, None, None
@@ -183,16 +184,16 @@ INSTALL = "pip install 'kokoro-lab[play]'; on Linux also PortAudio: apt install 
 
 
 def portaudio() -> ModuleType:
-    """The library `sounddevice`, which is an extra: a server and a notebook need none.
+    """The library `sounddevice` of the extra `play`, which a server and a notebook do not need.
 
     Raises
     ------
     PlaybackError
-        It, or the PortAudio that it calls, is not installed.
+        `sounddevice`, or the PortAudio library that it calls, is not installed.
     """
     try:
         sounddevice = imported("sounddevice", extra="play")
-    except (ImportError, OSError) as error:  # OSError: it is there, and finds no PortAudio
+    except (ImportError, OSError) as error:  # OSError: it is installed, but finds no PortAudio
         why = error.message if isinstance(error, KokoroLabError) else str(error)
         raise PlaybackError(
             f"The sound card needs sounddevice and PortAudio: {why.rstrip('.')}.", field="sink", mend=INSTALL
@@ -201,9 +202,11 @@ def portaudio() -> ModuleType:
 
 
 class SoundCard:
-    """Blocks are written and not fetched by a callback, so that no Python runs where the sound is made.
+    """Plays through PortAudio. Blocks are written, not fetched by a callback, so that no Python runs in the
+    audio thread.
 
-    Where nothing is written, PortAudio plays silence: a pause is no writing, and loses and repeats nothing.
+    PortAudio plays silence while nothing is written, so a pause just stops writing, and neither loses nor
+    repeats samples.
 
     Parameters
     ----------
@@ -235,7 +238,7 @@ class SoundCard:
             )
             stream.start()
         except (library.PortAudioError, ValueError) as error:
-            if stream is not None:  # it was opened, and does not start: it is tried again with every stream
+            if stream is not None:  # it opened and does not start: it is tried again with every stream
                 stream.close(ignore_errors=True)
             raise PlaybackError(
                 f"The sound card does not open: {error}.",
@@ -254,7 +257,7 @@ class SoundCard:
 
     @property
     def unheard_samples(self) -> int:
-        """From the latency that PortAudio states: some milliseconds too many rather than too few."""
+        """Estimated from PortAudio's latency, by some milliseconds too many rather than too few."""
         return max(0, round((self._ends_s - time.monotonic()) * SAMPLE_RATE_HZ))
 
     def drop(self) -> None:
@@ -262,10 +265,10 @@ class SoundCard:
             return
         self._ends_s = 0.0
         try:
-            self._stream.abort()  # unlike stop, does not wait for what is buffered
+            self._stream.abort()  # unlike stop, does not wait for buffered samples
             self._stream.start()
         except portaudio().PortAudioError:
-            self.close()  # the next stream opens it anew, and says what is wrong with it
+            self.close()  # the next stream opens it again, and reports what is wrong
 
     def close(self) -> None:
         stream, self._stream, self._ends_s = self._stream, None, 0.0

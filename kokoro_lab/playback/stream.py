@@ -1,6 +1,6 @@
-"""One stream while it is played, the bounded line in which its samples wait, and what is said of both.
+"""A stream while it is played, the ring buffer of its samples, and the player's events and status.
 
-What comes in first is played first, and what does not fit is not taken.
+Samples are played in the order in which they came; the ring takes only as many as fit.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kokoro_lab.errors import KokoroLabError
 
 
 class Ring:
-    """Samples between one who brings them and one who plays them, in memory that is taken once.
+    """A ring buffer of samples between a sender and the thread that plays, in memory that is allocated once.
 
-    It has no lock: who shares it between threads brings one.
+    It has no lock: threads that share it need one.
 
     Parameters
     ----------
     capacity_samples : int
-        The most that it holds. Memory is touched only where samples have been.
+        Its size. The system provides memory only where samples were written.
     """
 
     def __init__(self, capacity_samples: int) -> None:
@@ -41,7 +41,7 @@ class Ring:
         return len(self._samples) - self._held
 
     def put(self, pcm: Pcm) -> int:
-        """Take as many of the first samples of `pcm` as fit, and say how many those were."""
+        """Take as many of the first samples of `pcm` as fit, and return their number."""
         count = min(len(pcm), self.free_samples)
         begin = (self._at + self._held) % len(self._samples)
         until_end = min(count, len(self._samples) - begin)
@@ -51,7 +51,7 @@ class Ring:
         return count
 
     def take(self, count: int) -> Pcm:
-        """The `count` samples that have been there longest, or all, if they are fewer. A copy."""
+        """A copy of the oldest `count` samples, or of all if they are fewer."""
         count = min(count, self._held)
         until_end = min(count, len(self._samples) - self._at)
         parts = self._samples[self._at : self._at + until_end], self._samples[: count - until_end]
@@ -65,19 +65,19 @@ class Ring:
 
 
 RECENT_SAMPLES = SAMPLE_RATE_HZ
-"""Kept of what was played, for the part that a dying sink has not made heard."""
+"""How many played samples are kept, for those that a failing sink has not made audible."""
 
 
 @dataclass(slots=True)
 class Stream:
-    """Parameters: its number, from 1 on. It changes as it is played, under the lock of its deck.
+    """A stream and its number, from 1 on. It changes as it is played, under the lock of its deck.
 
     Attributes
     ----------
     ended : bool
         Its end was announced.
     slow : bool
-        It ran dry so often that another way was looked for.
+        It ran dry so often that another player was tried.
     flows : bool
         The sink had the block before the next one, and no pause or gap lies between.
     """
@@ -114,7 +114,7 @@ class Stream:
         return (now_s if self._paused_since_s is None else self._paused_since_s) - self._paused_s
 
     def played(self, block: Pcm) -> None:
-        """The sink has taken it."""
+        """Note that the sink has taken a block."""
         self.flows = not self.paused
         self.played_samples += len(block)
         self._recent.append(block)
@@ -123,7 +123,7 @@ class Stream:
             self._recent_samples -= len(self._recent.popleft())
 
     def take_back(self, samples: int) -> Pcm:
-        """The last samples that the sink took, or as many as are kept: they count as not played."""
+        """Return the last samples that the sink took, as far as they are kept; they count as not played."""
         recent = np.concatenate([np.zeros(0, np.int16), *self._recent])
         samples = min(samples, len(recent))
         self.played_samples -= samples
@@ -135,24 +135,24 @@ State = Literal["idle", "buffering", "playing", "file", "paused"]
 
 
 class StreamOver(Exception):
-    """What was offered belongs to a stream that was played, stopped, or replaced by another one."""
+    """The stream was played, stopped, or replaced by another one, and takes no more samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What became of a stream.
+    """An event of a stream.
 
     Parameters
     ----------
     kind : str
-        `completed`: its last sample was heard. `stopped`: the rest is not. `fallback`: the rest is played by
-        the system's player. `error`: it cannot be played. `flow`: the sender is to wait, or to go on.
+        `completed`: its last sample was heard. `stopped`: the rest is not played. `fallback`: the system's
+        player plays the rest. `error`: it cannot be played. `flow`: the sender is to wait, or to continue.
     stream : int
         Its number.
     data : dict
         Figures that belong to it.
     error : KokoroLabError, optional
-        With `error`: what is wrong.
+        The error of an `error` event.
     """
 
     kind: Literal["completed", "stopped", "fallback", "error", "flow"]
@@ -168,22 +168,22 @@ class PlayerStatus:
     Parameters
     ----------
     state : str
-        `buffering` holds samples back until there are enough, `file` collects or plays what the system's
-        player gets.
+        `buffering`: samples are held back until there are enough. `file`: a file for the system's player is
+        being filled or played.
     buffered_s, capacity_s : float
-        What waits to be played, and the most that may.
+        Seconds of speech that wait to be played, and their limit.
     received_samples, played_samples : int
-        Of the latest stream. Gaps and pauses are not counted, and played is what was heard.
+        Of the latest stream, without gaps and pauses; played samples have been heard.
     underruns : int
-        How often nothing was there to play, and `silent_s` for how long in all.
+        How often there was nothing to play, and `silent_s` for how long in all.
     late_blocks : int
         How often samples were there, and the player was too late with them: the machine was busy.
     pre_buffer_s : float
-        What is held back at the next start.
+        The pre-buffer at the next start.
     waits : bool
         Whether the sender was told to wait.
     fallbacks : tuple of Fallback
-        What this machine does not offer, and what of the latest stream is played otherwise than it should be.
+        What this machine does not offer, and how the latest stream is played otherwise than it should be.
     """
 
     state: State

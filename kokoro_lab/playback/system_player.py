@@ -1,4 +1,4 @@
-"""The system's own player, for what our own cannot play: speech, or the rest of it, as a file."""
+"""Plays speech, or the rest of it, from a file by the system's own player, if ours cannot."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 
 PLAYERS = ("afplay", "aplay -q", "ffplay -autoexit -nodisp -loglevel error", "play -q")
-"""Of macOS, of ALSA, of FFmpeg and of SoX. The first one that is there is taken."""
+"""The players of macOS, ALSA, FFmpeg and SoX. The first one that is there is taken."""
 PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
-"""Looked through besides PATH, of which a program that Raycast starts has next to nothing."""
+"""Folders to search besides PATH, which is nearly empty in a program that Raycast starts."""
 STOP_S = 2.0
-"""A player that was told to end and has not by then is killed."""
+"""A player that has not ended so long after its signal is killed."""
 
 
 def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
-    """The command that plays the file whose name is put behind it.
+    """The command of a player that is installed; the name of a file is appended to it.
 
     Raises
     ------
     PlaybackError
-        None is installed.
+        No player is installed.
     """
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *PATHS))
     for player in players:
@@ -47,8 +47,8 @@ def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
 class FilePlayback:
     """A temporary file that is first filled, then played, and removed whatever happens.
 
-    Every player takes WAV. `afplay` takes no Opus and no bare PCM, and what `aplay` does not know it plays as
-    if it were samples: MP3 would be noise.
+    Every player takes WAV. `afplay` takes no Opus and no bare PCM, and `aplay` plays unknown formats as
+    samples: MP3 would be noise.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FilePlayback:
         self._process: subprocess.Popen[bytes] | None = None
         self.samples = 0
         try:
-            handle, name = tempfile.mkstemp(prefix="kokoro-lab-", suffix=".wav")  # for its owner's eyes alone
+            handle, name = tempfile.mkstemp(prefix="kokoro-lab-", suffix=".wav")  # for its owner alone
         except OSError as error:
             raise _unwritable(error) from error
         self.path = Path(name)
@@ -95,7 +95,7 @@ class FilePlayback:
         self.samples += len(pcm)
 
     def start(self) -> None:
-        """Nothing more comes: play it.
+        """Close the file and play it.
 
         Raises
         ------
@@ -130,10 +130,10 @@ class FilePlayback:
         self._signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """Be silent, and leave nothing behind."""
+        """Stop the player, and remove the file."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
-            self._signal(signal.SIGCONT)  # one that is stopped would not hear of it
+            self._signal(signal.SIGCONT)  # a player that is stopped by a signal would not get another one
             try:
                 self._process.wait(STOP_S)
             except subprocess.TimeoutExpired:

@@ -6,17 +6,17 @@ is, at each moment, one of these:
 
 | who | due | among each other |
 |---|---|---|
-| has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients by turns |
-| has run out of speech | when it ran out | clients by turns |
+| has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients in turn |
+| has run out of speech | when it ran out | clients in turn |
 | has speech in hand | when that runs out | by that |
-| a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients by turns |
+| a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients in turn |
 
-The one that is due first computes. Whatever waits is due at a time that does not move on for ever, so that
-each comes to compute, however many others there are.
+The one that is due first computes. No deadline is put off for ever, so each unit is computed at last, however
+many others there are.
 
-A stream asks for its next unit a millisecond behind the last one, once it has sent what that gave. As long as
+A stream asks for its next unit a millisecond after the last one, once it has sent what that gave. As long as
 a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another stream that
-began in between would take longer than what is in hand lasts.
+began in between would take longer than the speech in hand lasts.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ from cachetools import LRUCache
 from kokoro_lab.errors import Interrupted
 
 GUARD_S = 0.3
-"""With less speech than that in hand, a stream comes before those who wait for their first sound: the units
-that several of them need may take so long, and a gap is worse than a later beginning."""
+"""A stream with less speech in hand than this comes before streams that wait for their first sound: several
+of their units may take so long, and a gap is worse than a late beginning."""
 SHORT_S = 0.2
 """Speech in hand with which a stream can wait for a window of another one, and for its own next one."""
 FIRST_UNITS = 6
-"""In which a stream comes to have so much. One that the machine is too slow for keeps the cores no longer."""
+"""Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
+more: the machine is too slow for it."""
 KEPT_S = 0.02
-"""For which the cores wait for who is short of speech. It may have nothing more to say."""
+"""How long the cores wait for a stream that is short of speech. It may have nothing more to say."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
-"""Also what a stream has in hand when it lets files compute before it goes on."""
+"""A stream with this much speech in hand lets files compute first."""
 LOOK_S = 0.05
-"""Between two looks of those who wait at whether the cores are still kept, or in use."""
+"""How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
-"""Who takes longer than a window ever should holds nobody up any more: the next one computes beside it."""
+"""A unit that takes longer than a window ever should no longer delays others: the next one computes beside
+it."""
 WHOLE_S = 30.0
-"""The same, of a whole segment by those who would compute another one."""
+"""The same limit for a whole segment, for which other whole segments wait."""
 CLIENTS = 256
 """Clients whose last turn is remembered."""
 LOOK_BACK = 2048
@@ -60,14 +62,15 @@ USED_S = 60.0
 
 
 class RoundRobin:
-    """The order of clients who ask at a time: the next request of each comes behind one of all others.
+    """The order of clients who ask at the same time: each client's next request comes after one request of
+    every other client.
 
     Not thread-safe.
 
     Attributes
     ----------
     round : int
-        Of the last one that was served.
+        The round of the request that was served last.
     """
 
     def __init__(self) -> None:
@@ -75,11 +78,11 @@ class RoundRobin:
         self._last: LRUCache[str, int] = LRUCache(CLIENTS)
 
     def round_of(self, client: str, since: int) -> int:
-        """In which round a client's next request comes that has waited since the round `since`."""
+        """The round of a client's next request, which has waited since the round `since`."""
         return max(since, self._last.get(client, 0)) + 1
 
     def serve(self, client: str, since: int) -> int:
-        """It is its turn; says in which round that was."""
+        """Serve the client's request; returns its round."""
         self._last[client] = served = self.round_of(client, since)
         self.round = max(self.round, served)
         return served
@@ -99,7 +102,7 @@ class Claim:
     given_s : float
         Speech that the listener was given.
     waited_s : float
-        For which it waited while others computed.
+        Seconds that it waited while others computed.
     """
 
     def __init__(self, cores: Cores, client: str, stop: threading.Event, *, listened: bool) -> None:
@@ -117,7 +120,7 @@ class Claim:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be computed any more."""
+        """Whether nothing more is to be computed."""
         return self._left or self._stop.is_set()
 
     @property
@@ -132,7 +135,8 @@ class Claim:
         return 1.0 if self.runs_out_s is None else self.given_s / max(heard_s, 1e-9)
 
     def gave(self, length_s: float) -> None:
-        """The listener was given speech. One who had run out has waited meanwhile: its clock stood still."""
+        """Note that the listener was given speech. If it had run out before, its clock stood still
+        meanwhile."""
         now_s = self._cores.clock()
         self.given_s += length_s
         if self.runs_out_s is None:
@@ -142,15 +146,16 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """The listener took nothing for so long: it has as much in hand as before."""
+        """Note that the listener took nothing for so long, so it has as much speech in hand as before."""
         if self.runs_out_s is not None:
             self.runs_out_s += seconds
 
     @contextmanager
     def computing(self, *, whole: bool = False) -> Iterator[None]:
-        """Around a unit; waits until it is due. Within, nobody is waited for.
+        """A context around a unit: waits for the cores before it, and gives them back behind it. The code
+        inside must wait for nobody.
 
-        `whole` says that it may take long: a whole segment. Then nobody waits for its end but another whole.
+        `whole` marks a unit that may take long, a whole segment: only other whole segments wait for its end.
 
         Raises
         ------
@@ -170,13 +175,13 @@ class Claim:
             self._cores.give_back(unit)
 
     def leave(self) -> None:
-        """Compute nothing any more; whatever waits is let go at once."""
+        """End the claim: nothing more is computed, and a thread that waits for the cores stops waiting."""
         self._left = True
         self._cores.lets_go(self)
 
 
 class Unit:
-    """What a stream is about to compute, from its asking to its end."""
+    """One unit of computing, from the request for the cores to its end."""
 
     def __init__(self, claim: Claim, *, whole: bool, asked_s: float, since: int, number: int) -> None:
         self.claim = claim
@@ -202,7 +207,7 @@ class Cores:
     Parameters
     ----------
     at_a_time : int
-        Units: as often as the threads of one fit into the cores.
+        How many units run at once: as many as fit into the cores with their threads.
     clock : callable
         Seconds; a test gives its own.
 
@@ -228,11 +233,11 @@ class Cores:
         self._waits_s: deque[float] = deque(maxlen=LOOK_BACK)
 
     def claim(self, client: str, stop: threading.Event, *, listened: bool) -> Claim:
-        """Of a stream of `client` that ends when `stop` is set."""
+        """The claim of a stream of `client`, which ends when `stop` is set."""
         return Claim(self, client, stop, listened=listened)
 
     def ask(self, claim: Claim, *, whole: bool = False) -> Unit:
-        """Have a unit wait for the cores; it has them when it is `granted`."""
+        """Enter a unit among those that wait; it has the cores once it is `granted`."""
         with self._lock:
             unit = Unit(
                 claim,
@@ -246,12 +251,12 @@ class Cores:
         return unit
 
     def wait_for(self, unit: Unit) -> None:
-        """Return when it has the cores, or is not to be computed."""
+        """Wait until it has the cores, or is not to be computed any more."""
         while not unit.granted.wait(LOOK_S):
-            self.grant()  # whoever computes, or is waited for, may have taken too long
+            self.grant()  # the unit that computes, or the stream that is waited for, may have taken too long
 
     def give_back(self, unit: Unit) -> None:
-        """It is computed, or will not be."""
+        """Note that a unit was computed, or will not be."""
         with self._lock:
             if unit in self._at_work:
                 self._at_work.remove(unit)
@@ -266,20 +271,21 @@ class Cores:
             self._grant()
 
     def grant(self) -> None:
-        """Let those compute who may by now."""
+        """Give the cores to the units that may have them now."""
         with self._lock:
             self._grant()
 
     def lets_go(self, claim: Claim) -> None:
-        """It has speech enough in hand, or wants none: others need not wait for its next unit."""
+        """Note that a stream has enough speech in hand, or needs none: others need not wait for its next
+        unit."""
         with self._lock:
             if self._kept_for is claim:
                 self._kept_for = None
             self._grant()
 
     def figures(self) -> dict[str, Any]:
-        """Units that compute and that wait; seconds that those of listeners waited; share of the last
-        `USED_S` in which something was computed."""
+        """The numbers of units that compute and that wait, the seconds that listeners' units waited, and the
+        share of the last `USED_S` in which something was computed."""
         with self._lock:
             now_s = self.clock()
             from_s = max(now_s - USED_S, self._since_s)
@@ -300,7 +306,7 @@ class Cores:
             free = [self._ranked(unit, now_s) for unit in self._waiting if self._may_begin(unit, now_s)]
             if not free:
                 return
-            # Those who come by turns are due when the first of them is
+            # Clients that compute in turn are due when the first of them is
             due_s: dict[str, float] = {}
             for rank in free:
                 due_s[rank.kind] = min(rank.due_s, due_s.get(rank.kind, rank.due_s))
@@ -322,7 +328,7 @@ class Cores:
         if self._kept_for not in (None, claim) and now_s < self._kept_until_s:
             return False
         if any(other.claim is claim for other in self._at_work):
-            # Its next segment beside its window, while that is to nobody's cost
+            # A stream's next segment is computed beside its window, as long as nobody else waits
             return all(other.claim is claim for other in self._waiting)
         ahead = 0
         for other in self._at_work:

@@ -1,7 +1,7 @@
 """Threads that are kept for the next task, and an iterator that works ahead in one of them.
 
-Our operators compute in memory that belongs to their thread. A thread of a stream's own would get that from
-the system anew, page by page, while somebody waits for the first sound: some 2,000 pages a stream.
+Our operators compute in memory that belongs to their thread. A new thread for each stream would get that
+memory from the system page by page, about 2,000 pages, while somebody waits for the first sound.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ _Jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]]
 
 
 class KeptThreads:
-    """As many threads as there was ever work for at a time; whoever finished last works next.
+    """A pool of threads that grows to the most tasks there were at once. The thread that finished last gets
+    the next task.
 
     They are daemons, so work that hangs does not keep a process from ending.
 
     Parameters
     ----------
     name : str
-        Of the threads, with a number behind it.
+        Name of the threads, to which a number is added.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._forget()
-        # A child has no thread but the one that forked
+        # After a fork, a child has only the thread that forked
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
@@ -43,7 +44,7 @@ class KeptThreads:
         self._idle: list[_Jobs] = []
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have `work` done now, whatever else is under way; the future has what it returns or raises."""
+        """Run `work` at once in a thread; the future has what it returns or raises."""
         future: Future[T] = Future()
         with self._lock:
             jobs = self._idle.pop() if self._idle else self._started()
@@ -61,7 +62,7 @@ class KeptThreads:
             work, future = jobs.get()
             with native_work():
                 self._done(jobs, work, future)
-            del work, future  # nothing is kept of what is done
+            del work, future  # a finished task must not be kept alive here
 
     def _done(self, jobs: _Jobs, work: Callable[[], Any], future: Future[Any]) -> None:
         if not future.set_running_or_notify_cancel():
@@ -77,7 +78,8 @@ class KeptThreads:
             future.set_result(result)
 
     def _rest(self, jobs: _Jobs) -> None:
-        """Before the result is told: who waits for it may have the next work in hand."""
+        """Become idle before the result is set: the thread that waits for the result may submit the next task
+        at once."""
         with self._lock:
             self._idle.append(jobs)
 
@@ -92,7 +94,7 @@ _END: Any = object()
 
 
 class Lookahead(Iterator[T], Generic[T]):
-    """Hands out the items of an iterator; `begin` has the next one made in a thread meanwhile.
+    """Hands out the items of an iterator; `begin` computes the next one in a thread meanwhile.
 
     At most one item is ahead, so memory is bounded. What an item raises is raised by `next`.
 
@@ -107,7 +109,7 @@ class Lookahead(Iterator[T], Generic[T]):
         self._next: Future[T | Any] | None = None
 
     def begin(self) -> None:
-        """Have the next item made now, unless that has been asked for already."""
+        """Start computing the next item, unless that has begun already."""
         if self._next is None:
             # A future cannot hand on StopIteration
             self._next = _THREADS.submit(lambda: next(self._items, _END))
@@ -129,6 +131,6 @@ class Lookahead(Iterator[T], Generic[T]):
         return int(self._next is not None and self._next.done())
 
     def close(self) -> None:
-        """Make nothing further. What is being made now is not waited for."""
+        """Compute no further item, without waiting for the one that is being computed."""
         if self._next is not None:
             self._next.cancel()

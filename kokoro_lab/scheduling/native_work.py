@@ -1,8 +1,8 @@
-"""A process ends once its threads are out of native code.
+"""Delays the end of a process until its threads have left native code.
 
-A thread that comes back into Python while the interpreter ends is ended there and then. The bindings of ONNX
-Runtime (C++) and of the detector of languages (Rust) abort the process at that: "terminate called without an
-active exception", by exit code a crash.
+Python stops a thread at once that returns from native code while the interpreter shuts down. The bindings of
+ONNX Runtime (C++) and of the language detector (Rust) then abort the process ("terminate called without an
+active exception"), and its exit code is that of a crash.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LONGEST_WAIT_S = 5.0
-"""What hangs keeps no process from ending: longer than any one call into native code takes that does not."""
+"""The longest wait for native code, longer than any call takes that does not hang."""
 
 _count = 0
 _none_left = threading.Condition()
@@ -22,7 +22,7 @@ _none_left = threading.Condition()
 
 @contextmanager
 def native_work() -> Iterator[None]:
-    """A process that is to end waits for the end of this block, if a daemon thread is in it."""
+    """A process that ends waits for the end of this block, if a daemon thread is in it."""
     global _count
     with _none_left:
         _count += 1
@@ -36,7 +36,7 @@ def native_work() -> Iterator[None]:
 
 @contextmanager
 def waiting_for_others() -> Iterator[None]:
-    """Within such a block: nothing native is done while the thread waits."""
+    """A pause within such a block: while the thread waits here, the process may end."""
     global _count
     with _none_left:
         _count -= 1
@@ -62,4 +62,4 @@ def _forget() -> None:
     _count, _none_left = 0, threading.Condition()
 
 
-os.register_at_fork(after_in_child=_forget)  # it has no thread but the one that forked
+os.register_at_fork(after_in_child=_forget)  # after a fork, there is only the thread that forked

@@ -1,7 +1,7 @@
-"""Products of matrices on the calling thread alone, so that they take no cores from the decoder.
+"""Matrix products on the calling thread alone, so that they take no cores from the decoder.
 
-OpenBLAS, which numpy multiplies with, divides a large product among threads, and these then spin for some
-20 ms in wait of another one. On two cores the first window of a stream took 1.7 times as long for that.
+NumPy multiplies with OpenBLAS, which divides a large product among threads. These then spin for about 20 ms,
+waiting for another product; on two cores, the first window of a stream took 1.7 times as long because of it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ONE_THREAD_PRODUCTS = 2**18
 9,216; those are einsum's, which knows no threads."""
 
 MOST_ROWS = 256
-"""Multiplied at a time: of more, so few columns would be left that each is a vector, whose product OpenBLAS
-divides among threads after all. The tags of a row of 800 marks took 3 s."""
+"""Rows multiplied at a time. With more, so few columns would be left that each is a vector, whose product
+OpenBLAS divides among threads after all. The tags of a row of 800 marks took 3 s."""
 
 
 def product(inputs: Floats, weights: Floats) -> Floats:

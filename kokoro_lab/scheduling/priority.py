@@ -1,6 +1,7 @@
-"""How the system is asked to treat the threads that speak: quality of service, cores, collection of garbage.
+"""Priority of the threads that speak: macOS' quality of service, cores, and when garbage is collected.
 
-All of it is off unless asked for, and what the system does not offer is said, not passed over.
+Quality of service and cores are set only where they are asked for; if the system offers none, the caller is
+told.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _warned: set[str] = set()
 def user_interactive() -> str | None:
     """Put the calling thread into macOS' user-interactive class; None if it is, else the reason why not.
 
-    A thread does not hand its class on to those that it starts, so each asks for itself, once. ONNX
-    Runtime's own threads keep the default one: nothing here runs in them.
+    A thread's class is not inherited by threads that it starts, so each asks for itself, once. ONNX Runtime's
+    own threads keep the default class: no code of ours runs in them.
 
     Source: `pthread_set_qos_class_self_np` of <pthread/qos.h>, macOS 10.10 and later.
     """
     if getattr(_this_thread, "is_interactive", False):
         return None
-    if platform.system() != "Darwin":  # sys.platform would have the type checker pass the rest over
+    if platform.system() != "Darwin":  # with sys.platform, the type checker would skip the rest
         return f"{platform.system()} has no classes of service: KOKORO_CORES pins threads where it can"
     code = ctypes.CDLL(None).pthread_set_qos_class_self_np(ctypes.c_uint(USER_INTERACTIVE), ctypes.c_int(0))
     if code:
@@ -56,7 +57,7 @@ def pin(cores: Sequence[int]) -> str | None:
     try:
         setter(0, set(cores))
     except OSError as error:
-        return f"cores {','.join(map(str, cores))} cannot be had: {error.strerror}"
+        return f"cores {','.join(map(str, cores))} are not available: {error.strerror}"
     return None
 
 
@@ -78,15 +79,15 @@ def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
 
 
 def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
-    """Have the calling thread, which plays or hands over what is played, treated as `qos` says.
+    """Give the calling thread, which plays samples or hands them over, the class that `qos` names.
 
-    Both ask: the thread that plays waits for a lock while the other one fills the ring, and would wait the
+    Both threads ask: the one that plays waits for a lock while the other fills the ring buffer, and waits
     longer the less the other one runs.
 
     Returns
     -------
     Fallback or None
-        What could not be had. The log says it once a process, however many threads ask.
+        Why the class could not be set. It is logged once a process, however many threads ask.
     """
     reason = user_interactive() if qos == "interactive" else None
     if reason is None:
@@ -98,17 +99,17 @@ def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
 
 
 def give_way(by: int) -> None:
-    """Have the system run this process, and what it starts from now on, behind others: at a niceness of `by`
-    at least, where it knows such a thing."""
+    """Lower the priority of this process, and of those that it starts from now on: to a niceness of at least
+    `by`, where the system knows niceness."""
     if hasattr(os, "nice"):
         os.nice(max(0, by - os.nice(0)))
 
 
 def keep_collector_off() -> None:
-    """Keep the collector of garbage from looking through what stays loaded: 180,000 objects of dictionaries,
-    over which everybody waits for 70 ms whenever it decides to.
+    """Keep the garbage collector from looking at what stays loaded: 180,000 objects of dictionaries, for
+    which every thread waits 70 ms at each collection.
 
-    For a process of one's own, when everything is loaded.
+    To be called when everything is loaded, in a process that the engine has to itself.
     """
     gc.collect()
     gc.freeze()
@@ -116,10 +117,10 @@ def keep_collector_off() -> None:
 
 @contextmanager
 def loaded_without_collector() -> Iterator[None]:
-    """What is loaded inside is not looked through by the collector of garbage, neither meanwhile nor later.
+    """Load inside this block without garbage collection; what was loaded is not looked at later, either.
 
     For a program that is to be heard at once: in `speak` the collector ran three times before the first
-    sound, for 140 ms in all, and once in a while behind it, when who presses Ctrl-C waits for it.
+    sound, for 140 ms in all, and now and then later, when it delayed Ctrl-C.
     """
     gc.disable()
     try:

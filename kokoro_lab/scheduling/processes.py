@@ -1,4 +1,4 @@
-"""Calls in other processes, a few at a time: one that dies, for want of memory, takes no other call along."""
+"""Runs calls in other processes, a few at a time: a process that dies ends no other call."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ R = TypeVar("R")
 def apart(
     calls: Sequence[Callable[[int], R]], jobs: int, begins: Callable[[int], None] = lambda number: None
 ) -> Iterator[tuple[int, Future[R]]]:
-    """The number of each call and what became of it, in the order in which they end.
+    """Run `calls` in processes; yields the number and the future of each call, in the order in which they
+    end.
 
     Parameters
     ----------
     calls : sequence of callable
-        Each is told at which of the places 0 to jobs - 1 it runs: no other runs there meanwhile. It goes to
-        another process, so it must be one that can be pickled, and so must what it returns.
+        Each is called with the number, 0 to jobs - 1, of the place where it runs; no other call runs there
+        meanwhile. A call goes to another process, so it and what it returns must be picklable.
     jobs : int
-        How many run at a time. A place has one process, which has imported what a call needs when the next
-        one comes; if it dies, the next one has a new process.
+        How many calls run at a time, each at a place of its own. A place keeps its process for the next call,
+        so that imports are done once; if the process dies, the next call gets a new one.
     begins : callable
-        Told the number of a call before it is run, in a thread of this process.
+        Called with the number of a call before it is run, in a thread of this process.
 
     Yields
     ------
@@ -54,19 +55,20 @@ def apart(
             for future in as_completed(started):
                 yield started[future], future
         finally:
-            pool.shutdown(cancel_futures=True)  # after an interrupt, what waits is not begun
+            pool.shutdown(cancel_futures=True)  # after an interrupt, no waiting call is begun
             for place in places:
                 place.close()
 
 
 def _hear_no_interrupt() -> None:
-    """Ctrl-C reaches every process of a terminal: which call is to end is said by who asked for it."""
+    """Ignore Ctrl-C, which reaches every process of a terminal: the process that made the calls decides which
+    one ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class _Place:
-    """Where one call runs at a time, in a process that is begun with the first."""
+    """Runs one call at a time, in a process that is started with the first."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -77,7 +79,7 @@ class _Place:
             spawn = multiprocessing.get_context("spawn")
             self._process = ProcessPoolExecutor(1, mp_context=spawn, initializer=_hear_no_interrupt)
         try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of a process that is begun now, too
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # also in a starting process
             try:
                 done = self._process.submit(call, self._number)
             finally:

@@ -1,4 +1,4 @@
-"""Where an utterance's computing time goes."""
+"""Measures how long each stage of an utterance computes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 Listener = Callable[[str], AbstractContextManager[None]]
-"""Entered where a stage begins, and left where it ends; told which one."""
+"""A context for a stage's name, entered when the stage begins and left when it ends."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have `listener` hear of every stage that this thread is in meanwhile; it hears of no other thread's."""
+    """Within this block, `listener` is called for every stage that this thread enters and leaves."""
     token = _listener.set(listener)
     try:
         yield
@@ -25,7 +25,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def heard(stage: str) -> AbstractContextManager[None]:
-    """Around the work of `stage`, for whoever listens in this thread."""
+    """A context around the work of `stage`, reported to this thread's listener."""
     listener = _listener.get()
     return nullcontext() if listener is None else listener(stage)
 
@@ -33,7 +33,7 @@ def heard(stage: str) -> AbstractContextManager[None]:
 class Stopwatch:
     """Seconds spent in each stage, and in any of them. Thread-safe: stages may overlap.
 
-    Time between two chunks, which is the listener's, is in none.
+    The time between two chunks, in which the listener plays, counts for no stage.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class Stopwatch:
             yield
 
     def waiting(self, stage: str) -> AbstractContextManager[None]:
-        """In the midst of `stage`, which waits for somebody meanwhile and computes nothing."""
+        """A pause within `stage`: it waits for somebody and computes nothing."""
         return self._counted(stage, -1)
 
     @contextmanager
     def _counted(self, stage: str, sign: int) -> Iterator[None]:
-        """One stage more at work, or one less, whose seconds are added, or taken away."""
+        """Count one running stage more or less, and correct its seconds."""
         started_s = self._running_changes(sign)
         try:
             yield

@@ -1,4 +1,4 @@
-"""What the blueprints of one application share."""
+"""The state that the blueprints of one application share: engine, settings, slots, syntheses, figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.server.requests.syntheses import Syntheses
 
 if TYPE_CHECKING:
-    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    # For type checking alone: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
 
 EXTENSION = "kokoro_lab"
@@ -30,7 +30,7 @@ SENDERS = 4
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """One engine being served, by the `worker`-th process that this server has had."""
+    """One engine being served. `worker` counts the processes that this server has had."""
 
     engine: Engine
     settings: Settings

@@ -1,6 +1,4 @@
-"""Sessions on the CPU: their arena may have a bound, they give back memory where somebody asks for it, and
-their runs can be broken off.
-"""
+"""Sessions on the CPU with a bounded arena, which free memory on request and can interrupt runs."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ FAULT_ARENA_MB = 16
 
 
 class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the library has no types
-    """A session on the CPU that can be asked to give back what its arena keeps.
+    """A session on the CPU that gives back, on request, the memory that its arena keeps.
 
-    What it runs `within` an `Interruption` ends with an exception of ONNX Runtime's when that does, and with
-    `OutOfMemory` where memory runs out.
+    A run `within` an `Interruption` that ends raises an exception of ONNX Runtime's; a run without memory
+    raises `OutOfMemory`.
     """
 
     def __init__(self, *arguments: Any, variant: str = "", **options: Any) -> None:
@@ -62,12 +60,12 @@ _counting = threading.Lock()
 
 
 def bound_arena(size_mb: int) -> None:
-    """Register the process's one bounded CPU arena; ONNX Runtime takes one and keeps it.
+    """Register the process's one bounded CPU arena: ONNX Runtime accepts one, and keeps it.
 
     Raises
     ------
     SettingsError
-        It has one of another size already.
+        The process has an arena of another size already.
     """
     global _arena_mb
     with _counting:
@@ -90,12 +88,12 @@ _arena_mb: int | None = None
 
 
 def out_of_memory(error: Exception, to_do: str, variant: str = "") -> OutOfMemory | None:
-    """What to say of an exception of ONNX Runtime's that means that memory ran out; None for any other.
+    """The error for an exception of ONNX Runtime's that means that memory ran out; None for any other.
 
     Parameters
     ----------
     to_do : str
-        What there was no memory for, as an infinitive.
+        What there was no memory for, as an infinitive such as `load the vocoder`.
     """
     text = str(error)
     in_arena = _NO_ROOM.search(text)
@@ -124,7 +122,7 @@ _NO_MEMORY = re.compile(r"Failed to allocate memory|bad[_ ]alloc", re.IGNORECASE
 
 
 def run_out_of_memory() -> NoReturn:
-    """Run a graph that takes more than the process's arena holds, as a fault on purpose.
+    """Inject a fault: run a graph that takes more memory than the process's arena holds.
 
     A process without a bounded arena gets one of `FAULT_ARENA_MB`, which none but such graphs are run in.
 
@@ -172,7 +170,7 @@ def _shrinking() -> ort.RunOptions:
 
 
 class Interruption:
-    """Breaks off the runs that threads make `within` it, once and for all.
+    """Interrupts the runs that threads make `within` it, once and for all.
 
     Attributes
     ----------
@@ -186,7 +184,7 @@ class Interruption:
         self._lock = Lock()
 
     def end(self) -> None:
-        """Break off what runs now, and whatever is begun later. From any thread; returns at once."""
+        """Interrupt the runs under way and every later one. Callable from any thread; returns at once."""
         with self._lock:
             self.over = True
             for options in self._running:
@@ -194,7 +192,7 @@ class Interruption:
 
     @contextmanager
     def within(self) -> Iterator[None]:
-        """Runs that this thread makes meanwhile can be broken off."""
+        """A context in which this thread's runs can be interrupted."""
         before = _current.set(self)
         try:
             yield
@@ -203,7 +201,7 @@ class Interruption:
 
     @contextmanager
     def watching(self, options: ort.RunOptions) -> Iterator[None]:
-        """For whoever makes a run with these options."""
+        """A context around a run with these options, which `end` interrupts."""
         with self._lock:
             options.terminate = self.over
             self._running.append(options)

@@ -1,8 +1,8 @@
 """The eight options of ONNX Runtime's Core ML provider, checked before it sees them.
 
 ONNX Runtime compares names and values with case, throws at what it does not know, and does so on a Mac alone.
-Here a wrong one is refused on any machine, in words. The list is that of ONNX Runtime 1.31.1
-(`coreml_options.cc`); the variables that set them are in `config`.
+Here a wrong one is refused on any machine, with an error that says what is allowed. The list is that of ONNX
+Runtime 1.31.1 (`coreml_options.cc`); the variables that set them are in `config`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ FOLDER = "a folder, or where one can be made"
 
 
 def _taken_by(setting: str) -> tuple[str, ...]:
-    """What an option takes, in ONNX Runtime's own spelling of yes and no; nothing, if that is a folder."""
+    """The values that an option takes, with ONNX Runtime's spelling of yes and no; none for a folder."""
     hint = Settings.model_fields[setting].annotation
     return ("0", "1") if hint is bool else get_args(hint) if get_origin(hint) is Literal else ()
 
 
 OPTIONS = {name: _taken_by(setting) for setting, name in COREML_NAMES.items()}
-"""Option, as ONNX Runtime spells it → what it takes, first what we pass if nothing is said. One takes a
-folder, and is passed only if it is said.
-
-ONNX Runtime's own default of ModelFormat is the older format, which takes fewer operators. With ML Programs,
-RequireStaticInputShapes was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph whose shapes
-are all fixed needs it not.
+"""Option, as ONNX Runtime spells it → its values, our default first. One takes a folder, and is passed only
+if it is set. ONNX Runtime's own default of ModelFormat is the older format, which takes fewer operators. With
+ML Programs, RequireStaticInputShapes was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph
+with fixed shapes does not need it.
 """
 
 
@@ -40,7 +38,7 @@ def variable_of(option: str) -> str:
 
 
 def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
-    """All options as the provider is to have them: those given, and ours for the rest.
+    """All options for the provider: the given ones, and our defaults for the rest.
 
     Raises
     ------
@@ -52,7 +50,7 @@ def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
     options = {name: values[0] for name, values in OPTIONS.items() if values} | dict(given)
     if options["ProfileComputePlan"] == "1" and options["ModelFormat"] != "MLProgram":
         raise SettingsError(
-            "ProfileComputePlan is for ML Programs: ONNX Runtime would pass over it in silence.",
+            "ProfileComputePlan works for ML Programs alone: ONNX Runtime would ignore it.",
             field="ProfileComputePlan",
             value="1",
             mend="Set ModelFormat (KOKORO_COREML_MODEL_FORMAT) to MLProgram, or leave it out.",
@@ -89,7 +87,8 @@ def _may_be_a_folder(value: str) -> bool:
 
 
 def _nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """A word that is meant, it seems: case counts for ONNX Runtime, and rarely for who types."""
+    """The option or value that was probably meant: ONNX Runtime distinguishes case, people who type seldom
+    do."""
     folded = {candidate.casefold(): candidate for candidate in words}
     found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.7)
     return f"Is {folded[found[0]]!r} meant?" if found else None

@@ -1,4 +1,4 @@
-"""What each provider was measured to cost here, kept between starts in `<home>/provider_costs.json`.
+"""Measured costs of a segment on each provider of this machine, kept in `<home>/provider_costs.json`.
 
     {"format": 1,
      "entries": [{"conditions": {...}, "measured_at_s": ..., "costs": {"cpu": [[20, 0.09], ...]}}, ...]}
@@ -65,7 +65,7 @@ Conditions = Mapping[str, Any]
 
 
 def conditions_here(config: EngineConfig, model_sha256: str) -> Conditions:
-    """Those of an engine with this configuration on this machine."""
+    """The conditions of an engine with this configuration on this machine."""
     found = machine()
     options = {k: v for k, v in recorded_options(config).items() if k not in NOT_CONDITIONS}
     return {
@@ -73,13 +73,13 @@ def conditions_here(config: EngineConfig, model_sha256: str) -> Conditions:
         "onnxruntime": versions()["onnxruntime"],
         "system": str(found["system"]),
         "cpu": f"{found['cpu']}, {found['cores']} cores",
-        "options": json.loads(json.dumps(options, default=str)),  # as it is read again
+        "options": json.loads(json.dumps(options, default=str)),  # as it is read from the file
     }
 
 
 @dataclass(frozen=True, slots=True)
 class BelievedCosts:
-    """Costs that are believed, by provider; or none, and why they must be measured."""
+    """The costs that are still valid, by provider; or none, and why they must be measured."""
 
     costs: Mapping[str, SegmentCost]
     reason: str
@@ -128,7 +128,7 @@ class CostCache:
         Raises
         ------
         CostCacheError
-            The file is damaged; it is as good as none, and the next `keep` replaces it.
+            The file is damaged. The next `keep` replaces it.
         """
         now_s = time.time() if now_s is None else now_s
         entries = self._read()
@@ -165,7 +165,7 @@ class CostCache:
             costs={name: cost.points for name, cost in costs.items()},
         )
         kept = [entry, *(other for other in entries if other.conditions != conditions)][:MOST_ENTRIES]
-        # Two starts at a time: one of them wins, and both are right
+        # If two processes start at once, the second one's file replaces the first one's: both are right
         write_json(self.path, CostFile(entries=kept).model_dump())
 
     def _read(self) -> list[CostEntry]:

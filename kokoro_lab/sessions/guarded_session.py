@@ -1,9 +1,10 @@
-"""The sessions of stages: each on its provider as long as that holds, then on the CPU; and where they run.
+"""The sessions of stages: each runs on its provider until that fails, then on the CPU.
 
 A provider is *lost* when ONNX Runtime raises from a session that is not the CPU's, or gives values that are
-not finite, and the CPU then does what was asked. What the CPU refuses too was wrong in itself: it raises as
-the CPU says it, and nothing is lost. One loss is enough: what failed once is likely to fail again, and each
-try costs a listener a window. A crash of the process cannot be caught here.
+not finite, and the CPU then does what was asked. If the CPU fails as well, the input was wrong: the CPU's
+exception is raised, and the provider is not lost. One loss is enough: what failed once is likely to fail
+again, and each attempt would cost a listener the time of a window. A crash of the process cannot be caught
+here.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ RuntimeError, where a provider's library throws something else."""
 
 
 class Runs(Protocol):
-    """What a stage needs of a session. ONNX Runtime's is one; a vocoder of fixed windows may be another."""
+    """The methods of a session that a stage uses. ONNX Runtime's session has them; so may a vocoder of fixed
+    windows."""
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
         """The named outputs, all if None, for inputs by name."""
@@ -56,9 +58,9 @@ class GuardedSession:
         Makes the session that takes over when the provider is lost: called at most once, and only then. None
         where the CPU runs the stage anyhow.
     nodes : tuple of int, optional
-        How many nodes of the graph the provider takes, and of how many; the CPU has the others.
+        How many nodes of the graph the provider takes, and of how many; the CPU takes the others.
     because : str
-        Why it is this provider.
+        Why this provider was chosen.
     fallbacks : tuple of Fallback
         What was given up before, when the session was made.
 
@@ -69,7 +71,7 @@ class GuardedSession:
     nodes : tuple of int or None
         How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all.
     fallbacks : tuple of Fallback
-        From which provider to which, and why: when it was made, or since.
+        The changes of provider when it was made or since, each with its reason.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class GuardedSession:
         return again
 
     def _spare_session(self, error: Exception | None) -> Runs:
-        with self._lock:  # two threads may lose it at once; there is one spare
+        with self._lock:  # two threads may find the provider lost at once, but only one spare session is made
             if self._spare is None:
                 assert self._make_spare is not None
                 try:
@@ -157,7 +159,7 @@ class GuardedSession:
         log.warning("%s", lost.reason)
 
     def __getattr__(self, name: str) -> Any:
-        """In all else it is the session: its inputs and outputs, its profiler."""
+        """Everything else (inputs, outputs, profiler) is the session's."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._session, name)
@@ -215,7 +217,7 @@ class Placement:
 
     @property
     def active_provider(self) -> str:
-        """Of the stage that makes the samples."""
+        """The provider of the stage that makes the samples."""
         return next((self.stages[s] for s in SPEAKING_STAGES if s in self.stages), CPU.full_name)
 
     def figures(self) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Execution providers: those that the engine knows, why each is here or is not, and which one is taken.
+"""Execution providers: which ones there are, why each is available here or not, and which one is chosen.
 
 A provider is built into ONNX Runtime (CPU; Core ML on a Mac; CUDA in a build of its own) or is a plug-in: a
-package with a library that ONNX Runtime is told of when it is first asked for, once per process.
-Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so it is asked for none such.
+package with a library that is registered with ONNX Runtime when it is first asked for, once per process. ONNX
+Runtime itself warns about a provider that it lacks, and runs on the CPU: so it is never asked for such a one.
 
-| asked for | taken | if it cannot be had, or cannot run the graph |
+| asked for | taken | if it is not available, or cannot run the graph |
 |---|---|---|
 | `coreml` | Core ML | an error |
 | `auto:coreml` | Core ML | the CPU, and the report says why |
@@ -12,8 +12,8 @@ Asked for one that it lacks, ONNX Runtime itself warns and runs on the CPU: so i
 
 `auto` never guesses. Core ML has been seen to make this model slower (a graph of changing lengths falls into
 a hundred partitions), to give wrong samples in 16 bits, and to need seconds at the first start, depending on
-machine and version. So `auto` is the CPU, which is known to work everywhere, on a Mac as well. Whoever has
-measured another one to be better on this machine asks for it by `auto:`.
+machine and version. So `auto` is the CPU, which is known to work everywhere, on a Mac as well. A user who has
+measured another provider to be better on this machine asks for it with `auto:`.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class ProviderListing:
 
 
 def registry() -> tuple[ProviderListing, ...]:
-    """Every provider with why it is here or is not. Plug-ins that are installed are loaded."""
+    """Every known provider, and why it is available here or not. Installed plug-ins are loaded."""
     return tuple(listed(provider) for provider in KNOWN_PROVIDERS)
 
 
 def usable_providers() -> tuple[str, ...]:
-    """Providers that can be had here, by the names that a user types; the CPU first."""
+    """The providers that are available here, by the names that a user types; the CPU first."""
     return tuple(line.provider.name for line in registry() if line.available)
 
 
@@ -140,7 +140,7 @@ def require(requested: str) -> Provider:
     Raises
     ------
     ProviderError
-        There is none of that name, or it is not to be had here; says why, and what would mend it.
+        No provider has that name, or it is not available here; the error says why, and how to mend it.
     """
     found = listed(named(requested))
     if not found.available:
@@ -164,7 +164,7 @@ class Choice:
     provider : Provider
     because : str
     explicit : bool
-        Whether it was asked for by name: then nothing may stand in for it where it cannot be loaded.
+        Whether it was asked for by name: then no other may replace it if it cannot be loaded.
     fallbacks : tuple of Fallback
         What would have been chosen, and why it was not.
     """
@@ -181,7 +181,7 @@ def choose(config: EngineConfig) -> Choice:
     Raises
     ------
     ProviderError
-        There is none of that name; or it was asked for without `auto:` and is not to be had here.
+        No provider has that name; or it was asked for without `auto:` and is not available here.
     """
     auto, _, preferred = config.provider.strip().partition(":")
     if auto.lower() != AUTO:
@@ -221,13 +221,13 @@ def _cannot_be_loaded(provider: Provider) -> str:
                 plug_in.register_execution_provider_library()
             else:
                 ort.register_execution_provider_library(provider.name, str(plug_in.get_library_path()))
-        except Exception as error:  # a plug-in is a stranger's library, and may raise anything
+        except Exception as error:  # a plug-in is somebody else's library, and may raise anything
             return f"its plug-in cannot be loaded: {first_line(error)}"
         _loaded.add(provider.name)
         return ""
 
 
 def first_line(error: BaseException) -> str:
-    """What an error is, in one line."""
+    """An error's message in one line."""
     words = str(error).strip().splitlines()
     return f"{type(error).__name__}: {words[0][:200]}" if words else type(error).__name__

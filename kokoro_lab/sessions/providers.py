@@ -1,7 +1,6 @@
-"""Sessions: for the stages of an engine, each on its provider, and for anything else.
+"""Makes ONNX Runtime sessions: for a stage of an engine on its provider, and for any other graph.
 
-Which providers there are, and which of them is taken, is in `provider_registry`, what becomes of one that is
-lost in `guarded_session`.
+`provider_registry` lists the providers and chooses one; `guarded_session` handles one that fails.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions
     options.graph_optimization_level = _LEVELS[config.optimisation]
     options.enable_mem_pattern = config.memory_pattern
     options.add_session_config_entry(FLUSH_DENORMALS, "0")
-    # What an arena has no room for is an error of ours: ONNX Runtime would print it besides
+    # We raise an error where an arena has no room; ONNX Runtime would print another one
     options.log_severity_level = 4 if config.memory_arena_size_mb else 3
     briefly = stage in BRIEFLY_SPINNING and not config.spinning
     options.add_session_config_entry(
@@ -83,20 +82,20 @@ def make_session(
 ) -> ort.InferenceSession:
     """A session for a model (path or serialised) on the provider that `config` asks for by name.
 
-    With `auto` it is the CPU: nothing watches over this session, so nothing could take its place.
+    With `auto` it is the CPU: this session has no guard that could replace it.
 
     Parameters
     ----------
     library : Path, optional
         Shared library with the operators of ours that the model uses.
     save : Path, optional
-        Where to keep the optimised model in ONNX Runtime's own format, from which it loads as it is: that
-        for the CPU.
+        Where to keep the optimised model in ONNX Runtime's own format, which loads without optimising again;
+        for the CPU only.
 
     Raises
     ------
     ProviderError
-        The provider is not to be had, or refuses the model.
+        The provider is not available, or refuses the model.
     """
     choice = choose(config)
     if choice.explicit and choice.provider is not CPU and save is None:
@@ -151,7 +150,7 @@ def stage_session(
     Raises
     ------
     ProviderError
-        A provider was asked for by name and is not to be had, or cannot run the graph. If it was only
+        A provider was asked for by name and is not available, or cannot run the graph. If it was only
         preferred (`auto:`), the CPU takes its place, and the session's `fallbacks` say so.
     SettingsError
         An option of Core ML is wrong.
@@ -190,13 +189,13 @@ def stage_session(
 def provider_session(
     provider: Provider, model: bytes | str, config: EngineConfig, *, library: Path | None = None
 ) -> ort.InferenceSession:
-    """A session on a provider that is available and is not the CPU; the CPU has what it does not take.
+    """A session on an available provider other than the CPU; the CPU runs the nodes that it does not take.
 
     Raises
     ------
     ProviderError
-        It raises, ONNX Runtime passes over it, or it takes not one node: that would be the CPU under
-        another name.
+        The provider raises, ONNX Runtime ignores it, or it takes no node, so that the CPU would do all of the
+        work.
     """
     options = session_options(config)
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
@@ -209,7 +208,7 @@ def provider_session(
             named_providers = None
         else:
             named_providers = [(provider.full_name, provider_options(provider, config)), CPU.full_name]
-        # Else ONNX Runtime prints a line, goes on with the CPU and says nothing to the program
+        # Else ONNX Runtime prints a line and uses the CPU, and the program cannot know
         session = ort.InferenceSession(model, options, providers=named_providers, enable_fallback=0)
         registered = provider.full_name in session.get_providers()
         taken, nodes = nodes_taken(session, provider)
@@ -233,7 +232,7 @@ def provider_options(provider: Provider, config: EngineConfig) -> dict[str, str]
         return {}
     options = coreml_options(config.coreml)
     if folder := options.get("ModelCacheDirectory"):
-        # What one version has cut out of a graph is no model for another one, which would be given it
+        # The folder is named by version: a cached model of one version must not be given to another
         kept = Path(folder) / f"onnxruntime-{ort.__version__}"
         kept.mkdir(parents=True, exist_ok=True)
         options["ModelCacheDirectory"] = str(kept)
@@ -259,7 +258,7 @@ def _refused(provider: Provider, why: str) -> ProviderError:
 
 
 def recorded_options(config: EngineConfig) -> dict[str, Any]:
-    """What of the configuration changes speed, memory or samples, for reports and results."""
+    """The options of the configuration that change speed, memory or samples, for reports and results."""
     kept = asdict(config)
     for private in ("home", "source", "stages", "profiles"):
         kept.pop(private)

@@ -1,10 +1,11 @@
-"""What `kokoro-lab tune` found for this machine, kept beside the weights and read when an engine is loaded.
+"""The settings that `kokoro-lab tune` found for this machine, kept beside the weights and read at loading.
 
 <home>/tuned.json
     {"about": ..., "configurations": [{"made_for": ..., "settings": ..., "gains": ..., "found_at": ...}]}
 
 A configuration is used only for the model, variant, ONNX Runtime and processor that it was found with, and
-only for what nobody has set: what became of it is in `EngineConfig.tuned`, and so in every report and result.
+only for fields that the user has not set. `EngineConfig.tuned`, and so every report and result, says which
+were used.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ TUNABLE: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class TuningConditions:
-    """What a configuration was found with; elsewhere it says nothing.
+    """The conditions under which a configuration was found, and is used.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class TuningConditions:
         )
 
     def differences(self, other: TuningConditions) -> list[str]:
-        """In which fields, with both values, a configuration for this is not one for `other`."""
+        """The fields in which these conditions and `other` differ, with both values."""
         return [
             f"{field.name} {getattr(self, field.name)!r}, here {getattr(other, field.name)!r}"
             for field in fields(self)
@@ -110,7 +111,7 @@ class TunedConfiguration:
     settings : mapping
         Field of `TUNABLE` → value.
     gains : mapping
-        What it was shown to gain over the defaults, for people.
+        The measured gains over the defaults, as text for people.
     found_at : str
         ISO 8601.
     """
@@ -134,12 +135,12 @@ def tuned_path(home: Path | None = None) -> Path:
 
 
 def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
-    """What was adopted so far, for whatever machine.
+    """All configurations that were adopted so far, for any machine.
 
     Raises
     ------
     SettingsError
-        The file is not what we write: half of it, or another program's.
+        The file is incomplete, or another program wrote it.
     """
     path = tuned_path(home)
     if not path.exists():
@@ -148,7 +149,8 @@ def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
 
 
 def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
-    """Keep a configuration, in the place of an earlier one for the same; a file that cannot be read is lost.
+    """Keep a configuration; it replaces an earlier one for the same conditions. A file that cannot be read is
+    overwritten.
 
     Raises
     ------
@@ -159,7 +161,7 @@ def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
 
 
 def forget(made_for: TuningConditions, home: Path | None = None) -> bool:
-    """Go back to the defaults; whether there was anything to forget. A file that cannot be read is lost."""
+    """Go back to the defaults; returns whether anything was tuned. An unreadable file is overwritten."""
     try:
         there = any(t.made_for == made_for for t in read_tuned(home))
     except SettingsError:
@@ -170,14 +172,14 @@ def forget(made_for: TuningConditions, home: Path | None = None) -> bool:
 
 
 def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = ()) -> EngineConfig:
-    """`config` with what was tuned for it, and in its field `tuned` what became of that.
+    """`config` with the tuned values; its field `tuned` says which were used, or why none was.
 
     Parameters
     ----------
     config : EngineConfig
-        As the settings have it.
+        The configuration of the settings.
     model_sha256 : str
-        Of its weights.
+        SHA-256 of its weights.
     kept : collection of str
         Fields that a person has set: they stay.
     """
@@ -196,7 +198,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
 
 
 def _found(config: EngineConfig, model_sha256: str) -> TunedConfiguration | None:
-    """The configuration for this; None if there never was one for the variant."""
+    """The configuration for these conditions; None if none was ever found for the variant."""
     here = TuningConditions.of(config, model_sha256)
     differences = []
     for each in read_tuned(config.home):
@@ -217,12 +219,12 @@ def _nothing_for(config: EngineConfig) -> str:
 
 
 def _require_valid(found: Mapping[str, Any]) -> None:
-    """Nothing is used of a configuration that has a field or a value too many.
+    """Refuse a kept configuration with an unknown field or value.
 
     Raises
     ------
     ValueError, ProviderError
-        It has.
+        The field or the value is unknown.
     """
     for name, value in found.items():
         if name not in TUNABLE or not TUNABLE[name](value):

@@ -1,4 +1,4 @@
-"""Captions: what is said, in lines, for as long as it is heard.
+"""Captions: the text in lines, each shown for as long as it is heard.
 
 Cut as captions of films are: at most two lines, ended where a sentence or a clause ends, shown long enough to
 be read.
@@ -34,7 +34,7 @@ _OPENING = regex.compile(r"(?<=\s)[^\s\p{L}\p{N}]+$|[\p{Ps}\p{Pi}]+$")
 """What opens a quotation goes with what is in it, with a space before it or, in Chinese, without."""
 _UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
 _UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
-"""Of each format, what nobody sees, and what is seen of it."""
+"""Patterns of each format's unseen marks, and what remains visible of each."""
 _COSTS = ((_SENTENCE_ENDS, 0.0), (_CLAUSE_ENDS, 1.0))
 _MID_CLAUSE = 3.0
 
@@ -58,7 +58,7 @@ class _Written:
 
     @property
     def cost(self) -> float:
-        """Of ending a caption, or a line, behind it."""
+        """What it costs to end a caption, or a line, behind this word."""
         return next((cost for ends, cost in _COSTS if ends.search(self.text)), _MID_CLAUSE)
 
 
@@ -68,7 +68,7 @@ def caption_format_of(path: Path) -> CaptionFormat:
     Raises
     ------
     ParameterError
-        It asks for none.
+        The ending is that of no caption format.
     """
     for kind in MEDIA_TYPES:
         if path.suffix.lower() == f".{kind}":
@@ -87,9 +87,9 @@ def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text
     Parameters
     ----------
     text : str
-        As it was given: what is shown is what is written.
+        The original text, which captions show as it is written.
     timings : sequence of WordTiming
-        Of the whole speech.
+        The timings of the whole speech.
     input_format : str
         What the text is: all but plain text have marks that nobody sees.
     """
@@ -107,7 +107,7 @@ def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text
 
 
 def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
-    """What is said as several words, and written as one, is one."""
+    """The words as they are written: `$100`, which is said as several words, is one."""
     at = 0
     rest = list(timings)
     while rest:
@@ -125,7 +125,7 @@ def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
 def _grouped(
     written: Sequence[_Written], cost: Callable[[Sequence[_Written]], float]
 ) -> list[Sequence[_Written]]:
-    """The cheapest way to cut `written` into groups, of which none has an infinite cost but a single word."""
+    """The cheapest way to cut `written` into groups. No group but a single word has an infinite cost."""
     best: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(written) + 1):
         choices = []
@@ -154,7 +154,8 @@ def _group_cost(group: Sequence[_Written]) -> float:
 
 
 def _grouped_lines(group: Sequence[_Written]) -> tuple[float, int]:
-    """What the best cut of a caption into lines costs, and behind how many words it is; 0 for one line."""
+    """The cost of the best cut of a caption into two lines, and the number of words before the cut; 0 for one
+    line."""
     if _columns(group) <= LINE_COLUMNS:
         return 0.0, 0
     found = [

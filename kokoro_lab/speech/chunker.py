@@ -1,4 +1,4 @@
-"""From samples to what is sent: chunks of one size, each tagged with its place."""
+"""Cuts a stream of samples into chunks of one size, each tagged with its place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRIMER_S = 0.050
 
 
 class Chunker:
-    """Cuts a stream of samples into chunks of `chunk_s` seconds; only the last one may be shorter.
+    """Cuts samples into chunks of `chunk_s` seconds; only the last one may be shorter.
 
     A chunk carries the id of the segment in which its first sample lies.
 
@@ -28,13 +28,13 @@ class Chunker:
     chunk_s : float
         Length of a chunk.
     start_samples : int
-        Where in the stream the first sample pushed belongs. If that is within a chunk, what comes before
-        it there is silence.
+        Where in the stream the first sample pushed belongs. If that is within a chunk, the chunk begins with
+        silence.
 
     Attributes
     ----------
     held_samples : int
-        That wait for their chunk to be full.
+        Samples that wait for their chunk to be full.
     sent_samples : int
         From the start of the stream to the end of the last chunk.
 
@@ -54,7 +54,7 @@ class Chunker:
         self.enter(start_samples)
 
     def enter(self, start_samples: int) -> None:
-        """Begin there instead, if nothing has been pushed yet."""
+        """Begin at another sample of the stream; only before anything has been pushed."""
         self._chunk_id, self.held_samples = divmod(start_samples, self._size)
         self._held: list[Samples] = [np.zeros(self.held_samples, np.float32)]
         self.sent_samples = self._chunk_id * self._size

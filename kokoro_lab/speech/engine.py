@@ -72,19 +72,20 @@ def load_engine(
     config : EngineConfig, optional
         The whole configuration, instead of the environment's; then nothing else is looked up.
     tuned : bool
-        False leaves out what was tuned: where samples must be those of other machines, to rounding.
+        False ignores what `kokoro-lab tune` found: for samples that must equal other machines' up to
+        rounding.
     voice : str, optional
-        Who will speak first; by default, the voice of the settings. What reads its language is loaded while
+        The voice that will speak first; by default, that of the settings. Its language's G2P is loaded while
         the graphs are.
     say : callable
-        Told in a line each what is being fetched.
+        Called with a line about what is being fetched.
     begins : callable
-        Told `weights` and `graphs` as each begins: what is fetched and checked, what is made and loaded.
+        Called with `weights` (fetched and checked) and `graphs` (made and loaded) as each step begins.
 
     Raises
     ------
     ParameterError, SettingsError, ProviderError, WeightsError
-        What was asked for is of the wrong type, does not exist, or cannot be had.
+        An argument has the wrong type, or what it names does not exist or is not available.
     """
     given = locals()
     require_arguments(load_engine, given, *given)
@@ -94,7 +95,7 @@ def load_engine(
         config = replace(config, variant=variant or config.variant, provider=provider or config.provider)
     weights = weights_of(config.variant)
     begins("weights")
-    needed = () if config.stages else (weights,)  # exported graphs need the voices alone
+    needed = () if config.stages else (weights,)  # with exported graphs, only the voices are fetched
     if missing(needed, config.home):
         fetch(needed, source=config.source, home=config.home, say=say)
     fallbacks, reason = prepare(config), ""
@@ -133,7 +134,7 @@ def load_engine(
 
 
 def _load_reading(front_end: FrontEnd, voice: str, home: Path | None) -> None:
-    """Load what reads a voice's language. What is wrong with either is said when somebody is to speak."""
+    """Load the G2P of a voice's language. An error is not raised here, but when the voice is to speak."""
     try:
         with native_work():
             front_end.speakers.of(load_voice(voice, home).language)
@@ -167,7 +168,7 @@ class Engine:
     first_audio : FirstAudioCache
         The first audio of the last utterances.
     model_sha256 : str
-        Of the weights.
+        SHA-256 of the weights.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -195,7 +196,7 @@ class Engine:
 
     @property
     def conversion(self) -> Mapping[str, Any]:
-        """How the graphs that this runs on were made; empty where published weights run as they are."""
+        """How the graphs in use were made; empty where published weights run as they are."""
         made: Mapping[str, Any] = getattr(self.decoder, "conversion", {})
         return made
 
@@ -217,7 +218,7 @@ class Engine:
         client: str = "",
         **options: Any,
     ) -> SpeechStream:
-        """Speak as it is listened to.
+        """Speak, each chunk when the caller asks for it.
 
         Parameters
         ----------
@@ -227,19 +228,20 @@ class Engine:
         chunk_s : float, optional
             Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
-            Whether somebody listens meanwhile; else it is what `synthesize` joins.
+            Whether somebody listens while it is computed; False for a stream that `synthesize` joins into a
+            file.
         cached : bool
             Whether first audio and phonemes are taken from the caches and kept there.
         place : Place, optional
-            One of the `places` of an earlier stream of the same utterance: begin there.
+            Begin there: one of the `places` of an earlier stream of the same utterance.
         heard_samples : int
-            How much of that stream the listener has: what is before need not be right, and is not decoded.
+            How much of that stream the listener has: earlier samples are not decoded, and may come out wrong.
         longest_s : float
-            Speech may have so many seconds; then `next` raises `TextError`.
+            The longest speech allowed, in seconds; beyond it, `next` raises `TextError`.
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         client : str
-            On whose behalf: several clients compute by turns.
+            The client for whom this is computed: clients compute in turn.
         **options
             Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
             seed, lexicon, detect_languages.
@@ -247,8 +249,8 @@ class Engine:
         Returns
         -------
         SpeechStream
-            Iterates over `AudioChunk`s of float32 mono at 24 kHz. Nothing is computed before the
-            first `next`, but what is wrong with the request is raised here.
+            Iterates over `AudioChunk`s of float32 mono at 24 kHz. Nothing is computed before the first
+            `next`, but errors of the request are raised here.
 
         Raises
         ------
@@ -298,30 +300,31 @@ class Engine:
         client: str = "",
         **options: Any,
     ) -> LiveSpeech:
-        """Speak a text while it is written: `append` to what is returned, and iterate it.
+        """Speak a text while it is written: `append` text to the returned object, and iterate over it for
+        chunks.
 
         Parameters
         ----------
         utterance : Utterance, optional
-            What is said of it beforehand; its text is not read.
+            The options of the speech; its text is not read.
         chunk_s, cached, longest_s, stop, client
             As for `stream`; the first audio comes from no cache.
         place, heard_samples
-            As for `stream`: then what was written before is to be written again, from its beginning.
+            As for `stream`. The writer then writes the text again, from its beginning.
         max_wait_s : float
-            What is there is spoken once the writer has paused for so long. Unless it is given, what is spoken
-            depends on the text alone.
+            Once the writer has paused for so long, the text so far is spoken as if it ended. Without it, the
+            speech depends on the text alone.
         most_ahead : int
             Characters that may wait to be read.
         **options
             Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text` or
-            `markdown`. Of Markdown, each block is spoken once nothing that follows can change it: a
-            paragraph behind an empty line, an item of a list when the next one begins.
+            `markdown`. In Markdown, each block is spoken once nothing that follows can change it: a paragraph
+            behind an empty line, an item of a list when the next one begins.
 
         Raises
         ------
         VoiceError, LanguageError, LexiconError, ParameterError
-            It cannot be spoken so.
+            The text cannot be spoken with these options.
         """
         require_type("max_wait_s", max_wait_s, float, ParameterError)
         given = replace(utterance, text="") if utterance else ""
@@ -378,16 +381,16 @@ class Engine:
         return cleared
 
     def shrink(self) -> int:
-        """Have ONNX Runtime give back the memory that its arenas keep, after the next run of each session;
-        says how many sessions there are."""
+        """Have ONNX Runtime give back the memory that its arenas keep, after the next run of each session.
+        Returns the number of sessions."""
         return shrink_arenas()
 
     def warm(
         self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
     ) -> SynthesisReport:
-        """Stream a long sentence to nobody: the first listener waits for no lazy part, and the memory that
-        long segments take is taken now, and not while somebody listens. For one utterance a short `text`
-        will do."""
+        """Stream a long sentence to nobody, so that parts which load at their first use are loaded, and the
+        memory that long segments take is allocated, before somebody listens. Before a single utterance, a
+        short `text` will do."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         asked = checked_utterance(self.parts, text, {"voice": voice, "language": language}, streamed=True)
@@ -398,14 +401,14 @@ class Engine:
         return stream.report
 
     def _stream_of(self, asked: CheckedUtterance, **how: Any) -> SpeechStream:
-        """The stream itself; an engine with faults in it makes streams of another kind."""
+        """Make the stream; an engine that injects faults overrides this."""
         return SpeechStream(self.parts, asked, **how)
 
 
 def configuration(
     variant: str | None = None, provider: str | None = None, *, tuned: bool = True
 ) -> EngineConfig:
-    """What `load_engine` makes an engine with: what the environment says, and for the rest what was tuned."""
+    """The configuration of `load_engine`: the environment's values first, then those that were tuned."""
     said = EngineConfig.from_settings()
     config = replace(said, variant=variant or said.variant, provider=provider or said.provider)
     if not tuned:

@@ -1,7 +1,7 @@
-"""First audio that was spoken before: a repeated request is answered before anything is computed.
+"""The cache of first audio: a repeated request is answered before anything is computed.
 
 Synthesis is deterministic, so what follows is computed from the beginning and joins without a seam.
-Such a first audio is never a TTFA; it is counted apart.
+The time to such a first audio is never called TTFA; it is counted apart.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class FirstAudioCache:
 
 
 class FirstAudio:
-    """The first audio of one stream: what there is of it, and what is to be kept of it for the next time.
+    """The first audio of one stream: taken from the cache if it is there, else collected for the cache.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class FirstAudio:
     Attributes
     ----------
     chunks : tuple of AudioChunk
-        What was spoken before; empty if it was not.
+        The first audio as it was spoken before; empty if the cache has none.
     """
 
     def __init__(self, cache: FirstAudioCache, key: str | None) -> None:
@@ -103,7 +103,7 @@ class FirstAudio:
             self.keep_all()
 
     def keep_all(self) -> None:
-        """Keep what there is: the beginning is whole, or the stream has ended."""
+        """Put what was collected into the cache: the first audio is complete, or the stream has ended."""
         if self._key and self._fresh:
             self._cache.put(self._key, self._fresh)
             self._fresh = []

@@ -1,4 +1,4 @@
-"""The level at which speech leaves: gain and limiter, by what is asked for of its loudness."""
+"""Brings speech to the level that was asked for, by gain and limiter."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SegmentStart(NamedTuple):
     """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it, by the
     utterance's voice or another one.
 
-    `energy` is that of its `DecodedSegment`. `whole` is all of it but its end, where that is there at once
-    and no word of it is to be louder than others.
+    `energy` is that of its `DecodedSegment`. `whole` holds all of its samples but the end, if it was decoded
+    at once and no word of it is to be louder than others.
     """
 
     token_count: int
@@ -40,14 +40,15 @@ class SegmentStart(NamedTuple):
 
     @property
     def softened_lu(self) -> float:
-        """How much softer it is for its stretch."""
+        """How many LU softer the stretch makes it."""
         return COMPRESSED_LU * max(0.0, 1.0 - self.stretch)
 
 
 class Levelling:
-    """Gain and limiter of one utterance. Measured loudness must hear the whole; the voice's gain need not: it
-    is known for each segment by its length and, in what no voice was measured in (blends, and speeds but 1),
-    by the energy that the model predicts. A blend's segment that is decoded at once is measured after all.
+    """Gain and limiter of one utterance. With `measured` loudness, the whole utterance is measured first.
+    With `voice`, each segment's gain follows from the voice's measured level and the segment's length; for
+    blends and speeds other than 1, which were not measured, also from the energy that the model predicts. A
+    blend's segment that is decoded at once is measured instead.
 
     Parameters
     ----------
@@ -56,12 +57,12 @@ class Levelling:
     voice : Voice
         Of the utterance.
     stopwatch : Stopwatch
-        Told what it costs.
+        Measures the time that it takes.
 
     Attributes
     ----------
     gain_db : float
-        What was given to all of it; where each segment has its own, to the first.
+        The gain of the whole utterance or, where each segment has its own, of the first.
     limited_db : float
         The most that the limiter took away.
     """
@@ -73,12 +74,12 @@ class Levelling:
         self.gain_db = self.limited_db = 0.0
 
     def levelled(self, spoken: Iterator[Samples | SegmentStart]) -> Iterator[Samples]:
-        """Blocks of samples at their level; where a segment begins, gain and limiter begin anew."""
+        """Blocks of samples at their level; gain and limiter start again at each segment."""
         if self._loudness == "measured":
             kept = deque(spoken)
             blocks = deque(self._alike(kept))
             long = sum(map(len, blocks)) >= MEASURABLE_S * SAMPLE_RATE_HZ
-            if long and any(block.any() for block in blocks):  # of silence alone there is no loudness
+            if long and any(block.any() for block in blocks):  # silence alone has no loudness
                 kept.clear()
                 yield from self._measured(blocks)
                 return
@@ -89,15 +90,15 @@ class Levelling:
                 limited = limiter.push(gain.push(each)) if isinstance(each, np.ndarray) else limiter.flush()
             self.limited_db = max(self.limited_db, limiter.max_reduction_db)
             if isinstance(each, SegmentStart):
-                # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What is
-                # left by then of a reduction, a fifth of its dB at most, is let go in silence
+                # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What
+                # remains by then of a reduction, a fifth of its dB at most, ends at once, within silence
                 gain_db = self._gain_db(each)
                 gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)
                 self.gain_db, first = (gain_db if first else self.gain_db), False
             yield limited
 
     def _alike(self, spoken: Iterable[Samples | SegmentStart]) -> Iterator[Samples]:
-        """The samples of all voices, as loud as the utterance's own is by itself."""
+        """The samples, with every other voice brought to the level of the utterance's own voice."""
         gain_db = 0.0
         for each in spoken:
             if isinstance(each, SegmentStart):
@@ -107,7 +108,8 @@ class Levelling:
                 yield each * np.float32(10 ** (gain_db / 20)) if gain_db else each
 
     def _measured(self, blocks: deque[Samples]) -> Iterator[Samples]:
-        """All at one level. Each block is let go once it is levelled, so only one copy is held in all."""
+        """All samples at one measured level. Each block is freed once it is levelled, so memory holds one
+        copy."""
         with self._watch("dsp"):
             self.gain_db, self.limited_db = normalising_gain_db(blocks, SAMPLE_RATE_HZ)
         gain, limiter = Gain(self.gain_db), Limiter(SAMPLE_RATE_HZ)
@@ -133,12 +135,12 @@ class Levelling:
 
 
 def bounded(spoken: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:
-    """`spoken`, of which there may only be so many seconds.
+    """`spoken`, with an error where it becomes longer than allowed.
 
     Raises
     ------
     TextError
-        There is more.
+        It is longer.
     """
     left = round(longest_s * SAMPLE_RATE_HZ)
     for each in spoken:

@@ -1,4 +1,4 @@
-"""A text that is spoken while it is written."""
+"""Live text: the speech of a text that is still being written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class LiveSpeech(Iterator[AudioChunk]):
-    """Takes a text as it is written, and is iterated for its speech. Made by `Engine.session`.
+    """The speech of a text that is still being written: `append` text, iterate for chunks. Made by
+    `Engine.session`.
 
     What is spoken depends on the text alone: not on how it was cut, nor on when it came, unless `flush` says
     "now". One thread may write while another one listens.
@@ -54,13 +55,13 @@ class LiveSpeech(Iterator[AudioChunk]):
         Interrupted
             It was cancelled.
         TextError
-            It is not to wait, and there is no room.
+            `wait` is False, and too much is still to be read.
         """
         self._text.append(text, wait=wait)
         self.appended(text)
 
     def flush(self) -> None:
-        """Have what was written be spoken now, as if the text ended here."""
+        """Have the text so far spoken now, as if it ended here."""
         self._text.flush()
 
     def end(self) -> None:
@@ -68,7 +69,8 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text.end()
 
     def cancel(self) -> None:
-        """Be silent: no chunk comes any more, and nothing is computed after the window that is under way."""
+        """Stop speaking: no further chunk comes, and nothing is computed after the window that is under
+        way."""
         self._text.cancel()
 
     def write_from(self, pieces: Iterable[str]) -> None:
@@ -98,7 +100,7 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     @property
     def starving_s(self) -> float:
-        """How long the speech has been waiting, and no text has come; 0 while it does not wait."""
+        """For how long the speech has waited for text; 0 while it does not wait."""
         since = self._text.waiting_since
         return 0.0 if since is None else time.perf_counter() - max(since, self._text.written_s)
 

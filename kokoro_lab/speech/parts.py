@@ -34,22 +34,22 @@ class Parts:
     voices : VoiceCache
         The voice that a name or a blend stands for.
     model_sha256 : str
-        Of the weights.
+        SHA-256 of the weights.
     placement : callable
-        Where each stage runs when asked: a provider may be lost.
+        Returns where each stage runs at that moment: a provider may be lost.
     front_end : FrontEnd
         Reads texts.
     provider_reason : str
-        Why segments are spoken by their provider, if it has to do with costs.
+        Why segments are spoken by their provider, if measured costs decided it.
     fallbacks : tuple of Fallback
-        What could not be had when the engine was made; part of every report.
+        Substitutions that were made when the engine was loaded; part of every report.
 
     Attributes
     ----------
     first_audio : FirstAudioCache
-        Empty at first: what another decoder spoke must not be heard from this one.
+        Empty at first: an engine must not answer with what another decoder spoke.
     cores : Cores
-        What its streams compute on, one after the other.
+        Decides which of its streams computes next.
     """
 
     decoder: Decoder
@@ -74,7 +74,7 @@ class Parts:
 
     @property
     def given_provider(self) -> ProviderChoice:
-        """Who speaks a segment for which the decoder does not choose, and why."""
+        """The provider of a segment for which the decoder does not choose, and the reason."""
         placement = self.placement()
         because = self.provider_reason or placement.because or "it was given"
         return ProviderChoice(placement.active_provider, because)
@@ -90,6 +90,7 @@ class Parts:
         return {**recorded_options(self.config), "math_mode": math_mode(details), **details}
 
     def enter_thread(self) -> None:
-        """Have the calling thread treated as the configuration asks, before it computes."""
+        """Give the calling thread the priority and cores that the configuration asks for, before it
+        computes."""
         if self.config.qos == "interactive":
             user_interactive()

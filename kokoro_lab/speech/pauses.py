@@ -1,4 +1,4 @@
-"""The silence between two segments: by the marks of the text, or to the sample what a document asks for."""
+"""The silence between two segments: by the text's punctuation, or exactly as long as a document asks for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_lab.dsp.trim import CLICK_AFTER_S, CLICK_S, KEEP_LEAD_S, KEEP_TAIL_S
 
 _LEAD_SAMPLES = round(KEEP_LEAD_S * SAMPLE_RATE_HZ)
 SILENCE_SAMPLES = SAMPLE_RATE_HZ // 4
-"""Of one array of silence, at most: a long pause is made array by array, as it is listened to."""
+"""The largest array of silence: a long pause is made array by array."""
 _USUAL_S = KEEP_LEAD_S + KEEP_TAIL_S
 
 
@@ -26,15 +26,15 @@ class Pause:
     between_s : float
         Added between the trimmed edges of two segments, where nothing else is asked for.
     asked_s : float, optional
-        What is asked for: all that is silent from the last sample of speech to the next one, so that what
-        trimming leaves of the edges is a part of it.
+        The silence that a document asks for, from the last sample of speech to the next one. The silence that
+        trimming leaves at the edges is part of it.
     """
 
     between_s: float
     asked_s: float | None = None
 
     def sure(self, behind: int, *, first: bool) -> int:
-        """What can be given before the next segment is decoded.
+        """The samples of silence that can be given before the next segment is decoded.
 
         Parameters
         ----------
@@ -48,18 +48,19 @@ class Pause:
         return max(0, self._owed(behind) - _LEAD_SAMPLES)
 
     def rest(self, behind: int, ahead: int) -> int:
-        """What is still to be given, now that `ahead` samples are known to be silent before the speech."""
+        """The samples still to be given, once it is known that `ahead` samples before the speech are
+        silent."""
         if self.asked_s is None:
             return 0
         return max(0, min(self._owed(behind), _LEAD_SAMPLES) - ahead)
 
     def made(self, stretch: float, *, ruled: bool) -> Pause:
-        """This pause, trimmed edges included, made `stretch` times as long as usual.
+        """This pause, trimmed edges included, `stretch` times as long as usual.
 
         Parameters
         ----------
         ruled : bool
-            Whether `between_s` is how long it is in all, unless something else is asked for.
+            Whether `between_s` is the length of the whole pause, where a document asks for no other.
         """
         if self.asked_s is None and self.between_s and ruled:
             return Pause(0.0, stretch * self.between_s)
@@ -73,8 +74,9 @@ class Pause:
 
 
 def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
-    """Trims a segment's edges; closer where less silence is asked for than is usually left, or where speech
-    is made shorter than the model spoke it. A click is as long as the stretch makes it, and as late."""
+    """The trimmer of a segment's edges. It trims closer if less silence is asked for than is usually left, or
+    if a stretch makes the speech shorter. A stretch also lengthens and delays the clicks that it looks
+    for."""
     before, after = (
         min(1.0, stretch) * (1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S))
         for asked_s in (segment.break_before_s, segment.break_after_s)
@@ -96,6 +98,6 @@ def added(first_s: float | None, second_s: float | None) -> float | None:
 
 
 def silence_of(samples: int) -> Iterator[Samples]:
-    """So much silence, in blocks of at most `SILENCE_SAMPLES`."""
+    """That many samples of silence, in blocks of at most `SILENCE_SAMPLES`."""
     for start in range(0, samples, SILENCE_SAMPLES):
         yield np.zeros(min(SILENCE_SAMPLES, samples - start), np.float32)

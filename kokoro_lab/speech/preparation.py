@@ -45,11 +45,11 @@ from kokoro_lab.text.ssml import Mark, SsmlDocument
 from kokoro_lab.weights.voices import Voice
 
 WORDLESS_S = 0.1
-"""Silence for a text of marks alone, such as `...`: whoever reads a text in parts may send one."""
+"""Silence for a text of marks alone, such as `...`: a client that sends a text in parts may send one."""
 
 
 def go_on(stop: Event) -> None:
-    """Before each step of work: raises `Interrupted` if nobody wants it any more."""
+    """Called before each step of work: raises `Interrupted` if the stream was stopped."""
     if stop.is_set():
         raise Interrupted("This synthesis was stopped.")
 
@@ -57,8 +57,8 @@ def go_on(stop: Event) -> None:
 class PreparedSegment(NamedTuple):
     """A segment whose prosody is known, and the pause before it.
 
-    `stretch` is how many times as long what the model speaks is to be made, and `text_came_s` when the text
-    came that was waited for last, by `time.perf_counter`; None if none was.
+    `stretch` is the factor by which the model's samples are made longer. `text_came_s` is when the text that
+    it last waited for came, by `time.perf_counter`; None if it waited for none.
     """
 
     segment: Segment
@@ -71,11 +71,12 @@ class PreparedSegment(NamedTuple):
 
     @property
     def in_order(self) -> bool:
-        """Whether its samples depend on those before them, and can only be had from the beginning on."""
+        """Whether its samples depend on earlier ones, so that they must be computed from the segment's
+        beginning."""
         return self.stretch != 1 or self.envelope() is not None
 
     def stretcher(self) -> Processor[np.float32] | None:
-        """What makes the samples longer or shorter; None if nothing is to."""
+        """The time stretch of its samples; None if they keep their length."""
         if self.stretch == 1:
             return None
         from kokoro_lab.dsp.stretch import TimeStretch
@@ -83,7 +84,7 @@ class PreparedSegment(NamedTuple):
         return TimeStretch(self.stretch, SAMPLE_RATE_HZ)
 
     def envelope(self) -> Envelope | None:
-        """What makes words louder and softer; None if none is to be."""
+        """The gains of its words; None if all keep their level."""
         if self.delivery is None or not any(self.delivery.gains_db):
             return None
         lengths = self.decoded.durations * DURATION_FRAME_SAMPLES
@@ -91,12 +92,12 @@ class PreparedSegment(NamedTuple):
 
 
 class Preparation:
-    """What is to be spoken of one utterance, segment by segment.
+    """Reads one utterance and finds its prosody, segment by segment.
 
     Parameters
     ----------
     parts : Parts
-        Whose front end reads and whose decoder finds the prosody.
+        Have the front end that reads and the decoder that finds the prosody.
     asked : CheckedUtterance
         What is to be said.
     cached : bool
@@ -104,11 +105,11 @@ class Preparation:
     place : Place or None
         Where to begin, if not with the text.
     stopwatch : Stopwatch
-        Told what the stages cost.
+        Measures the stages.
     claim : Claim
-        By which the stream comes to compute.
+        The claim by which the stream asks for the cores.
     growing : GrowingText, optional
-        What is to be said, where it is still being written.
+        The text, where it is still being written.
 
     Attributes
     ----------
@@ -123,9 +124,9 @@ class Preparation:
     first_ids : dict
         The id of each sentence's first segment.
     wordless : bool
-        Whether the text, which has been read to its end, has no word.
+        Whether the text was read to its end and has no word.
     marks : deque of Mark
-        Of a document: those that have not been reached.
+        The marks of a document that have not been reached.
     breaks : tuple of Break
         Of a document.
     at_end : Pause or None
@@ -188,7 +189,7 @@ class Preparation:
             return front_end.read_as_written(self._growing, language, note, **how)
         with self._watch("text"):
             text = front_end.read(asked.text, kind, language, note, language_of=self._language_of, **how)
-        # Of Markdown, all may be unseen: a line across the page, a block of code that is left out
+        # A Markdown text may hold nothing that is spoken: a horizontal rule, a block of code that is left out
         unseen = kind == "markdown" and asked.text.strip()
         if not len(text) and not _breaks_s(text) and not unseen:
             raise nothing_to_speak(asked.text)
@@ -204,12 +205,13 @@ class Preparation:
             self._growing.close()
 
     def begin(self) -> None:
-        """Read the first segment's text now, a few milliseconds: a text without words is found out.
+        """Read the first segment's text now (a few milliseconds), so that a text without words is refused at
+        once.
 
         Raises
         ------
         Gone
-            The text has no such place as this was to begin at.
+            The text has no such place.
         """
         self._speakable = chain(tuple(islice(self._speakable, 1)), self._speakable)
 
@@ -226,7 +228,7 @@ class Preparation:
             voice = self._asked.voice if segment.voice is None else self._parts.voices(segment.voice)
             decoded = self._decoded(segment, delivery, speed, voice)
             if stretch != 1 and decoded.plain_frames is not None:
-                # Of a few words, what the model rounds to whole frames may be a tenth
+                # In a few words, rounding to whole frames may change the length by a tenth
                 stretch = decoded.plain_frames / (self._utterance.speed * int(decoded.durations.sum()))
             self.stretches.append(stretch)
             choice = decoded.choice or self._asked.choice or self._parts.given_provider
@@ -268,7 +270,7 @@ class Preparation:
             raise
 
     def _speakable_segments(self) -> Iterator[tuple[Segment, Pause]]:
-        """Segments that hold a word, with the pause before each."""
+        """Segments with at least one word, and the pause before each."""
         pause_s = 0.0
         asked_s: float | None = None
         at_end_s: float | None = None
@@ -299,7 +301,7 @@ class Preparation:
         self.at_end = Pause(0.0, at_end_s)
 
     def _from(self, segments: Iterator[Segment], segment_id: int) -> Iterator[Segment]:
-        """The segments from one of them on. Marks before that were reached by the stream that broke."""
+        """The segments from the given one on. The marks before it were reached by the stream that broke."""
         for segment in segments:
             if segment.segment_id == segment_id:
                 yield segment
@@ -329,5 +331,5 @@ class Preparation:
 
 
 def _breaks_s(text: AlignedText | GrowingText | SsmlDocument) -> float:
-    """How long a document asks to be silent, in all."""
+    """The seconds of silence that a document asks for, in all."""
     return sum(each.duration_s for each in text.breaks) if isinstance(text, SsmlDocument) else 0.0

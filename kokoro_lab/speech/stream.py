@@ -1,11 +1,11 @@
-"""One utterance on its way out: the whole pipeline, as it is listened to.
+"""The stream of one utterance: runs the whole pipeline, chunk by chunk, while somebody listens.
 
-    text → segments → decoder → trim, pause → gain, limiter → frames
+    text → segments → decoder → trim, pause → gain, limiter → chunks
 
-Every stage begins anew with each segment, so a stream that broke can go on from the segment in which it
-did, to the same samples. Every stage is a generator, so memory does not depend on the length of the
-text, but for a file's measured loudness, which must hear the whole. While a segment is decoded, the
-next one's text and prosody are made as soon as there is speech in hand to cover them.
+Every step starts again with each segment, so a stream that broke is resumed from the segment in which it
+broke, with the same samples. Every step is a generator, so memory does not grow with the text; the one
+exception is a file's measured loudness, for which the whole is held. While a segment is decoded, the next
+one's text and prosody are computed, as soon as the listener has enough speech in hand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from kokoro_lab.speech.utterance import CheckedUtterance
 from kokoro_lab.text.growing import GrowingText
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
-"""What must be decoded before a sample in the middle of a segment, for it to be right to the last bit."""
+"""How many earlier samples must be decoded for a sample in the middle of a segment to be right to the last
+bit."""
 LEAD_S = 0.4
 """Speech made ahead of a listener in real time from which on the next segment is prepared beside this
 one. Earlier, it would take the cores from the windows that are needed next. Scheduling only: the
@@ -65,25 +66,25 @@ class SpeechStream(Iterator[AudioChunk]):
         Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
         kept there.
     place : Place, optional
-        Begin there, and not with the text. The chunk in which the place lies is not whole; those behind it
-        are the same as ever.
+        Begin there, and not with the text. The chunk in which the place lies is not complete; those after it
+        equal the first stream's.
     heard_samples : int
-        How much of the stream the listener has. Of the segment at `place`, only windows are decoded that have
-        to do with what is behind; chunks before it may come, and may be wrong.
+        How much of the stream the listener has. In the segment at `place`, only the windows that later
+        samples need are decoded; chunks before `heard_samples` may come, and may be wrong.
     stop : threading.Event, optional
-        Set by whoever wants this to end: nothing is computed after the window that is under way, and none of
-        that is handed out.
+        Set it to end the stream: nothing is computed after the window under way, and that window is not
+        handed out.
     growing : GrowingText, optional
         What is to be said, where it is still being written; then `asked` has an empty text.
     client : str
-        On whose behalf: of streams that are equally urgent, those of several clients compute by turns.
+        The client for whom it is computed: clients whose streams are equally urgent compute in turn.
     listened : bool
-        Whether somebody waits for it; else others compute first. Nobody waits for a part of a file.
+        Whether somebody listens meanwhile; for a file, nobody does, and streams compute first.
 
     Attributes
     ----------
     claim : Claim
-        What it claims of the cores.
+        The claim by which it asks for the cores.
     primed : bool
         Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
     segments : list of Segment
@@ -121,7 +122,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._longest_s = longest_s
         self._needed_samples = heard_samples - SETTLED_SAMPLES
         if place is not None and place.opens and self._needed_samples <= place.start_samples:
-            place = None  # so near to the beginning that nothing is to be left out
+            place = None  # the place is so near the beginning that nothing can be left out
         self._place = place
         self._stop = stop or Event()
         self._watch = Stopwatch()
@@ -187,7 +188,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def fill(self) -> dict[str, float]:
-        """How full the stages are: segments prepared ahead (0 or 1), samples held until they fill a frame,
+        """How full the queues are: segments prepared ahead (0 or 1), samples held until they fill a chunk,
         and seconds of speech that a listener in real time has in hand."""
         return {
             "prepared_segments": self._ahead.ahead,
@@ -207,7 +208,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def characters(self) -> int:
-        """Of the text, as far as it has been written."""
+        """Characters of the text, as far as it has been written."""
         return len(self._asked.utterance.text) if self._growing is None else self._growing.length
 
     @property
@@ -273,9 +274,9 @@ class SpeechStream(Iterator[AudioChunk]):
         return speech_from is not None and end > speech_from
 
     def _delivered(self, chunk: AudioChunk) -> AudioChunk:
-        go_on(self._stop)  # of a window that has been computed meanwhile nothing is heard, either
+        go_on(self._stop)  # a window that was being computed is not handed out, either
         if round(chunk.start_s * SAMPLE_RATE_HZ) < self._heard_samples:
-            return chunk  # is nothing that the listener has in hand now
+            return chunk  # the listener has no speech in hand now
         self.claim.gave(len(chunk.samples) / SAMPLE_RATE_HZ)
         self._samples += len(chunk.samples)
         return chunk
@@ -324,10 +325,9 @@ class SpeechStream(Iterator[AudioChunk]):
     def _entered(
         self, prepared: PreparedSegment, trimmer: EdgeTrimmer, place: Place
     ) -> tuple[int, Iterator[Samples]]:
-        """How much is left out of the trimmed segment at `place`, of which nothing is needed, and the blocks
-        from there on.
-
-        The first of them has speech in it: else it would not be known how long the silence is that it ends.
+        """How many samples of the trimmed segment at `place` the listener does not need, and the blocks after
+        them. The first of these blocks has speech in it: else the length of the silence before the speech
+        would be unknown.
         """
         decoded, lead = prepared.decoded, place.lead_samples
         wanted = self._needed_samples - place.start_samples + lead

@@ -1,4 +1,4 @@
-"""Where each segment of a stream lies, whence it can be resumed, and when its words are heard."""
+"""Where each segment of a stream lies, from where it can be resumed, and when its words are heard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Timeline:
     position : int
         Samples from the start of the utterance to where the next one belongs.
     behind : int
-        Of these, silent ones that trimming left behind the last speech.
+        Silent samples at the end of these, which trimming left behind the last speech.
     speech_from : int or None
         Where the first speech begins.
     """
@@ -53,17 +53,18 @@ class Timeline:
         return self._began is not None
 
     def take_up(self, segment: Segment) -> None:
-        """The next segment; its speech begins later."""
+        """Take up the next segment; its speech begins later."""
         self.segments.append(segment)
         self._began = None
 
     def begin_speech(self, first_id: int, lead_samples: int, left_out: int, *, opens: bool) -> None:
-        """The speech of the segment begins here, or did so `left_out` samples before.
+        """Note that the segment's speech begins here or, if its beginning is left out, began `left_out`
+        samples before.
 
         Parameters
         ----------
         first_id : int
-            Of the first segment of its sentence.
+            Id of the first segment of its sentence.
         lead_samples : int
             Trimmed before it.
         opens : bool
@@ -97,7 +98,7 @@ class Timeline:
         self.timings += word_timings(segment, durations, origin, spoken, stretch)
 
     def reach(self, marks: deque[Mark], breaks: Sequence[Break], *, ended: bool = False) -> None:
-        """Take the marks before the last word so far, or all of them where the stream has ended.
+        """Note the marks before the last word so far as reached, or all marks if the stream has ended.
 
         Parameters
         ----------

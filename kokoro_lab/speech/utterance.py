@@ -1,4 +1,4 @@
-"""The doorstep: from a text and options to an utterance that is checked, and settled on one engine."""
+"""Checks a text and its options, and settles what depends on the engine: voice, language, decoder."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class CheckedUtterance:
     utterance : Utterance
         What was asked, with every `auto` resolved.
     streamed : bool
-        Whether somebody listens meanwhile, or it is joined into a file.
+        Whether somebody listens while it is computed; else it is joined into a file.
     voice : Voice
     language : str
-        Of the text, where it does not say otherwise.
+        The language of the text, unless the document names another.
     lexicon : Lexicon
         The engine's as it is now, with the request's own entries.
     decoder : Decoder
         What speaks a text of that length.
     choice : ProviderChoice or None
-        Why its provider speaks a text of that length, where the length has a say.
+        The provider for a text of that length and the reason; None where the length decides nothing.
     statistics : str
         What the vocoder normalises with: `predicted` or `exact`.
     fallbacks : tuple of Fallback
@@ -74,7 +74,7 @@ class CheckedUtterance:
     def digest(self, chunk_s: float, provider: str) -> str:
         """SHA-256 of everything of a request that changes its samples or how they are cut.
 
-        What the engine is made with is not in it, but for the `provider`, which may be lost.
+        Of the engine's configuration it holds the `provider` alone, which may be lost while the engine runs.
         """
         settled = {"voice": self.voice.name, "language": self.language, "statistics": self.statistics}
         options = sorted((asdict(self.utterance) | settled).items())
@@ -84,7 +84,7 @@ class CheckedUtterance:
 def checked_utterance(
     parts: Parts, text: str | Utterance, options: dict[str, Any], *, streamed: bool
 ) -> CheckedUtterance:
-    """The utterance that is meant, settled on the engine that has `parts`.
+    """The checked utterance of a text and its options, for the engine that has `parts`.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def checked_utterance(
 
 
 def utterance_of(text: str | Utterance, options: dict[str, Any], *, streamed: bool) -> Utterance:
-    """The utterance that is meant, with every `auto` resolved.
+    """The utterance of a text and its options, with every `auto` resolved.
 
     What `auto` means depends on the request alone, never on the clock: the same request gives the same
     samples.

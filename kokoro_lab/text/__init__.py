@@ -1,1 +1,1 @@
-"""From what a user typed to sentences and segments that can be spoken, offsets kept throughout."""
+"""From the text that a user typed to sentences and segments that can be spoken, with offsets throughout."""

@@ -1,4 +1,4 @@
-"""A text under rewriting that still knows where each of its characters came from."""
+"""A text that is rewritten step by step, and knows where each of its characters came from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AlignedText:
 
     @classmethod
     def joined(cls, parts: Iterable[AlignedText]) -> AlignedText:
-        """Parts of one original, one after the other."""
+        """Join parts of one original."""
         found = list(parts)
         return cls(
             "".join(part.text for part in found),
@@ -47,7 +47,7 @@ class AlignedText:
         return min(self.starts[i:j]), max(self.ends[i:j])
 
     def range_of(self, start: int, end: int) -> tuple[int, int]:
-        """The range of this text that stands for `start:end` of the original: `span` the other way round."""
+        """The range of this text that stands for `start:end` of the original: the inverse of `span`."""
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
     def cut(self, i: int, j: int) -> AlignedText:

@@ -1,12 +1,12 @@
-"""Where a speaker stops: where sentences end, and inside of one at marks and between phrases.
+"""Where a speaker pauses: at the ends of sentences, and within a sentence at marks and between phrases.
 
-`sentencex` (Wikimedia) knows the abbreviations of many languages. What it cuts all the same, although
-nobody would stop there, is joined again.
+`sentencex` (Wikimedia) knows the abbreviations of many languages. Where it ends a sentence wrongly, the parts
+are joined again.
 
 Phrase borders are found as speech synthesisers have long found them: before a function word that
-follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). Of the function words, those
-that open a clause are the better places, then prepositions, then `of`, `to`, the auxiliary behind a
-subject and the subject of a bare clause.
+follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). The best places are before function
+words that open a clause, then before prepositions, then before `of`, `to`, the auxiliary behind a subject and
+the subject of a bare clause.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _OPEN_WEAKLY = _SUBJECTS | {"of", "to"}
 
 
 def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Half-open ranges of the sentences of `text`, in order; together they are all of it that is not space.
+    """Half-open ranges of the sentences of `text`, in order; they leave out white space alone.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, the sign of a note behind a sentence, and the end of its emphasis, in that sentence."""
+    """`ranges`, where a footnote sign or the end of emphasis behind a sentence becomes part of that
+    sentence."""
     at = 0
     for start, end in ranges:
         note = _NOTE.match(text, end)
@@ -114,7 +115,7 @@ def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[
 
 
 def _parted(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges` with those cut that are two sentences, for the splitter takes a letter for an initial."""
+    """`ranges`, with those cut that hold two sentences because the splitter took a letter for an initial."""
     for start, end in ranges:
         for match in _LETTER_AND_SENTENCE.finditer(text, start, end):
             yield start, match.end()
@@ -144,14 +145,15 @@ def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
 
 
 def _parts_of(text: str, found: dict[str, Any]) -> list[tuple[int, int]]:
-    """A sentence's range; two where it begins with an answer that the splitter takes for an abbreviation."""
+    """A sentence's range, or two if it begins with an answer (`No.`) that the splitter took for an
+    abbreviation."""
     start, end = found["start_index"], found["end_index"]
     answer = _ANSWER.match(text, start, end)
     return [(start, answer.end()), (answer.end(), end)] if answer else [(start, end)]
 
 
 def _abbreviated(said: str, code: str) -> bool:
-    """Whether it ends with an abbreviation that a number follows."""
+    """Whether the text ends with an abbreviation that a number follows, such as `p.`"""
     return code in _ABBREVIATION and bool(_ABBREVIATION[code].search(said.rstrip()[-_AHEAD:]))
 
 
@@ -167,7 +169,8 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
 
 
 def _rejoined(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges` with those joined that are one sentence, for more abbreviations than the splitter knows."""
+    """`ranges`, with those joined that are one sentence: more abbreviations are known here than to the
+    splitter."""
     held: tuple[int, int] | None = None
     for start, end in ranges:
         if held and _is_one(text, held[1], held[0]):
@@ -181,7 +184,7 @@ def _rejoined(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[in
 
 
 def _is_one(text: str, border: int, start: int) -> bool:
-    if "\n" in text[max(start, border - 2) : border]:  # lines are cut by other rules
+    if "\n" in text[max(start, border - 2) : border]:  # line ends are handled in `sentences`
         return False
     behind = max(start, border - _AHEAD)
     glued = not text[border - 1].isspace() and _LETTER_ENDS.search(text[max(0, border - 3) : border])
@@ -197,7 +200,7 @@ def ends_clause(word: Word) -> bool:
 
 
 def border(before: Word, after: Word) -> int:
-    """How good a place between two words of a sentence is to pause at.
+    """How well a pause fits between two words of a sentence.
 
     Returns
     -------

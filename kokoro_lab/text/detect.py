@@ -1,9 +1,9 @@
-"""Which language each Latin word of a sentence is in.
+"""Detects the language of each Latin word of a sentence.
 
-A word alone says little, so it is weighed with its neighbours: lingua's probability of each word, and
-what is known of its shape, go into a Viterbi search over the languages in which changing one costs
-something, and staying in the language of the request nothing. A run is only believed if what speaks for
-it, summed up, is enough: on plain English a false change is worse than one that is missed.
+One word is little evidence, so it is weighed with its neighbours: lingua's probability of each word, and
+features of its spelling, enter a Viterbi search in which a change of language has a cost, and staying in the
+request's language has none. A run in another language is accepted only if its summed evidence is strong
+enough: in plain English, a false change is worse than a missed one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kokoro_lab.text.tables import words as word_lists
 log = logging.getLogger(__name__)
 
 LATIN = ("en", "es", "fr", "it", "pt")
-"""Languages that are told apart word by word."""
+"""Languages that are distinguished word by word."""
 FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
 """The short words that give a language away, where statistics of letters cannot tell. Not complete and need
 not be: a word that is in several lists speaks for none of them against the others."""
@@ -35,32 +35,32 @@ for _phrase in word_lists(__package__)["phrase of every language"]:
 OPENINGS = frozenset(word_lists(__package__)["opening of a letter"])
 """Words with a name behind them that are none themselves, beside `FUNCTION_WORDS`."""
 SWITCH_COST = 2.0
-"""Of a change of language between two words, in nats; and at a mark, where people change it:"""
+"""Cost of a change of language between two words, in nats; and at a mark, where changes are likely:"""
 SWITCH_COST_AT_MARK = 0.75
 THIRD_COST = 2.0
 """Further cost of a change between two languages of which neither is the request's."""
 BASE_PRIOR = 0.5
-"""What speaks for the language of the request in each word before it is looked at, in nats."""
+"""The prior for the request's language in each word, in nats."""
 FLOOR = 0.01
 """No word alone may rule a language out: the least probability that it gives one."""
 FUNCTION = 2.0
-"""What a function word takes from the languages that do not have it, in nats."""
+"""The penalty of a function word for the languages that do not have it, in nats."""
 KNOWN, KNOWN_ACCENTED = 1.0, 4.0
 """What a word of the request's lexicon takes from the other languages, in nats; more if it has an accent
 (`naïve`, `cliché`), which by itself would speak for them."""
 NAME = 0.1
-"""What a name takes from the other languages: enough that it goes with the request's where it may."""
+"""The penalty of a name for other languages: enough that it goes with the request's where it may."""
 NAME_PARTICLE_LETTERS = 4
 """Longest word that may stand between the parts of a name."""
 INVERTED = 1.5
-"""What an inverted mark adds for Spanish to each word up to its closing one."""
+"""The evidence for Spanish of an inverted mark, for each word up to its closing one, in nats."""
 EVIDENCE = 3.0
-"""What a run needs in all to be believed, in nats, and what a single word needs:"""
+"""The evidence that a run needs to be accepted, in nats, and a single word:"""
 EVIDENCE_ALONE = 4.0
 
 AMBIGUOUS, AMBIGUOUS_WORDS = -2.0, 2
-"""A word that speaks no clearer against a language may still be of it, in nats; and how many such words may
-stand between a run and a mark to be counted to it."""
+"""The evidence against a language, in nats, up to which a word may still be of it; and how many such words
+between a run and a mark may join the run."""
 
 MISSING = (
     "Languages in one script are not told apart: install the language detector with "
@@ -72,12 +72,12 @@ Known = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class LatinWord:
-    """One Latin word as the detector sees it.
+    """A Latin word, with what the detector uses of its context.
 
     Parameters
     ----------
     text : str
-        As it stands there.
+        The word as it is written.
     opens : bool
         Whether a sentence or a quotation begins here, so that a capital says nothing.
     after_mark : bool
@@ -114,7 +114,7 @@ def detect(
     known : callable, optional
         Whether a lower-case word is in the lexicon of `base`.
     missing : callable, optional
-        Called where the detector would be asked, and is not installed.
+        Called if the detector is needed and not installed.
     """
     if not words:
         return []
@@ -130,7 +130,7 @@ def detect(
         for k, word in enumerate(words)
     ]
     if all(sum(max(0.0, gain[language]) for gain in gains) < EVIDENCE for language in LATIN):
-        return [base] * len(words)  # no run could be believed
+        return [base] * len(words)  # no run could be accepted
     marks = [word.after_mark for word in words]
     return _to_marks(_believed(_viterbi(gains, marks, base), gains, base), gains, marks, base)
 
@@ -141,7 +141,7 @@ def _say_missing() -> None:
 
 
 def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
-    """Whether a word is a reason to look closer."""
+    """Whether a word may be of another language, so that the detector is asked."""
     plain = word.text.lower()
     if word.inverted:
         return True
@@ -151,7 +151,7 @@ def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
 
 
 def _gain(word: LatinWord, base: str, known: Known | None) -> dict[str, float]:
-    """What speaks for each language against `base`, in nats; that of `base` itself is 0."""
+    """The evidence for each language against `base`, in nats; 0 for `base` itself."""
     inverted = _inverted(word)
     plain = word.text.lower()
     probabilities = _probabilities(plain)
@@ -197,7 +197,7 @@ def _between_names(words: Sequence[LatinWord]) -> set[int]:
 
 
 def _titles(words: Sequence[LatinWord]) -> set[int]:
-    """Indices of words that open a sentence and have another capital behind them, as in `Santa Fe`; but not
+    """Indices of words that open a sentence before another capitalised word, as in `Santa Fe`, but not
     `Gracias` before `Maria`."""
     return {
         k
@@ -223,7 +223,8 @@ def _phrases(words: Sequence[LatinWord]) -> set[int]:
 
 
 def _is_name(word: LatinWord) -> bool:
-    """Capitals where no sentence begins: a name or a brand, which stays with what is around it."""
+    """Whether a word has a capital within a sentence: a name or a brand, which takes the language around
+    it."""
     text = word.text
     if len(text) == 1:
         return text.isupper() and text != "I"
@@ -260,7 +261,8 @@ def _detector():  # type: ignore[no-untyped-def]
 
 
 def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:
-    """The likeliest sequence of languages. It begins in `base`, so that beginning elsewhere costs too."""
+    """The most likely sequence of languages. It starts from `base`, so that beginning in another language
+    costs too."""
     best = {language: 0.0 if language == base else -SWITCH_COST_AT_MARK for language in LATIN}
     best = {language: best[language] + gains[0][language] for language in LATIN}
     back: list[dict[str, str]] = []
@@ -270,7 +272,7 @@ def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base
         now: dict[str, float] = {}
         for language in LATIN:
             reached = {before: best[before] - _cost(before, language, base, cost) for before in LATIN}
-            # Ties go to staying, and then to the language of the request
+            # Between equals, staying wins, and then the language of the request
             came_from[language] = max(LATIN, key=lambda b: (reached[b], b == language, b == base))
             now[language] = reached[came_from[language]] + gain[language]
         best = now
@@ -288,7 +290,7 @@ def _cost(before: str, after: str, base: str, cost: float) -> float:
 
 
 def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> list[str]:
-    """`path` without the runs for which too little speaks."""
+    """`path` without the runs whose evidence is too weak."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
         indices = list(run)
@@ -302,7 +304,7 @@ def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> 
 def _to_marks(
     languages: list[str], gains: Sequence[dict[str, float]], marks: Sequence[bool], base: str
 ) -> list[str]:
-    """Runs that end a word or two before a mark reach to it, if those words might be of either language."""
+    """Extend runs that end a word or two before a mark up to it, if those words may be of either language."""
     count = len(languages)
     borders = {0, count} | {k for k in range(count) if marks[k]}
     for k in range(count):

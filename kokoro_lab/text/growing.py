@@ -1,4 +1,4 @@
-"""A text that may still be written while it is read."""
+"""A text that may still be written while it is read, by another thread."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _SAFE = regex.compile(SAFE, regex.REVERSE)
 LEAST_ROOM_CHARS = 4 * LONG_CHARS
 """A reader may need the longest sentence, and what is behind it, to find where that ends."""
 STOP_POLL_S = 0.05
-"""How soon whoever waits notices that it was stopped."""
+"""How soon a waiting thread notices that it was stopped."""
 
 
 def all_of_it(text: AlignedText) -> AlignedText:
-    """Nothing is left out."""
+    """Return a text unchanged: the default of `leaving_out`."""
     return text
 
 
 class ReadAhead:
-    """A clean text that is read from its beginning on, as far as a decision asks for.
+    """Reads a cleaned text from its beginning, and looks ahead only as far as a decision needs.
 
     Parameters
     ----------
     text : AlignedText
-        All of it, or what is there so far.
+        The whole text, or the part written so far.
     """
 
     def __init__(self, text: AlignedText) -> None:
@@ -43,16 +43,17 @@ class ReadAhead:
         self._at = 0
 
     def rest(self, least: int, most: int) -> str:
-        """What follows, `least` to `most` characters of it; fewer than `least` only where this part ends."""
+        """Look ahead: `least` to `most` of the next characters; fewer than `least` only where this part
+        ends."""
         return self._text.text[self._at : self._at + most]
 
     def take(self, count: int) -> AlignedText:
-        """The next `count` characters, which are read now."""
+        """Read the next `count` characters."""
         self._at += count
         return self._text.cut(self._at - count, self._at)
 
     def ahead(self, count: int) -> AlignedText:
-        """The next `count` characters, which have been looked at, once more."""
+        """The next `count` characters again, after `rest` has looked at them."""
         return self._text.cut(self._at, self._at + count)
 
     def next_part(self) -> bool:
@@ -63,23 +64,23 @@ class ReadAhead:
 class GrowingText(ReadAhead):
     """A text that is written by one thread and read by another.
 
-    However it is cut into strings, and whenever they come, the same is read. `flush` ends a part: what
-    is before it is read as if nothing followed. Bytes of a file are not refused, as `sanitise` does: a
-    beginning alone does not show them.
+    The reader gets the same text however the writer cuts it into strings, and whenever they come. `flush`
+    ends a part: the text before it is read as if nothing followed. Unlike `sanitise`, it does not refuse the
+    bytes of a file, which cannot be told by a beginning alone.
 
     Parameters
     ----------
     noted : callable
-        Hears of what is left out although it can be seen.
+        Called with a fallback for visible characters that are left out.
     most_ahead : int
         Characters that may wait to be read.
     max_wait_s : float
-        A part ends by itself once so much time has gone without new text: then what is read depends on when
-        text came, and that is noted.
+        A part ends by itself after so many seconds without new text. Then the speech depends on when the text
+        came, and a fallback says so.
     leaving_out : callable
-        What is cleaned without what is not to be read; looks at words one by one.
+        Takes cleaned text and leaves out what is not to be read; it looks at words one by one.
     stop : threading.Event, optional
-        Set to cancel it: who waits for text, or for room, is raised `Interrupted`.
+        Set to cancel: a thread that waits for text or for room is raised `Interrupted`.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class GrowingText(ReadAhead):
         """What has been cleaned and not been joined to `_text` yet: that copies all that is unread."""
         self._new_chars = 0
         self._raw = ""
-        self._offset = 0  # of `_raw` in the text as it was written
+        self._offset = 0  # where `_raw` begins in the text as it was written
         self._parts: deque[int] = deque()
         """Where parts end, counted as `_at` is."""
         self._ended = False
@@ -146,7 +147,7 @@ class GrowingText(ReadAhead):
         Interrupted
             It was cancelled.
         TextError
-            It is no string; the text has ended; or there is no room, and it is not to wait.
+            `text` is no string; the text has ended; or there is no room and `wait` is False.
         """
         require_type("text", text, str, TextError)
         with self._changed:
@@ -169,7 +170,7 @@ class GrowingText(ReadAhead):
                 self._clean(safe)
 
     def flush(self) -> None:
-        """Have all that is written be read now, as if the text ended here."""
+        """Have all that was written read now, as if the text ended here."""
         with self._changed:
             self._require_open()
             self._end_part()
@@ -182,18 +183,18 @@ class GrowingText(ReadAhead):
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """The writer broke: the reader is raised `error` once it comes to what was not written."""
+        """The writer failed: `error` is raised to the reader once it has read what was written."""
         with self._changed:
             self._failure = error
             self.end()
 
     def cancel(self) -> None:
-        """Be silent: whoever reads it stops, and who waits for text, or for room, is raised `Interrupted`."""
+        """Stop the reader; a thread that waits for text or for room is raised `Interrupted`."""
         self._stop.set()
         self.close()
 
     def close(self) -> None:
-        """Nobody reads it any more: who waits for room is raised `Interrupted`."""
+        """End reading: a writer that waits for room is raised `Interrupted`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -219,7 +220,7 @@ class GrowingText(ReadAhead):
     def take(self, count: int) -> AlignedText:
         with self._changed:
             taken = super().take(count)
-            if self._at > LEAST_ROOM_CHARS:  # not each time: what follows is copied
+            if self._at > LEAST_ROOM_CHARS:  # seldom, because the remaining text is copied
                 self._text = self._text.cut(self._at, len(self._text.text))
                 self._parts = deque(end - self._at for end in self._parts)
                 self._at = 0
@@ -259,7 +260,7 @@ class GrowingText(ReadAhead):
 
     def _has_room(self, count: int, *, wait: bool) -> bool:
         if wait and self.waiting_since is not None and not self._known(self._awaited):
-            return True  # the reader waits itself, for this
+            return True  # the thread that reads is the one that waits for this
         return self._unread() + len(self._raw) + (1 if wait else count) <= self._most_ahead
 
     def _require_open(self) -> None:
@@ -282,7 +283,7 @@ class GrowingText(ReadAhead):
         self._changed.notify_all()
 
     def _safe_chars(self) -> int:
-        """How much of what has not been cleaned is cleaned to the same whatever follows."""
+        """How many characters can be cleaned now with the same result whatever follows."""
         cut = next(cuts(self._raw), 0)
         found = None if cut else _SAFE.search(self._raw)
         return found.end() if found else cut
@@ -292,7 +293,7 @@ class GrowingText(ReadAhead):
 
 
 class GrowingLines(GrowingText):
-    """One that is read in whole lines, as they were written: the reader cleans them."""
+    """A growing text that is read in whole lines and not cleaned: the reader cleans them."""
 
     def _safe_chars(self) -> int:
         return max(self._raw.rfind("\n"), self._raw.rfind("\r", 0, -1)) + 1

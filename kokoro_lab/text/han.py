@@ -1,9 +1,9 @@
-"""Which language Han is in: Chinese or Japanese.
+"""Tells whether Han characters are Chinese or Japanese.
 
-Kana beside it says Japanese. Of Han alone, the forms of its characters speak: those that only the character
-set of China (GB 2312) or of Taiwan (Big5) has are Chinese, those that only that of Japan (JIS X 0208) has are
-Japanese, and old forms that Japan keeps in its second level are Chinese. What is left is as the other Han of
-its sentence is.
+Kana beside Han mean Japanese. Without kana, the forms of the characters decide: forms that only the character
+sets of China (GB 2312) or Taiwan (Big5) have are Chinese; forms that only Japan's (JIS X 0208) has are
+Japanese; old forms in the second level of JIS are Chinese. Other Han take the language of the rest of the
+sentence.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HAN = regex.compile(r"\p{Han}")
 _KANA_RUN = regex.compile(rf"{_KANA}+(?:[\p{{Han}}々〆〇]+{_KANA}+)*")
 _CHINESE_WORD = regex.compile(any_of(_WORDS["zh word"]))
 _SECOND_LEVEL = b"\x98\x9f"
-"""Of JIS X 0208, in Shift JIS: where the first character of its second level is."""
+"""The first character of the second level of JIS X 0208, in Shift JIS."""
 _KANA_SHARE = 1 / 4
-"""In a Chinese text, what has so much kana and no Chinese form is Japanese as a whole."""
+"""In a Chinese text, a run with this share of kana and without a Chinese form is Japanese as a whole."""
 
 
 def has_kana(text: str) -> bool:
-    """Whether it is written as only Japanese is."""
+    """Whether a text has kana, which only Japanese has."""
     return _HAS_KANA.search(text) is not None
 
 
@@ -41,7 +41,7 @@ def has_han(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _spoken_for(character: str) -> tuple[str | None, bool]:
-    """The language whose form a character is, if it is one's alone; and whether only GB 2312 has it."""
+    """The language that alone has this form of a character, if one does; and whether only GB 2312 has it."""
     china, taiwan, japan = (_encoded(character, codec) for codec in ("gb2312", "big5", "shift_jis"))
     if japan is None:
         return (CHINESE if china or taiwan else None), bool(china and not taiwan)
@@ -51,7 +51,8 @@ def _spoken_for(character: str) -> tuple[str | None, bool]:
 
 
 def _only_chinese(character: str) -> bool:
-    """Whether Japanese has it only to quote Chinese. Other forms that JIS lacks are in Japanese names."""
+    """Whether Japanese texts have the character only in quoted Chinese. Japanese names have other forms that
+    JIS lacks."""
     return _spoken_for(character)[1] or character in "你您她"
 
 
@@ -63,7 +64,7 @@ def _encoded(character: str, codec: str) -> bytes | None:
 
 
 def evidence(run: str) -> str | None:
-    """The language that kana, forms and words of a run speak for; None if nothing does."""
+    """The language of a run by its kana, forms and words; None if they do not tell."""
     if has_kana(run):
         return JAPANESE
     found = [language for language, _ in map(_spoken_for, run) if language]
@@ -94,7 +95,7 @@ def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> l
 
 
 def parted(run: str) -> Iterator[tuple[int, int]]:
-    """Ranges of a run of a Chinese text, with kana and without, where Chinese touches Japanese."""
+    """The ranges of a run in a Chinese text with and without kana, where Chinese touches Japanese."""
     kana = len(_HAS_KANA.findall(run))
     whole = kana >= len(run) * _KANA_SHARE and all(_spoken_for(c)[0] != CHINESE for c in run)
     at = 0

@@ -1,4 +1,4 @@
-"""Words that were cut at the end of a line, in print or by a program: `emo- tional`."""
+"""Joins words that were hyphenated at the end of a line: `emo- tional`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _WORDS = words(__package__)
 def joined(text: AlignedText, language: str, known: Known | None) -> AlignedText:
     """`text` with the parts of each such word together.
 
-    Of English, which has many words with hyphens, a hyphen stays that was not put there by the end of the
-    line: `known` says whether the whole is a word. Before `and` a word is left out: `pre- and post-war`.
+    English has many words with hyphens: there, the hyphen stays unless `known` says that the joined parts are
+    a word. A part before `and` is left alone: `pre- and post-war`.
     """
     code = language.split("-")[0]
     if ("- " not in text.text and "-\n" not in text.text) or code not in LATIN:

@@ -18,7 +18,7 @@ SPOKEN = tuple(LANGUAGES)
 
 _NAMES = {name: tag for tag, row in LANGUAGES.items() for name in (tag, *entries(row["names"]))}
 _WHOLE = {tag[:2]: tag for tag in SPOKEN if tag != "en-gb"}
-"""What speaks a language, in whichever region."""
+"""The language that is spoken for every region of a language."""
 _ISO_639_2 = {code: tag[:2] for tag, row in LANGUAGES.items() for code in entries(row["iso_639_2"])}
 _WRITTEN_IN = {(tag[:2], script) for tag, row in LANGUAGES.items() for script in entries(row["scripts"])}
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
@@ -32,7 +32,7 @@ _PARTS = {
 
 
 def schema_pattern() -> str:
-    """What `understood` understands, as JSON Schema has patterns."""
+    """A JSON Schema pattern of the tags that `understood` accepts."""
     each = "|".join(_of_any_case(tag) for tag in (*_WHOLE, *_ISO_639_2))
     letters = "".join(name for name in _NAMES if len(name) == 1)
     return rf"^(?:(?:{each})(?:[-_][A-Za-z0-9]{{1,8}})*|[{letters}{letters.upper()}])$"
@@ -43,16 +43,16 @@ def _of_any_case(tag: str) -> str:
 
 
 def understood(tag: str) -> tuple[str, str | None]:
-    """The language that reads what is asked for as `tag`, and what of the tag is not followed.
+    """The language that is spoken for `tag`, and the part of the tag that is not followed.
 
-    A region that there is no reading for is read as the language is read here: `es-MX` as `es`.
+    A region without a reading of its own is read as its language is: `es-MX` as `es`.
 
     Returns
     -------
     language : str
         One of `SPOKEN`.
     instead : str or None
-        What is said of a substitution; None where the tag is followed.
+        The text of the fallback; None if the tag is followed.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def why_not_read(language: str) -> str | None:
 
 
 def lacks_packages(name: str, tag: str, error: ImportError) -> LanguageError:
-    """What is raised where the G2P of a language, called `name`, cannot be imported."""
+    """The error to raise if the G2P of a language, called `name`, cannot be imported."""
     return LanguageError(
         f"{name} needs packages that are not installed ({error.name}).",
         field="language",
@@ -111,5 +111,5 @@ def lacks_packages(name: str, tag: str, error: ImportError) -> LanguageError:
 
 
 def english_of(*tags: str | None) -> str:
-    """The English that is meant: of the first tag that is English, else American."""
+    """The kind of English in the first tag that names one, else American."""
     return next((tag for tag in tags if tag is not None and tag.startswith("en-")), "en-us")

@@ -1,8 +1,8 @@
-"""Letters that are dressed up, read as the letters that a reader sees.
+"""Replaces styled letters (`𝐛𝐨𝐥𝐝`, `ⓒircled`) and look-alikes by the plain letters that a reader sees.
 
 Mathematical, circled, squared, full-width and small capital letters, ligatures, letters that are struck
 through or underlined by combining marks, and letters of another alphabet that look like Latin ones within a
-Latin word. What carries meaning beside its letters (`m²`, `№`, `℃`, a lone `🅰`) is left to who reads it.
+Latin word. Signs with a meaning of their own (`m²`, `№`, `℃`, a lone `🅰`) are left to later steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _DRESSED = regex.compile(
 """Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display, without the
 emoji among them (Ⓜ, ℹ); and a row of white letters on black: a single one may be an emoji (🅰)."""
 _KINDS = frozenset({"<font>", "<wide>", "<circle>", "<square>"})
-"""Of what Unicode says a letter is a form of. `<compat>` holds ligatures, but `℃` and `№` too."""
+"""Unicode's tags of letters that are forms of another one. `<compat>` holds ligatures, but `℃` and `№`
+too."""
 _LIGATURES = frozenset("ſﬀﬁﬂﬃﬄﬅﬆ")
 _STRUCK = regex.compile(
     r"(?<=[\p{L}\p{N}\s]\p{M}*)[\u0305\u0332-\u0338\u033f\u035c-\u0362\u20d2-\u20dc\u20e5-\u20eb]+"
@@ -49,7 +50,7 @@ _MIXED_WORD = regex.compile(r"(?=\p{L}*\p{Latin})(?=\p{L}*[\p{Cyrillic}\p{Greek}
 
 
 def undressed(aligned: AlignedText) -> AlignedText:
-    """`aligned`, its dressed letters as plain ones; offsets into the original are kept.
+    """`aligned` with its styled letters as plain ones; offsets into the original are kept.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def _edits(
     plain: Callable[[str], str],
     is_meant: Callable[[str, str], object],
 ) -> Iterator[tuple[int, int, str]]:
-    """Letter by letter, so that each still stands for its own place."""
+    """The replacements letter by letter, so that each keeps its own offset."""
     for match in pattern.finditer(text):
         new = [plain(c) for c in match.group()]
         if is_meant(match.group(), "".join(new)):
@@ -82,7 +83,7 @@ def _always(_written: str, _plain: str) -> bool:
 
 
 def _all_latin(_written: str, plain: str) -> bool:
-    """Whether no letter of a mixed word is left that does not look Latin, as in `ΔT` or `Wi-Фи`."""
+    """Whether every letter of a mixed word looks Latin; not so in `ΔT` or `Wi-Фи`."""
     return all(unicodedata.name(letter, "").startswith("LATIN") for letter in plain)
 
 

@@ -1,6 +1,6 @@
-"""Markdown, HTML and LaTeX in a text that is not said to hold any: marks, told from what only looks so.
+"""Finds Markdown, HTML and LaTeX marks in a plain text, and tells them from signs that only look like marks.
 
-What a mark means is read by `markdown`, sentence by sentence, so that a text can be read while it is written.
+The package `markdown` then reads them, sentence by sentence, so that a text can be read while it is written.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ LEFT_OUT = "left out: the address of a link, or a comment"
 
 
 class Unmarked(NamedTuple):
-    """A sentence without its marks: what is said up to each border that they make, and what is left out."""
+    """A sentence without its marks: its spoken parts, divided where a mark makes a border, and the parts left
+    out."""
 
     parts: list[AlignedText]
     fallbacks: tuple[Fallback, ...] = ()
 
 
 def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unmarked:
-    """A sentence of a plain text, as it is to be read.
+    """A sentence of a plain text without its marks.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unma
     language : str
         A canonical tag; formulas are read in it.
     begins_line : bool
-        Whether a line begins with it, or else it may have no heading's or quote's mark.
+        Whether the sentence begins a line: only then may it have the mark of a heading or a quote.
     """
     text = sentence.text
     if not _MAY_BE_MARKED.search(text):
@@ -99,7 +100,7 @@ def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unma
 
 
 def _shown(match: regex.Match[str], *, is_row: bool) -> str:
-    """What the reader of Markdown is shown: a letter for each character that is no mark."""
+    """The sentence for the Markdown parser: a letter in place of each character that is no mark."""
     found: str = match.group()
     if match["address"]:
         return found.translate(_IN_ADDRESS)
@@ -111,7 +112,7 @@ def _shown(match: regex.Match[str], *, is_row: bool) -> str:
 
 
 def divides(line: str, following: str) -> bool:
-    """Whether a line of a plain text ends by its marks, or by those of the one that follows."""
+    """Whether the marks of a line, or of the next one, make it end there."""
     begun = line.lstrip()
     return bool(
         _BLOCK.match(begun)
@@ -122,7 +123,7 @@ def divides(line: str, following: str) -> bool:
 
 
 def goes_on(text: str, following: str) -> bool:
-    """Whether a line belongs to the text before: it is in a formula, or in a quotation in small letters."""
+    """Whether a line continues the text before it: within a formula or a quotation, or in small letters."""
     if text.count("$$") % 2 or text.count(r"\[") > text.count(r"\]"):
         return True
     quoted = _QUOTE.match(following)
@@ -130,6 +131,6 @@ def goes_on(text: str, following: str) -> bool:
 
 
 def whole_links(text: str) -> str:
-    """`text`, which is cut, without the link in whose address that is."""
+    """`text`, which was cut at its end, without a link whose address the cut divides."""
     found = _OPEN_LINK.search(text)
     return text[: found.start()] if found and found.start() else text

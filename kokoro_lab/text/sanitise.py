@@ -2,8 +2,8 @@
 
 Canonical composition, one kind of line break, one kind of space, straight apostrophes (misaki drops
 the "n't" of a curly one), and no invisible characters except where they carry meaning: joiners
-inside Indic and Arabic words, and inside emoji sequences. Of combining marks in a row, as many as a writing
-system needs.
+inside Indic and Arabic words, and inside emoji sequences. Combining marks in a row are limited to as many as
+a writing system needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ that may ever be written. Thousands take minutes to put in order and to read, an
 
 _UNREADABLE = regex.compile(r"[^\P{Cc}\t\n\r\f\v\x85]|\p{Cs}|\p{Co}|\p{Cn}|�")
 
-# Either side of a joiner, variation selector or tag that belongs to an emoji
+# Characters on either side of a joiner, variation selector or tag that belongs to an emoji
 _PICTURE = r"[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\u20e3\ufe0f#*0-9]"
 # Scripts in which a (non-)joiner changes how a word is written and read
 _JOINING = (
@@ -78,7 +78,7 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
     ----------
     text : str
     noted : callable
-        Hears of what is left out: marks beyond `MOST_MARKS` in a row, and halves of surrogate pairs.
+        Called for each omission: combining marks beyond `MOST_MARKS` in a row, and halves of surrogate pairs.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def sanitise(text: str, noted: Noted = lambda _: None) -> AlignedText:
 
 
 def cuts(text: str) -> Iterator[int]:
-    """Where a text is cut because it has no safe place for `LONG_CHARS`."""
+    """Where a growing text may be cut if it has no safe place within `LONG_CHARS`."""
     start = 0
     while start < len(text):
         safe = _SAFE.search(text, start)
@@ -112,7 +112,7 @@ def cuts(text: str) -> Iterator[int]:
 
 
 def refuse_binary(text: str) -> None:
-    """Refuse what is no text.
+    """Refuse a value that is no text.
 
     Raises
     ------
@@ -137,18 +137,19 @@ def refuse_binary(text: str) -> None:
 
 
 def clean(text: AlignedText, noted: Noted = lambda _: None) -> AlignedText:
-    """What `sanitise` makes of a text, for one that points into another original already."""
+    """Like `sanitise`, for a text that points into another original already."""
     if text.text.isascii():
         return _ruled(text)
     for half in _HALF.finditer(text.text):
         noted(Fallback("text", "half of a surrogate pair left out", *text.span(*half.span())))
-    # Before they are composed, since putting marks in order takes the square of their number; and again, for
-    # those between which something invisible stood
+    # Before composition, since ordering combining marks takes the square of their number; and again, for
+    # marks that only invisible characters had divided
     return _thinned(undressed(_ruled(_composed(_thinned(text, noted)))), noted)
 
 
 def _thinned(aligned: AlignedText, noted: Noted) -> AlignedText:
-    """No more than `MOST_MARKS` in a row; the last one kept stands for those left out."""
+    """At most `MOST_MARKS` combining marks in a row; the offsets of those left out go to the last one
+    kept."""
 
     def edits() -> Iterator[tuple[int, int, str]]:
         for match in _CROWD.finditer(aligned.text):

@@ -1,12 +1,13 @@
 """Pack sentences into segments, after G2P: cut and joined where a speaker would pause.
 
-What a segment may hold is counted in token ids, which only exist after G2P, so segments are packed
-from words. Nothing is ever dropped: what is too long is cut again, at the best border that it has, in
-the end inside a word.
+The length of a segment is limited in token ids, which only exist after G2P, so segments are packed from
+words. No text is ever dropped: a sentence that is too long is cut at the best border that it has, if need be
+inside a word.
 
-A segment depends on its own words and on at most `JOINED_COLUMNS` behind them, so that a text can be spoken
-while it is written; the first one of a long sentence on no more than its first `OPENING_COLUMNS`. A sentence
-over `LONG_TOKENS` is halved, and a part of it depends on all of it, `SENTENCE_CHARS` at most.
+A segment depends on its own words and on at most `JOINED_COLUMNS` of text behind them, so that a text can be
+spoken while it is written. The first segment of a long sentence depends on the sentence's first
+`OPENING_COLUMNS` alone. A sentence over `LONG_TOKENS` is halved; each part then depends on the whole
+sentence, at most `SENTENCE_CHARS`.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ LONG_TOKENS = 300
 SHORT_TOKENS = 20
 """A sentence shorter than this shares a segment with its neighbour: alone, Kokoro drawls it."""
 LEAST_TOKENS = {"zh": 50}
-"""What a first sentence is not cut to less than, by language, where that is not `SHORT_TOKENS`: a syllable of
-Mandarin has five ids with its tone, and what is cut to less than ten of them is misheard more often."""
+"""The least length to which a first sentence is cut, for languages where it is not `SHORT_TOKENS`: a syllable
+of Mandarin has five ids with its tone, and parts of less than ten syllables are misheard more often."""
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
-"""What is joined to a short sentence is no wider than the one, some 16 words, and what is short itself than
-the other. A sentence that is still being written is known to be wider before its end is there."""
+"""A sentence that is joined to a short one is at most as wide as the first (about 16 words), and a short
+sentence at most as the second. Of a sentence that is still being written, one knows that it is wider before
+its end is there."""
 OPENING_COLUMNS = 120
-"""A first sentence that is wider is cut by what is read of so much of it, some 20 words."""
+"""A wider first sentence is cut by the reading of this much of it, about 20 words."""
 FIRST_TOKENS = 40
 """A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
 the time to first audio grows by about a millisecond a token id on two cores."""
@@ -59,7 +61,7 @@ CLOSERS = "\"”')“ "
 
 
 def ended(word: Word) -> Word:
-    """A heading or an item of a list ends like a sentence, whether or not its author put a stop."""
+    """The words of a heading or list item, ended like a sentence whether or not its author put a stop."""
     return word if ends_with_pause(word) else replace(word, phonemes=word.phonemes + ".")
 
 
@@ -76,7 +78,7 @@ class SpokenSentence(NamedTuple):
     ends_paragraph: bool
     number: int = 0
     columns: int = 0
-    """As wide as it is seen."""
+    """The width on the screen."""
 
     @property
     def token_count(self) -> int:
@@ -89,7 +91,7 @@ class SpokenSentence(NamedTuple):
 
 
 class SpokenSentences(Iterator[SpokenSentence]):
-    """The sentences of a text after G2P, of which the next one can be asked about before it is read.
+    """The sentences of a text after G2P; the next one's length can be asked for before it is read.
 
     Parameters
     ----------
@@ -105,30 +107,30 @@ class SpokenSentences(Iterator[SpokenSentence]):
         return next(self._spoken) if found is None else found
 
     def longer_than(self, columns: int) -> bool:
-        """Whether the next sentence is wider than that. Need not wait for its end if it is."""
+        """Whether the next sentence is wider than `columns`. If it is, this need not wait for its end."""
         if self._next is None:
             self._next = next(self._spoken, None)
         return self._next is not None and self._next.columns > columns
 
     def opening(self) -> SpokenSentence | None:
-        """What is read of the first `OPENING_COLUMNS` of the next sentence, if that is wider."""
+        """The words of the first `OPENING_COLUMNS` of the next sentence, if the sentence is wider."""
         return None
 
     def enter(self, offset: int) -> None:
-        """What of the next sentence is before `offset` in the original has been spoken."""
+        """Note that the next sentence has been spoken up to `offset` in the original."""
         raise NotImplementedError
 
 
 def pack(spoken: SpokenSentences, *, space_id: int, language: str, first_id: int = 0) -> Iterator[Segment]:
-    """Segments of at most `MAX_TOKENS`, lazily: one sentence each, but that
+    """Segments of at most `MAX_TOKENS`, lazily: one sentence each, with three exceptions:
 
     - a sentence under `SHORT_TOKENS` is joined to its neighbour in the paragraph, up to `JOINED_TOKENS`;
     - a sentence over `LONG_TOKENS` is cut into balanced parts, at clauses rather than at spaces;
     - a first sentence over `FIRST_TOKENS` is cut near that or before it, where a speaker would pause.
 
-    Every word of `spoken` is in exactly one segment, in order. Where `spoken` begins with a later sentence,
-    one with which a segment begins, `first_id` is that segment's: then the segments are the same as from
-    the beginning.
+    Every word of `spoken` is in exactly one segment, in order. For a resumed stream, `spoken` begins with a
+    later sentence, and `first_id` is the id of the segment that begins with it: the segments are then the
+    same as those from the beginning.
     """
     for segment_id, part in enumerate(_parts(spoken, first=first_id == 0), first_id):
         yield _segment(segment_id, part, space_id, language)
@@ -153,7 +155,8 @@ def _parts(spoken: SpokenSentences, *, first: bool) -> Iterator[SpokenSentence]:
 
 
 def _clear_cut(words: Sequence[Word], cut: int) -> int:
-    """`cut`, or the next place where no word on either side stands for the same part of the text; else 0."""
+    """`cut`, or the next cut where the words on both sides stand for different parts of the text; 0 if there
+    is none."""
     if not cut:
         return 0
     end = max(word.end for word in words[:cut])
@@ -182,7 +185,7 @@ def _joined(spoken: SpokenSentences) -> Iterator[SpokenSentence]:
 
 
 def _may_join(held: SpokenSentence) -> int:
-    """How wide a sentence may be that is joined to this one; 0 if none is."""
+    """How wide the next sentence may be to be joined to this one; 0 if none may be joined."""
     if held.ends_paragraph or held.token_count >= JOINED_TOKENS:
         return 0
     return JOINED_COLUMNS if held.token_count < SHORT_TOKENS else SHORT_COLUMNS
@@ -195,7 +198,8 @@ def _joins(held: SpokenSentence, following: SpokenSentence, columns: int) -> boo
 
 
 def _fitting(sentence: SpokenSentence) -> SpokenSentence:
-    """No single word longer than a segment may be: such a one becomes several with the same offsets."""
+    """The words, with each word that is longer than a segment may be cut into several with the same
+    offsets."""
     if all(len(i) <= LONG_TOKENS for i in sentence.ids):
         return sentence
     words: list[Word] = []
@@ -210,7 +214,8 @@ def _fitting(sentence: SpokenSentence) -> SpokenSentence:
 
 
 class _Cut(NamedTuple):
-    """A border between words: how good it is to pause at, and how many words and token ids stand before."""
+    """A border between words: how well a pause fits there, and how many words and token ids come before
+    it."""
 
     strength: int
     words: int
@@ -218,7 +223,7 @@ class _Cut(NamedTuple):
 
 
 def _cuts(sentence: SpokenSentence, least: int, *, at_stops: bool) -> Iterator[_Cut]:
-    """The borders between its words, in order, that are as good as `least`.
+    """The borders between the sentence's words, in order, at which a pause fits at least as well as `least`.
 
     With `at_stops`, a mark at which a sentence may end is as good as one that divides clauses.
     """
@@ -237,8 +242,8 @@ def _first_cut(sentence: SpokenSentence) -> int:
 
     A sentence of up to `FIRST_WHOLE_TOKENS` is cut at a mark only, one of up to `FIRST_LONG_TOKENS` between
     two phrases as well, and a longer one at a weak border, too. If the first segment would be longer than
-    `FIRST_WHOLE_TOKENS`, an earlier cut is taken that leaves less in it than `SHORT_TOKENS`, where there is
-    one, but not in a language of `LEAST_TOKENS`.
+    `FIRST_WHOLE_TOKENS`, it is cut earlier where possible, even to less than `SHORT_TOKENS`, except in the
+    languages of `LEAST_TOKENS`.
     """
     total = sentence.token_count
     if total <= FIRST_TOKENS:
@@ -259,9 +264,8 @@ def _ample_cut(sentence: SpokenSentence, least: int) -> int:
     """The number of words before the best border with `SHORT_TOKENS` (or `LEAST_TOKENS`) or more on either
     side; 0 without one.
 
-    The best is the last of the strongest within `FIRST_TOKENS`, or else the first behind these. A mark, or
-    the end of a sentence, that comes a little later, within `FIRST_WHOLE_TOKENS`, is better than a weaker
-    border.
+    The best border is the last of the strongest within `FIRST_TOKENS`, or else the first one behind. A mark
+    or the end of a sentence within `FIRST_WHOLE_TOKENS` is better than a weaker border.
     """
     shortest = _least_tokens(sentence)
     latest = sentence.token_count - shortest

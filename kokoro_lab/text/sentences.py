@@ -1,8 +1,8 @@
-"""Where sentences and lines end, found from the beginning of a text on.
+"""Finds where the sentences and lines of a text end, from its beginning on.
 
-Where a sentence ends depends on its own text and on `LOOK_CHARS` behind it, or on `QUOTE_CHARS`, so that a
-text can be read while it is written. Nothing is ever dropped: a sentence that is too long is cut at the best
-border that it has, in the end inside a word.
+The end of a sentence depends on its own text and on `LOOK_CHARS` behind it (`QUOTE_CHARS` at a quotation), so
+that a text can be read while it is written. No text is ever dropped: a sentence that is too long is cut at
+the best border that it has, if need be inside a word.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kokoro_lab.text.growing import ReadAhead
 LOOK_CHARS = 24
 """Characters behind the end of a sentence, and the white space after it, on which that end may depend."""
 QUOTE_CHARS = 96
-"""As many, where a quotation is open: if it is closed within these, its sentences stay together."""
+"""The same with an open quotation: if it is closed within these characters, its sentences stay together."""
 SENTENCE_CHARS = 360
-"""A longer sentence is cut before G2P, at a clause or a space. No more of it is looked at: what is cut off of
-a sentence with more than `LONG_TOKENS` token ids depends on so many characters at most, and all else on
+"""A longer sentence is cut before G2P, at a clause or a space. Nothing beyond is looked at: the cuts of a
+sentence with more than `LONG_TOKENS` token ids depend on at most so many characters, all other cuts on
 `JOINED_COLUMNS` or `OPENING_COLUMNS`."""
 REST_CHARS = 60
-"""What is left of a sentence that is cut is no shorter."""
+"""The least length of the rest of a sentence that is cut."""
 HARD_LINE_CHARS = 50
 """A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
@@ -51,8 +51,8 @@ _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*(?:>+\s?(?=\p{{L}})
 class Sentence(NamedTuple):
     """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause.
 
-    `columns` is how wide it is as it is seen: kana and Han are as wide as two letters. With one that
-    `begins_line`, a line begins.
+    `columns` is its width on the screen, where kana and Han are as wide as two letters. `begins_line` says
+    whether it begins a line.
     """
 
     text: AlignedText
@@ -66,7 +66,8 @@ UNKNOWN = 0
 
 
 class _Found(NamedTuple):
-    """A sentence of `length` characters with the white space behind it, or, so far, of an `UNKNOWN` one."""
+    """A sentence of `length` characters with the white space behind it; `UNKNOWN` while its end has not been
+    found."""
 
     length: int
     columns: int
@@ -105,12 +106,12 @@ class Sentences(Iterator[Sentence]):
                 return Sentence(text, found.ends_line, found.ends_paragraph, found.columns, begins)
 
     def longer_than(self, columns: int) -> bool:
-        """Whether the next sentence is wider than that. Does not wait for its end if it is."""
+        """Whether the next sentence is wider than `columns`. If it is, this does not wait for its end."""
         found = self._find(columns)
         return found is not None and found.columns > columns
 
     def beginning(self, columns: int) -> AlignedText:
-        """So much of the next sentence, up to a space if there is one; it stays the next one."""
+        """The beginning of the next sentence, up to a space if there is one. The sentence is not consumed."""
         text = self._text.rest(1, columns)
         while columns_of(text) > columns:
             text = text[:-1]
@@ -118,8 +119,8 @@ class Sentences(Iterator[Sentence]):
         return _unwrapped(self._text.ahead(len(text))).strip()
 
     def _find(self, limit: int | None = None) -> _Found | None:
-        """The next sentence; None at the end of the text. With a `limit` of columns, one that is wider may
-        be told before its end is known."""
+        """The next sentence; None at the end of the text. A sentence wider than `limit` columns may be
+        returned before its end is known."""
         if self._found is None:
             while not self._skip_space():
                 if not self._text.next_part():
@@ -140,7 +141,7 @@ class Sentences(Iterator[Sentence]):
         return False
 
     def _unseen(self) -> _Found | None:
-        """A script or style of a page, which no reader sees, as a sentence that is as wide as nothing."""
+        """A `script` or `style` element of a page, which no reader sees, as a sentence of width 0."""
         begins = self._text.rest(1, 1) == "<" and marks.UNSEEN.match(self._text.rest(8, 8))
         least = 9 if begins and self._leaves_out else UNSEEN_CHARS
         while begins and least < UNSEEN_CHARS:
@@ -164,8 +165,8 @@ class Sentences(Iterator[Sentence]):
             least = len(window) + 1
 
     def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
-        """The first sentence of `window`, of which none ends in the first `known` characters; or how many are
-        known to hold no end."""
+        """The first sentence of `window`, which does not end in the first `known` characters; or the number
+        of characters that are now known to hold no end."""
         in_page = "<" in window
         for match in (_MAY_END_IN_PAGE if in_page else _MAY_END).finditer(window, known):
             if match.start() >= SENTENCE_CHARS:
@@ -225,7 +226,8 @@ def _found(window: str, end: int, *, whole: bool) -> _Found:
 
 
 def _look_chars(text: str, ending: str) -> int:
-    """How much behind `text`, which ends with `ending`, may say whether a sentence ends with it."""
+    """How many characters behind `text`, which ends with `ending`, can decide whether a sentence ends
+    there."""
     if _BLANK_LINE.search(ending):
         return 0
     quoting = text.count('"') % 2 == 1 or any(text.count(a) > text.count(b) for a, b in ("“”", "「」"))
@@ -238,7 +240,7 @@ def _last(pattern: str, text: str, start: int, stop: int) -> int | None:
 
 
 def columns_of(text: str) -> int:
-    """How wide a text is as it is seen: kana and Han are as wide as two letters."""
+    """The width of a text on the screen: kana and Han are as wide as two letters."""
     if text.isascii():
         return len(text)
     return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)

@@ -1,9 +1,9 @@
-"""The words of a sentence by their script, and the spans of it in one language each.
+"""Divides a sentence into words by script, and into spans of one language each.
 
-What is forced (`xml:lang`) comes first, then the script, then, for Latin words, the detector. Marks,
-digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
-English unless the detector knows better; letters that stand for themselves or belong to a number
-(`A4`, `NHK`, `5 km`), and addresses, stay with it, since its own rules read them.
+Languages that the text names (`xml:lang`) come first, then the script, then, for Latin words, the detector.
+Marks, digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
+English unless the detector knows better; letters that stand for themselves or belong to a number (`A4`,
+`NHK`, `5 km`), and addresses, stay with it, since its own rules read them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
-"""Of printable characters in a row, those that are an address, a path, an option or a code."""
+"""Runs of printable characters that are an address, a path, an option or a code."""
 _IN_ADDRESSES = regex.compile(r"[@/\\_\p{Nd}]|\w\.\w")
-"""What each of them holds."""
+"""The characters of which every address, path, option or code has at least one."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
 _UNIT_LETTERS = 3
 _WORD = regex.compile(
@@ -48,18 +48,18 @@ _WORD = regex.compile(
     regex.VERBOSE | regex.V1,
 )
 
-# By this table, and not by `unicodedata`, whose Unicode is older: there a new letter is no letter
+# By this table and not by `unicodedata`, whose Unicode version is older and lacks new letters
 _READ = regex.compile(r"[\p{L}\p{N}]")
 _SOUND = regex.compile(r"[\p{L}\p{N}\p{Sm}\p{Sc}\p{So}]")
 
 
 def is_read(character: str) -> bool:
-    """Whether it is a letter or a numeral of any script."""
+    """Whether a character is a letter or a numeral of any script."""
     return _READ.match(character) is not None
 
 
 def sounds(text: str) -> bool:
-    """Whether a person would say something for it: letters, numerals and symbols, not punctuation."""
+    """Whether a character is said aloud: letters, numerals and symbols are, punctuation is not."""
     return _SOUND.search(text) is not None
 
 
@@ -104,8 +104,8 @@ def language_spans(
     base : str
         The language of the request, a canonical tag.
     accent : str, optional
-        The voice's own language: English words take its English, if it has one, and Han is Chinese where
-        nothing else says which it is, if that is.
+        The voice's own language. It decides between kinds of English, and Han without other evidence is
+        Chinese if the voice is.
     mode : {"auto", "scripts", "off"}
         How far languages are looked for; see `Utterance.detect_languages`.
     forced : sequence of (start, end, language)
@@ -113,7 +113,7 @@ def language_spans(
     known : callable, optional
         Whether a lower-case word is in the lexicon of an English `base`.
     missing : callable, optional
-        Called where Latin words may be of several languages, and the detector is not installed.
+        Called if Latin words may be of several languages and the detector is not installed.
     """
     if not len(sentence):
         return []
@@ -131,7 +131,7 @@ def language_spans(
 
 
 def _parted(text: str, words: Iterable[ScriptWord]) -> Iterator[ScriptWord]:
-    """The words of a Chinese text; what is Japanese in it is apart."""
+    """The words of a Chinese text, with Japanese parts as words of their own."""
     for word in words:
         if word.script == han.JAPANESE:
             for i, j in han.parted(text[word.start : word.end]):
@@ -146,7 +146,7 @@ def _forced_at(sentence: AlignedText, i: int, j: int, forced: Forced) -> str | N
 
 
 def _forced_numbers(sentence: AlignedText, forced: Forced) -> Iterator[ScriptWord]:
-    """Numbers whose language is said: they need not go with a word."""
+    """Numbers whose language the text names: they need not follow a neighbouring word."""
     for match in _DIGITS.finditer(sentence.text):
         if _forced_at(sentence, match.start(), match.end(), forced):
             yield ScriptWord(match.start(), match.end(), "number")
@@ -170,7 +170,7 @@ def _detected(
         for k, language in zip(wide, han.languages_of(runs, base, accent), strict=True):
             found[k] = language
     english = english_of(base, accent)
-    home = base if base[:2] in LATIN else english  # what Latin words are in, if nothing speaks against it
+    home = base if base[:2] in LATIN else english  # of Latin words by default
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
     runs_of_signs = _PRINTED.finditer(text) if _IN_ADDRESSES.search(text) else ()
     addresses = [m.span() for m in runs_of_signs if _ADDRESS.search(m.group())]
@@ -198,7 +198,7 @@ def _tag(language: str, english: str) -> str:
 
 
 def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) -> bool:
-    """Whether a Latin word is for the rules of a base in another script."""
+    """Whether a Latin word is left to the rules of a base language in another script."""
     letters = text[word.start : word.end]
     if letters in ("a", "I"):
         return not _LATIN_BESIDE.search(text[max(0, word.start - 2) : word.end + 2])
@@ -242,9 +242,9 @@ def _joined(
 
 
 def _border(between: str, *, back: bool) -> int:
-    """Where to cut what stands between two words of different languages.
+    """Where to divide the characters between two words of different languages.
 
-    What touches a word goes with it; of what touches neither, all goes with the request's language.
+    Characters that touch a word go with it; those that touch neither go with the request's language.
     """
     opening = _OPENS.search(between)
     if opening:

@@ -1,4 +1,4 @@
-"""Tables beside the code: what is written and how it is said, lists of words, units, currencies.
+"""Reads the tables beside the code: spellings with their readings, lists of words, units, currencies.
 
 They are tab-separated, and their first line names the columns. A cell may hold several entries: `km, Km`.
 """
@@ -14,7 +14,8 @@ import regex
 
 
 def rows(package: str, name: str) -> Iterator[dict[str, str]]:
-    """The rows of a table in `package`, by the names of its columns. Cells that end a row may be missing.
+    """The rows of a table in `package`, by the names of its columns. Empty cells at the end of a row may be
+    missing.
 
     Raises
     ------
@@ -39,8 +40,8 @@ Gender = Literal["m", "f"]
 
 
 class CountedUnit(NamedTuple):
-    """What is counted, for one and for several; where a language has genders, its own decides how the number
-    agrees. Of a currency, its hundredth part too."""
+    """The name of a unit in singular and plural, and its gender where the language has genders, by which the
+    number agrees; for a currency also its hundredth part."""
 
     one: str
     many: str

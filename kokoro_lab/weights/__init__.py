@@ -1,1 +1,1 @@
-"""The weights: what there is, how it is fetched and checked, where it lies, and whose voices it holds."""
+"""Weights and voices: the catalogue of files, how they are fetched and verified, and where they are kept."""

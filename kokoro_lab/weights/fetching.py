@@ -1,4 +1,7 @@
-"""Weights, from the network onto the disk. Everything else works on a warm cache: see `weights`."""
+"""Fetches weights from the network onto the disk.
+
+Everything else works on a warm cache: see `weights.store`.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ def fetch(
     progress : bool
         Whether to show bars on standard error.
     say : callable
-        Told, line by line, what a user should know: sources passed over, waiting, damaged files.
+        Called with lines for the user: sources that failed, waiting, damaged files.
 
     Raises
     ------
@@ -209,7 +212,7 @@ def _fetch(
             except (SourceUnavailable, IntegrityError) as error:
                 note(way.name, error, another=way is not ways[-1])
                 if way is hub and isinstance(error, SourceUnavailable):
-                    hub_answers = False  # it was retried for a minute; not again for every file
+                    hub_answers = False  # after a minute of retries, it is not retried for every file
             if not left:
                 break
         record(folder, {file.name: _entry(file, folder) for file in group if file.name in placed})

@@ -1,6 +1,6 @@
-"""From archives to finished files: parts are streamed, hashed on the way and put in place at once.
+"""Joins the parts in downloaded archives into weight files, hashed on the way and put in place at once.
 
-A file under its final name is whole and right, or it is not there. What is being written is called
+A file under its final name is complete and right, or it is not there. An unfinished file is called
 `<name>.<process>.partial`, and no error or interrupt leaves one behind.
 """
 
@@ -74,7 +74,7 @@ def join(
     folder : Path
         Where the files go.
     wrote : callable
-        Told the bytes written, as they are written.
+        Called with the number of bytes, as they are written.
 
     Yields
     ------

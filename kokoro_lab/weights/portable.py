@@ -1,4 +1,4 @@
-"""A folder of weights to take along to a machine without a network.
+"""Fills and reads a folder of weights for a machine without a network.
 
     <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
     <folder>/kokoro-weights.json                  the size and SHA-256 of each, and how they are taken from it

@@ -1,4 +1,4 @@
-"""Bars on standard error, for whatever takes more than two seconds."""
+"""Progress bars on standard error, for work of more than two seconds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ Step = Callable[[str], None]
 
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Tick]:
-    """A bar of bytes, where standard error is a terminal; yields what is to be told how many were added."""
+    """A bar of bytes, if standard error is a terminal; yields a function to call with the number of bytes
+    added."""
     with _bar(what, total, shown, unit="B", unit_scale=True, mininterval=0.3) as bar:
         yield lambda n: bar.update(n) and None
 
 
 @contextmanager
 def step_bar(what: str, steps: int, shown: bool) -> Iterator[Step]:
-    """A bar of named steps, where standard error is a terminal; yields a function that is told what begins.
+    """A bar of named steps, if standard error is a terminal; yields a function to call with the step that
+    begins.
 
-    Nothing is drawn into a log or a pipe: who reads those was told in a line.
+    Nothing is drawn into a log or a pipe, whose readers get a line instead.
     """
     shape = "{desc}: {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {elapsed}{postfix}"
     with _bar(what, steps, shown, bar_format=shape) as bar:
@@ -40,7 +42,7 @@ def step_bar(what: str, steps: int, shown: bool) -> Iterator[Step]:
 
 
 def untold(_: str) -> None:
-    """A `Step` for those whom nobody watches."""
+    """A `Step` that does nothing."""
 
 
 def _bar(what: str, total: int, shown: bool, **options: Any) -> Any:

@@ -193,7 +193,7 @@ class Registry:
     progress : bool
         Whether to show bars.
     say : callable
-        Told what a user should know: that npm is fetched first.
+        Called with a line for the user: that npm is fetched first.
     """
 
     name = "registry"

@@ -1,4 +1,4 @@
-"""Where the weights are, and that they are the right ones. `fetching` gets them.
+"""Paths of the cached weights, verified. `fetching` downloads them.
 
 All of this works on a warm cache, without a network:
 

@@ -1,4 +1,4 @@
-"""That a file on disk is the one its SHA-256 promises, without hashing 325 MB at every start.
+"""Verifies files by SHA-256, without hashing 325 MB at every start.
 
 `verified.json`, beside the weights and beside what is made of them, keeps digest, size and modification time
 of each file that was hashed. A file that differs from its record in size or time, or has none, is hashed
@@ -103,7 +103,7 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     IntegrityError
         It is not there, or damaged.
     """
-    import numpy as np  # whoever fetches weights needs none
+    import numpy as np  # fetching weights needs no NumPy
 
     try:
         with path.open("rb") as file, np.load(file) as stored:

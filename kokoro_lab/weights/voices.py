@@ -1,4 +1,4 @@
-"""Voice packs, blends of them, and the row of a pack that a segment is spoken with."""
+"""Voice packs, blends of them, and the row of a pack for each segment."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
 
 REFERENCE_TOKENS = 100
-"""Of a segment, in the middle of what is usual: a sentence of 6 s."""
+"""A usual length of a segment: a sentence of 6 s."""
 MEASURED_TOKENS = (50, 300)
 """Beyond these lengths voices are taken to be as loud as at them."""
 ENERGY_LU = 1.5
-"""How much louder a segment is for each unit that its energy is above what is usual for its voice: fitted on
-206 segments at speeds of 0.5 to 2, whose levels are then 0.41 LU from what is expected, without it 0.50."""
+"""How many LU louder a segment is for each unit of energy above its voice's usual energy. Fitted on 206
+segments at speeds of 0.5 to 2: their levels are predicted with an error of 0.41 LU, without this term of 0.50
+LU."""
 ENERGY_SLOPE = -0.18
-"""How much energy a segment of twice as many ids has more, over 54 voices."""
+"""How much more energy a segment with twice as many ids has, over 54 voices."""
 
 _NAMES = names(__package__, "voices.tsv")
 OPENAI_VOICES = _NAMES["openai voice"]

@@ -1,4 +1,4 @@
-"""Runs on the other processor, with NumPy and ONNX Runtime alone: the same graphs, the same inputs."""
+"""Runs on the ARM64 side of `run.sh`, with NumPy and ONNX Runtime alone: computes the prepared cases."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ALL_OTHERS_LEAST_DB = 90.0
 NOT_COMPARED = ("prosody", "prosody_ours", "excitation", "excitation_ours")
 """A rounding of F0 adds up in the phase of a voice: these are compared on one machine alone."""
 PROMISED = ("prosody_int8_ours", "trunk_int8_ours")
-"""The same on whatever machine, to the last bit."""
+"""Outputs that are the same on every machine, to the last bit."""
 SAME_BITS = ("prosody", "excitation")
 """With our operators as with ONNX Runtime's, on whatever machine."""
 STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")
-"""In ONNX Runtime's operators: whatever ours are, they are computed once."""
+"""Cases with ONNX Runtime's operators alone, which are computed once for all sets of ours."""
 
 
 def main(folder: Path, library: str) -> int:
-    """`library` is a file in `folder`, perhaps with the instruction set that it is to use behind a colon."""
+    """`library` is a file in `folder`, optionally followed by a colon and the instruction set to use."""
     failed, all_made = 0, {}
     name, _, instruction_set = library.partition(":")
     if instruction_set and not ctypes.CDLL(str(folder / name)).kokoro_choose(instruction_set.encode()):

@@ -1,4 +1,4 @@
-"""Cases for `run.sh`: graphs, what goes into them, and what this machine makes of it."""
+"""Prepares the cases for `run.sh`: graphs, their inputs, and the outputs of this machine."""
 
 from __future__ import annotations
 

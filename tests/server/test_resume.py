@@ -196,7 +196,7 @@ def test_a_token_that_says_its_frames_are_of_another_length_is_gone(client: Flas
     parts = back["resume"].split(".")
     for frame_ms in ("40", "100", "999"):
         forged = ".".join([*parts[:3], frame_ms, *parts[4:]])
-        gone(client.post(URL, json={**BODY, **back, "resume": forged}), "otherwise")
+        gone(client.post(URL, json={**BODY, **back, "resume": forged}), "the server has changed")
 
 
 @pytest.mark.parametrize("token", ["", "k2", "k1.1.2.3", "x" * 5000, "k2.9.ab.1.1.1.1", "k2..\n"])
@@ -210,7 +210,7 @@ def test_a_place_or_frame_that_is_not_there_is_gone(client: FlaskClient) -> None
     parts = back["resume"].split(".")
     nowhere = ".".join([*parts[:4], "999", "999", "999", *parts[7:]])
     gone(client.post(URL, json={**BODY, "resume": nowhere, "last_id": "999.9999"}), "no such place")
-    gone(client.post(URL, json={**BODY, "resume": back["resume"], "last_id": "0.3"}), "later frame")
+    gone(client.post(URL, json={**BODY, "resume": back["resume"], "last_id": "0.3"}), "later chunk")
     last = events_of(client.post(URL, json={**BODY, **back, "last_id": "7.99999"}).text)[-1]
     assert (last.name, last.data["error"]["code"]) == ("error", "stream_gone")
     assert client.get("/status").json["active"] == 0

@@ -308,7 +308,7 @@ def test_without_systemctl_nothing_is_written(linux: Home, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(linux.folder))
     failed = call("install")
     assert failed.exit_code == 3
-    assert "systemctl is not here" in failed.output
+    assert "systemctl, which installs services, was not found" in failed.output
     assert "service install --print" in failed.output
     assert not linux.unit.exists()
 

@@ -1,4 +1,4 @@
-"""How fast, how steady, how much memory: measured as a listener would notice it.
+"""Benchmarks of speed, steadiness and memory, measured as a listener notices them.
 
 texts, plan, timing, trial, report                every text by every system, and what a listener noticed
 peers, reference, fresh_process, front_end        what it is timed beside; a process's first sound; text alone

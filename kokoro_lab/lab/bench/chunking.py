@@ -1,4 +1,4 @@
-"""Chunk size and pre-buffer: real streams are recorded once, then played again with every pre-buffer."""
+"""Compares chunk sizes and pre-buffers: recorded streams are replayed with every pre-buffer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kokoro_lab.speech.engine import Engine
 
 CHUNKS_S = (0.030, 0.050, 0.080, 0.120)
 PRE_BUFFERS = (1, 2, 3)
-"""In chunks."""
+"""The pre-buffers that are tried, in chunks."""
 LENGTH_TOLERANCE_S = 0.0005
 BURST_S = (0.2, 0.4)
-"""How long the network, or another program, holds everything up: REQUIREMENTS R1."""
+"""How long the network, or another program, stalls everything."""
 OVERDUE_S = 0.1
 """By how much the control's chunk comes too late."""
 
@@ -43,7 +43,7 @@ class ChunkArrivals:
     arrivals_s, lengths_s : tuple of float
         Seconds from the request to each chunk, and its length.
     sha256 : str
-        Of all samples, joined.
+        SHA-256 of all samples, joined.
     """
 
     text: str
@@ -62,8 +62,8 @@ def record(
 ) -> list[ChunkArrivals]:
     """Stream every text at every chunk size, on a warm engine, as fast as it comes.
 
-    The sizes take turns, and each text begins with another one, so that what the machine does meanwhile
-    falls on all of them.
+    The sizes are interleaved, and each text begins with another one, so that other work of the machine meets
+    all of them.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def record(
     if not texts or not chunks_s:
         raise ParameterError("There is nothing to stream.", field="texts", allowed="a text and a chunk size")
     engine.warm(voice)
-    engine.first_audio.clear()  # a stream that was spoken before would begin from the cache
+    engine.first_audio.clear()  # else a repeated text would begin with cached first audio
     jobs = [
         (text, chunks_s[(turn + i) % len(chunks_s)])
         for turn, text in enumerate(texts)
@@ -221,7 +221,7 @@ def _named(row: pd.Series) -> str:
 
 
 def judge(recordings: Sequence[ChunkArrivals], replayed: pd.DataFrame) -> list[Check]:
-    """What must hold on any machine: the size of chunks changes nothing but the size of chunks."""
+    """The checks for any machine: the size of chunks changes no sample."""
     hashes = defaultdict(set)
     for recording in recordings:
         hashes[recording.text].add(recording.sha256)
@@ -245,7 +245,7 @@ def _odd_chunks(recording: ChunkArrivals) -> int:
 def controls(
     recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE_BUFFERS
 ) -> list[NegativeControl]:
-    """Faults that must be noticed: in the streams by `judge`, an overdue chunk with any pre-buffer."""
+    """Faults that must be noticed: in the streams by `judge`, and an overdue chunk with any pre-buffer."""
     first, *others = recordings
     longer = (first.lengths_s[0] + 2 * LENGTH_TOLERANCE_S, *first.lengths_s[1:])
     faulty = {

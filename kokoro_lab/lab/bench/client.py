@@ -1,4 +1,4 @@
-"""The one client of our own server: bare audio, events or a WebSocket, from the beginning or resumed."""
+"""The client of our own server: raw audio, server-sent events or a WebSocket, also resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kokoro_lab.speech.chunker import PRIMER_S
 ANSWER_S = 300.0
 """A server that sends nothing for so long has failed."""
 READ_BYTES = 65_536
-"""The most that is taken at a time. What has arrived is taken at once, however little it is."""
+"""The most bytes to read at a time. Bytes that have arrived are read at once, however few."""
 CREDIT = 100_000
 """Binary messages granted at once: this client never keeps a server waiting."""
 HEAD = struct.Struct("<BBHIII")
@@ -43,7 +43,7 @@ Patience = Callable[[], float]
 
 
 class Busy(KokoroLabError):
-    """The server has no slot for this now, or takes nothing new; it may be asked again in `retry_after_s`."""
+    """The server has no free slot, or refuses new requests; it may be asked again in `retry_after_s`."""
 
     code = "busy"
 
@@ -53,12 +53,12 @@ class Busy(KokoroLabError):
 
 
 class ServerReportedError(SynthesisError):
-    """The server told of an error where audio was expected: it did not just break off.
+    """The server reported an error in place of audio, and did not just break off.
 
     Parameters
     ----------
     error : dict
-        In OpenAI's shape; `said` keeps its code.
+        The error in OpenAI's shape; `said` holds its code.
     """
 
     def __init__(self, error: dict[str, Any]) -> None:
@@ -78,18 +78,18 @@ def speech_request(text: str, voice: str) -> Body:
 def answered(
     url: str, method: str, path: str, body: Body | None = None, *, timeout_s: float = ANSWER_S
 ) -> Iterator[tuple[HTTPResponse, socket.socket]]:
-    """The head of an answer, whatever its status, and the socket that the rest of it comes over.
+    """The head of an answer with any status, and the socket of its body.
 
     Raises
     ------
     SynthesisError
-        The server is not there, or breaks off inside the block.
+        The server cannot be reached, or breaks off inside the block.
     """
     connection = HTTPConnection(urlsplit(url).netloc, timeout=timeout_s)
     try:
         data = None if body is None else json.dumps(body)
         connection.request(method, path, data, {"Content-Type": "application/json"})
-        wire = connection.sock  # http.client forgets it where the connection ends with the answer
+        wire = connection.sock  # http.client drops the socket if the connection ends with the answer
         yield connection.getresponse(), wire
     except (OSError, HTTPException) as error:
         raise _broken(error) from error
@@ -98,7 +98,7 @@ def answered(
 
 
 def ask(url: str, method: str, path: str, body: Body | None = None) -> dict[str, Any]:
-    """What the server says in JSON.
+    """A JSON answer of the server.
 
     Raises
     ------
@@ -136,10 +136,10 @@ def receive(
     heard: ReceivedStream | None = None,
     patience: Patience = lambda: ANSWER_S,
 ) -> Generator[ReceivedChunk]:
-    """The chunks that `body` asks for, to the end of the stream. Closing this breaks the connection off.
+    """The chunks of the speech that `body` asks for. Closing the iterator cuts the connection.
 
-    Bare bytes say nothing of their place: where they are resumed, the whole is asked for anew, and what is
-    there already is left out. The same request has the same samples.
+    Raw audio has no ids: to resume it, the whole is requested again, and the part that the listener has is
+    skipped. The same request has the same samples.
 
     Parameters
     ----------
@@ -148,17 +148,17 @@ def receive(
     body : dict
         A request's fields.
     heard : ReceivedStream, optional
-        What the listener has: only what is behind it comes, without a primer of silence.
+        What the listener has: only later chunks come, without a primer of silence.
     patience : callable
-        A server that has begun to speak and then says nothing for so many seconds has gone; asked after each
-        chunk.
+        Returns after how many silent seconds a server that has begun to speak counts as gone; called after
+        each chunk.
 
     Raises
     ------
     Busy
         The server said 429 or 503.
     ServerReportedError
-        It told of an error behind the first chunk, or over the WebSocket.
+        It reported an error after the first chunk, or over the WebSocket.
     SynthesisError
         It refused otherwise, or broke off.
     """
@@ -171,10 +171,10 @@ def receive(
 
 
 def _bare(url: str, body: Body, skipped: int, patience: Patience) -> Generator[ReceivedChunk]:
-    """Whole samples as they come; none where what came is left out, or half of one.
+    """Whole samples as they come; none for skipped bytes or half a sample.
 
-    Left out is also what a server whose computing stalls sends meanwhile: as much silence as the primer in
-    front, but later. The speech itself is dithered, so no chunk of it is all zeros.
+    The silence that a server sends while its computing stalls is skipped as well: it is as long as the
+    primer. The speech is dithered, so no chunk of it is all zeros.
     """
     rest, begun = b"", False
     with answered(url, "POST", SPEECH_PATH, body) as (answer, wire):
@@ -215,7 +215,7 @@ def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChu
 
 @contextmanager
 def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], Generator[ReceivedChunk]]]:
-    """What says a message with its fields, and the chunks of a live text that is written by it."""
+    """A function that sends a message with its fields, and the chunks of the live text that it writes."""
     with _connected(url) as client:
 
         def say(kind: str, **fields: Any) -> None:
@@ -229,7 +229,7 @@ def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], G
 def _connected(url: str) -> Iterator[Client]:
     parts = urlsplit(url)
     try:
-        # Asked first, since the library leaves a socket open where nobody answers
+        # `/health` is asked first, since the library leaves a socket open if no server answers
         socket.create_connection((parts.hostname or "", parts.port or 80), ANSWER_S).close()
         client = Client(f"ws://{parts.netloc}{SPEECH_PATH}/ws")
     except (OSError, NotConnected) as error:
@@ -239,7 +239,7 @@ def _connected(url: str) -> Iterator[Client]:
     except (OSError, ConnectionClosed) as error:
         raise _broken(error) from error
     finally:
-        # Not `close`, which says goodbye: a listener who is cut off says nothing
+        # Not `close`, which sends a closing frame: a listener who is cut off sends none
         with suppress(OSError):
             client.sock.shutdown(socket.SHUT_RDWR)
         client.thread.join(ANSWER_S)
@@ -289,7 +289,7 @@ class ServerEvent:
 
 
 def read_events(lines: Iterable[str]) -> Iterator[ServerEvent]:
-    """Events out of lines, by the rules of the HTML standard that matter here; comments are left out."""
+    """Parse server-sent events by the rules of the HTML standard that matter here; comments are skipped."""
     fields: dict[str, str] = {}
     for line in lines:
         if line.startswith(":"):

@@ -1,4 +1,4 @@
-"""Streams laid beside the same speech undisturbed: what a table of them shows, and what it must show."""
+"""Compares disturbed streams with the same speech undisturbed, and writes the verdict."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ComparedStreams:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row a stream, which ends in what `compared` finds.
+        A row a stream; the last columns are those of `compared`.
     ran : mapping
-        What the server says of itself.
+        The facts of the server.
     controls : list of NegativeControl
-        Of the comparison.
+        Negative controls of the comparison.
     """
 
     table: pd.DataFrame
@@ -32,7 +32,7 @@ class ComparedStreams:
 
     @property
     def exact(self) -> pd.Series:
-        """Of each stream, whether what was heard is the undisturbed one, sample for sample."""
+        """Whether each stream equals the undisturbed one, sample for sample."""
         return exact(self.table)
 
     def finish(
@@ -43,7 +43,7 @@ class ComparedStreams:
         Raises
         ------
         GateFailed
-            One of these does not hold.
+            A stream differs, or a check fails.
         """
         return run.finish(
             self.ran,
@@ -59,7 +59,7 @@ class ComparedStreams:
 
 
 def exact(table: pd.DataFrame) -> pd.Series:
-    """Of each row, whether no sample differs and none is missing."""
+    """Whether no sample of a row differs or is missing."""
     return (table.differing_samples == 0) & (table.missing_samples == 0)
 
 
@@ -72,7 +72,7 @@ def compared(heard: ReceivedStream, whole: ReceivedStream) -> dict[str, int]:
 def spread(name: str, seconds: Sequence[float] | pd.Series, *asked: str) -> dict[str, float]:
     """Figures of `seconds` by their names, those of p50, p95 and max that are asked for.
 
-    Not a number where there are no values. Of fewer than 20, p95 is nearly the max.
+    Not a number if there are no values. With fewer than 20, p95 is nearly the maximum.
     """
     of = pd.Series(seconds, dtype=float)
     found = {"p50": of.median(), "p95": of.quantile(0.95), "max": of.max()}

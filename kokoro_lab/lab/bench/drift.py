@@ -1,4 +1,4 @@
-"""Whether a figure rises while a run lasts: a line through the windows of its second half."""
+"""Tests whether a figure rises during a run, by a line through the time windows of its second half."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 WINDOWS = 10
-"""Of the second half of a run, in which drift is looked for."""
+"""Number of time windows in the second half of a run, in which drift is looked for."""
 FEWEST_VALUES, FEWEST_WINDOWS = 3, 4
 """A window of fewer values is left out; a line through fewer windows says nothing."""
 
@@ -41,8 +41,8 @@ class FigureDrift:
 def adjusted(values: pd.Series, groups: pd.Series) -> pd.Series:
     """Each value ÷ the median of its group over the whole run.
 
-    A long text takes longer than a short one: what a window happens to hold must not look like drift. A level
-    that rises from one half to the other raises every group alike, and stays to be seen.
+    A long text takes longer than a short one, and the mix of texts in a window must not look like drift. A
+    rise from one half to the other affects every group, and remains visible.
     """
     return values / values.groupby(groups).transform("median")
 
@@ -59,16 +59,16 @@ def drift(
     values : pandas.Series
         Above 0.
     groups : pandas.Series
-        What each value is of; values of different groups are never compared.
+        The group of each value, such as its text; values of different groups are never compared.
     run_s : float
         Length of the run.
     percentile : float
-        What a window is summed up by. The 95th of fewer than 20 values is nearly the largest.
+        The percentile that summarises a window. The 95th of fewer than 20 values is nearly the largest.
 
     Notes
     -----
     The interval is Student's of a slope, with two degrees of freedom fewer than there are windows. It is
-    taken over windows and not over values, since what disturbs a machine lasts longer than one stream.
+    computed over windows and not over values, since disturbances of a machine last longer than one stream.
     """
     half_s = run_s / 2
     levels = adjusted(values, groups)

@@ -1,4 +1,4 @@
-"""What speaks with faults in it: our server, in a process of its own, and an engine in this one."""
+"""Speakers with injected faults: an engine in this process, and our server in another one."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class FaultySpeaker:
-    """What speaks one text, by one transport, with faults in it.
+    """Speaks one text by one transport, with injected faults.
 
     Parameters
     ----------
     transport : {"library", "http", "sse", "websocket"}
     url : str or None
-        Of the server; None where there is no line.
+        The server's address; None without a server.
     arm : callable
-        Puts in a scenario's faults, and begins to count; None takes them out.
+        Injects a scenario's faults, and begins to count; with None, removes them.
     journal : callable
-        What has struck since, and what was spoken to its end: see `Injector.journal`.
+        Returns the faults that struck since, and the finished streams: see `Injector.journal`.
     forget : callable
-        Empties its caches: what was spoken before must be spoken again.
+        Empties its caches, so that everything is spoken again.
     facts : callable
-        What runs, as it states it.
+        Returns the speaker's facts.
     source : callable
-        Where to listen; for a server at an address that leads to it.
+        Returns the source to listen to; for a server, at a given address that leads to it.
     """
 
     transport: Transport
@@ -104,14 +104,14 @@ def subjects(
     transports: Sequence[Transport],
     start: Callable[..., Any] = own_server,
 ) -> Iterator[dict[Transport, FaultySpeaker]]:
-    """What speaks `text` by each of `transports`; a server is started if one of them needs it.
+    """A speaker of `text` for each of `transports`; a server is started if one of them needs it.
 
     Parameters
     ----------
     load : callable
-        Gives the engine for `library`; not called without.
+        Returns the engine for the transport `library`; called for that alone.
     start : callable
-        Given settings, a context that gives the server.
+        Takes settings; returns a context that gives the server.
     """
     found: dict[Transport, FaultySpeaker] = {}
     settings = {"faults": READY, "degrade": "off", "concurrency": 2, "queue": 4}
@@ -146,7 +146,7 @@ def disturbed(
     Parameters
     ----------
     whole : ReceivedStream, optional
-        The undisturbed stream, by whose length it is known where the middle of one is.
+        The undisturbed stream, whose length tells where the middle of a stream is.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """

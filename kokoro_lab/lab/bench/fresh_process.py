@@ -1,10 +1,10 @@
-"""How long a process takes from nothing to its first sound, and what it holds then.
+"""Times a new process from its start to its first sound, and reads its memory.
 
     python -m kokoro_lab.lab.bench.fresh_process engine int8
     python -m kokoro_lab.lab.bench.fresh_process reference
 
-A process that has done anything before has imports, pages of the disk and memory that a new one has not. So
-each is started anew, in turn, and timed from outside.
+A process that has done work before has modules, disk pages and memory that a new one lacks. So each process
+is started anew, interleaved, and timed from outside.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def started(what: What, variant: str) -> FreshStart:
     Raises
     ------
     SynthesisError
-        It failed, with the end of what it said.
+        It failed; the error has the end of its output.
     """
     command = [sys.executable, "-m", "kokoro_lab.lab.bench.fresh_process", what, variant]
     began_s = time.perf_counter()
@@ -76,7 +76,7 @@ def started(what: What, variant: str) -> FreshStart:
 
 
 def speak(what: What, variant: str) -> None:
-    """What the process does: a line when the first sound is there, and one of JSON at the end."""
+    """The process's main function: prints a line at the first sound, and a line of JSON at the end."""
     if what == "engine":
         from kokoro_lab.speech.engine import load_engine
 

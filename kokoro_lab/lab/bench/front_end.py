@@ -1,4 +1,4 @@
-"""The front end of text alone: how long it takes for a sentence, and what a long text costs it on the way."""
+"""Times the text front end alone: for single sentences, and along a long text."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str)
 
 
 def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, seed: int = 0) -> str:
-    """A text in which no sentence comes twice, since each has a word that was never seen before.
+    """A text without repeated sentences: each has a made-up word of its own.
 
     Parameters
     ----------
     sentences : sequence of str
-        Of which it is made.
+        The sentences from which it is made.
     characters : int
         Its length, about.
     ends : bool
@@ -93,13 +93,13 @@ def _invented(draw: random.Random) -> str:
 def read_long(
     front_end: FrontEnd, text: str, language: str, stretch: int = STRETCH_CHARACTERS
 ) -> pd.DataFrame:
-    """Read `text` as a stream, each segment dropped when it has come; what every `stretch` characters took.
+    """Read `text` as a stream without keeping its segments; returns the cost of every `stretch` characters.
 
     Returns
     -------
     pandas.DataFrame
-        A row a stretch, the first of which has what is done for a whole text at once in it: until (up to
-        which character), wall_s, cpu_s, rss_mb (the memory that was resident then).
+        A row a stretch: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its end). The
+        first row includes the work that is done once a text.
     """
     rows = []
     process = psutil.Process()
@@ -115,7 +115,7 @@ def read_long(
 
 
 def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False) -> tuple[Path, list[str]]:
-    """Measure, keep it under `results/bench/<run>/`, and give the file and what to show to a person.
+    """Measure, and keep the result under `results/bench/<run>/`; returns the file and the text to print.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
     """
     front_end = FrontEnd()
     front_end.warm(language)
-    keep_collector_off()  # as a server does; else one sentence waits for it
+    keep_collector_off()  # as a server does; else one sentence would wait for the garbage collector
     table = time_sentences(front_end, sentences, language)
     figures = pd.DataFrame(
         {"p50": table.median(), "p95": table.quantile(0.95), "p99": table.quantile(0.99), "max": table.max()}

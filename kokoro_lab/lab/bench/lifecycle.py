@@ -1,7 +1,8 @@
-"""What listeners hear when the server under them is stopped or crashes, and whether a sample is lost.
+"""Tests whether listeners lose a sample when their server is stopped or crashes.
 
-Several streams are begun at once; when each of them sounds, something happens to the server. A client that is
-told of the end, or cut off, comes back with what it has (see `server.resume`) until it has all of its speech.
+Several streams are begun at once; when each of them sounds, the server is stopped or killed. A client that is
+told of the end, or cut off, resumes its stream on the next server (see `server.requests.resume`) until its
+speech is complete.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ class LifecycleEvent:
     ----------
     name : str
     signal : signal.Signals
-        What is sent: SIGTERM, as whoever restarts a service does, or SIGKILL, as the system does when memory
-        is short, or a bug.
+        SIGTERM, as at a restart of the service, or SIGKILL, as by the system when memory is short, or by a
+        bug.
     shutdown_s : int
         Time for streams under way, with which that server is started; the same as of the one before, if that
         left its server running.
     expected : tuple of str
-        How streams may end by it. One that was nearly at its end may be whole in any case; so at least
-        one must end as the first of these.
+        How streams may end by it. A stream near its end may always be complete, so at least one must end as
+        the first of these.
     to_workers : bool
-        Whether its workers get it, or the process that was started.
+        Whether the workers get the signal, or the process that was started.
     """
 
     name: str
@@ -73,7 +74,7 @@ class LifecycleEvent:
         return not self.to_workers
 
     def happen(self, server: OwnServer) -> None:
-        """To `server`, now."""
+        """Send the signal to `server` now."""
         for process in server.process.children() if self.to_workers else [server.process]:
             os.kill(process.pid, self.signal)
 
@@ -92,7 +93,7 @@ def ending_of(heard: ReceivedStream) -> Ending:
     Raises
     ------
     KokoroLabError
-        The stream is not whole, or the server told of an error that is no end of its own.
+        The stream is incomplete, or the server reported another error than its own end.
     """
     for broke in heard.breaks:
         if isinstance(broke, client.ServerReportedError) and broke.said != STOPPING:
@@ -107,25 +108,25 @@ def ending_of(heard: ReceivedStream) -> Ending:
 def measure_lifecycle(
     start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0
 ) -> ComparedStreams:
-    """Let each of `SCENARIOS` happen under as many streams as there are texts, over both transports.
+    """Run each of `SCENARIOS` under as many streams as there are texts, over both transports.
 
     Parameters
     ----------
     start : callable
-        Given settings, a server that is warm and speaks that many at a time.
+        Takes settings; returns a context with a warm server that serves so many streams at a time.
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
     seed : int
-        Of the moments at which it happens.
+        Of the moments of the events.
 
     Returns
     -------
     ComparedStreams
-        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (what
-        the client had when it happened), ending (how the connection ended that it happened to: whole, told or
-        broken off), back_s (from that end to the next chunk, on a new connection; not a number if it was
-        whole), and what `compared` finds.
+        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (the
+        speech that the client had at the event), ending (how that connection ended: whole, told or broken
+        off), back_s (from that end to the next chunk, on a new connection; not a number if it was whole), and
+        what `compared` finds.
 
     Raises
     ------
@@ -147,7 +148,8 @@ def measure_lifecycle(
                 )
                 scenario.happen(server)
                 if scenario.ends:
-                    # Whom they come back to is the server of the next scenario, too: loading takes its time
+                    # The server to which clients come back also serves the next scenario, since loading takes
+                    # long
                     server = stack.enter_context(start({"shutdown_s": following.shutdown_s}))
                     listeners.url = server.url
                 served = listeners.served()
@@ -178,7 +180,7 @@ class _Listeners:
         return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
     def sounding(self, shares_s: Sequence[float]) -> list[float]:
-        """Wait until each has so many seconds of its speech; what each has then."""
+        """Wait until each client has so many seconds of speech; returns how many each has."""
         until_s = time.monotonic() + HEARD_S
         for heard, end, share_s in zip(self._heard, self._ends, shares_s, strict=True):
             while heard.audio_s < share_s and not end.done():
@@ -188,7 +190,7 @@ class _Listeners:
         return [heard.audio_s for heard in self._heard]
 
     def served(self) -> list[ReceivedStream]:
-        """What each has, once it has all."""
+        """Wait until every client has all of its speech; returns the streams."""
         try:
             return [end.result(HEARD_S) for end in self._ends]
         except TimeoutError:
@@ -234,7 +236,7 @@ def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
 
 
 def printed(found: ComparedStreams) -> Iterator[str]:
-    """What the clients saw, as a table."""
+    """The table to print."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
     for name, rows in found.table.groupby("scenario", sort=False):

@@ -1,8 +1,8 @@
-"""Answers spoken while they are written: how soon, with what silences, and how soon they fall silent.
+"""Measures live texts, such as a model's answers: first sound, silences, and effect of an interruption.
 
     python -m kokoro_lab.lab.bench.live speak -i - --play
 
-is `kokoro-lab`, but plays to nobody, and says when it begins to play and when it falls silent.
+runs `kokoro-lab` with a silent sink that reports when it begins to play and when it falls silent.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class LiveTrial:
     heard : ReceivedStream
         What came.
     came_s : tuple of float
-        For each chunk, when the text came that had been waited for last; 0 if none was.
+        For each chunk, when the last text for which it waited came; 0 if it waited for none.
     timings : tuple of WordTiming
     alone_s : float
         TTFA of its first clause alone.
@@ -99,8 +99,8 @@ class LiveTrial:
     alone_s: float
 
     def silences(self) -> tuple[list[float], Playout]:
-        """Up to each chunk, how long the listener was starved, having heard all that was written; and what a
-        player would have noticed but for that."""
+        """For each chunk, how long the listener was starved before it, having heard all that was written; and
+        the playout without these waits."""
         all_heard_s, starved_s = self.heard.arrivals_s[0], [0.0]
         for came_s, length_s in zip(self.came_s, self.heard.lengths_s, strict=True):
             starved_s.append(starved_s[-1] + max(0.0, came_s - all_heard_s - starved_s[-1]))
@@ -109,7 +109,7 @@ class LiveTrial:
         return starved_s[1:], play(tuple(moved_s), self.heard.lengths_s)
 
     def row(self) -> dict[str, float]:
-        """Its figures. `needed_s`: when the string was written that the first sound had waited for."""
+        """Its figures. `needed_s`: when the string for which the first sound waited was written."""
         starved_s, playout = self.silences()
         first_s = self.heard.ttfa_s
         needed_s = max((at_s for at_s in self.written_s if at_s <= self.came_s[0]), default=0.0)
@@ -181,7 +181,8 @@ def _received(chunks: Iterable[AudioChunk]) -> Iterator[ReceivedChunk]:
 def interrupted(
     chunks: Iterable[ReceivedChunk], cancel: Callable[[], object], after_s: float
 ) -> tuple[ReceivedStream, float]:
-    """What was heard, and seconds from `cancel`, called `after_s` behind the first chunk, to the last one.
+    """The chunks heard, and the seconds from `cancel` (called `after_s` after the first chunk) to the last
+    chunk.
 
     Raises
     ------
@@ -251,7 +252,8 @@ def _player_silenced_s(text: str, voice: str, after_s: float) -> float:
 
 
 class ToldSink(sinks.ClockedSink):
-    """Plays to nobody, and says when it begins and when it falls silent, by a clock that processes share."""
+    """A silent sink that reports when it begins to play and when it falls silent, by a clock that processes
+    share."""
 
     def play(self, pcm: Pcm) -> None:
         if self.unheard_samples == 0:
@@ -272,7 +274,7 @@ def table_of(trials: Sequence[LiveTrial]) -> pd.DataFrame:
 
 
 def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
-    """Of what `measure` and `measure_interruptions` found: medians, 95th percentiles, counts and sums. An
+    """Medians, 95th percentiles, counts and sums of the results of `measure` and `measure_interruptions`. An
     answer is long from `LONG_SENTENCES` on; its first sound must not need its last string, and comes before
     that."""
     long = table[table.sentences_count >= LONG_SENTENCES]
@@ -292,15 +294,15 @@ def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
 
 
 def judge(found: Mapping[str, float], *, decides: bool = True) -> list[Check]:
-    """There are answers, and none that is long is needed to its end before it is heard. Where times decide,
-    `LIMITS_OF_TIMES` hold."""
+    """The checks: there are answers, and no long one has to be complete before it is heard. Where times
+    decide, `LIMITS_OF_TIMES` hold."""
     limits = {"long_answers_needed_to_their_end_count": 0} | (LIMITS_OF_TIMES if decides else {})
     counted = Check("answers_count", found["answers_count"], low=1)
     return [counted, *(Check(name, found[name], high=high) for name, high in limits.items())]
 
 
 def controls(trials: Sequence[LiveTrial]) -> list[NegativeControl]:
-    """What must be noticed, made of the first answer, which is long."""
+    """Faults that must be noticed, made from the first answer, which is long."""
     trial = trials[0]
     end_s = trial.written_s[-1]
     heard, (*before_s, last_s) = trial.heard, trial.heard.arrivals_s
@@ -331,8 +333,8 @@ def judge_live(engine: Engine, voice: str, trials: int, tokens_per_s: float) -> 
 
 
 if __name__ == "__main__":
-    # In the background, a shell has what it starts ignore Ctrl-C
+    # A shell starts background processes with Ctrl-C ignored
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The command as users run it, but for the sound card, which a machine need not have
+    # The command as users run it, except for the sound card, which a machine may lack
     setattr(sinks, "SoundCard", ToldSink)  # noqa: B010  # mypy lets no class be assigned
     runpy.run_module("kokoro_lab", run_name="__main__")

@@ -1,4 +1,4 @@
-"""What crowds of listeners show: up to how many are served in time, and what several machines would bear."""
+"""The verdict of the load benchmark: how many listeners are served in time, here and on several machines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from kokoro_lab.lab.bench.loading import REFUSALS, Crowd, Load
 from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run, failed
 
 UNDERRUNS, STRETCH_S = 1.0, 600.0
-"""So many in so many seconds of speech are borne."""
+"""How many underruns are allowed in how many seconds of speech."""
 LATER, HALF_LATER = 4.0, 2.0
-"""TTFA at p95 by the median of one listener alone: at what the machine should bear, and at half of it."""
+"""The largest ratio of TTFA at p95 to the median of one listener alone: at the machine's capacity, and at
+half of it."""
 ANSWER_S = 0.050
-"""For 429 and `/health`, at p95."""
+"""Limit of the answer times of 429 and `/health`, at p95."""
 REFUSED_SHARE = 0.01
-"""Of those who come by chance to several machines."""
+"""The share of randomly arriving listeners whom several machines may refuse."""
 MACHINES = (1, 2, 4, 8)
 
 
@@ -56,7 +57,7 @@ def _row(load: Load, crowd: Crowd) -> dict[str, float]:
 
 
 def knee(load: Load) -> int:
-    """The most listeners that were measured to be served in time, and all fewer ones, too."""
+    """The largest crowd that was served in time, together with all smaller ones."""
     found = 0
     for crowd in load.crowds:
         if crowd.by_chance or failed(_in_time(load, crowd, LATER)):
@@ -66,10 +67,11 @@ def knee(load: Load) -> int:
 
 
 def machines(listeners: int) -> pd.DataFrame:
-    """On paper: what several machines bear behind a balancer, each of them so many listeners at once.
+    """An estimate of how many listeners several machines serve behind a balancer, each of them so many at
+    once.
 
-    Those who come by chance are as many on average as are refused once in a hundred times (Erlang's B), where
-    whoever is not refused finds a machine with room.
+    The number of listeners who come at random is that at which one in a hundred is refused (Erlang's B), if
+    all others find a machine with room.
     """
 
     def refused(mean: float, places: int) -> float:
@@ -92,8 +94,8 @@ def machines(listeners: int) -> pd.DataFrame:
 
 
 def judge(load: Load, *, decides: bool = True) -> list[Check]:
-    """Every stream is whole, and others are answered at once. Where times decide, as many listeners as the
-    machine should bear are served in time, and half as many sooner."""
+    """The checks: every stream is complete, and other requests are answered at once. Where times decide, as
+    many listeners as the machine's capacity are served in time, and half as many sooner."""
     crowds = load.crowds
     streams = pd.concat([one.streams for one in crowds])
     heard = streams[streams.fault == ""]
@@ -115,7 +117,7 @@ def judge(load: Load, *, decides: bool = True) -> list[Check]:
 
 
 def _most(load: Load, listeners: int) -> Crowd:
-    """The largest crowd of no more than so many, or one listener alone."""
+    """The largest crowd up to a size, or one listener alone."""
     return [one for one in load.crowds if not one.by_chance and one.listeners <= max(1, listeners)][-1]
 
 
@@ -132,13 +134,13 @@ def _p95_s(seconds: Sequence[float]) -> float:
 
 
 def _health_s(load: Load) -> list[float]:
-    """While no more listened than should be borne."""
+    """The answer times of `/health` while no more than the capacity listened."""
     borne = [one for one in load.crowds if one.listeners <= max(1, load.capacity)]
     return [seconds for one in borne for seconds in one.health_s]
 
 
 def controls(load: Load) -> list[NegativeControl]:
-    """A server that really stands still for a second, and the listener who is alone, spoilt."""
+    """Controls: a server that is really stopped for a second, and a spoilt run of one listener alone."""
     alone = load.crowds[0]
 
     def spoilt(**changed: object) -> Crowd:
@@ -155,7 +157,7 @@ def controls(load: Load) -> list[NegativeControl]:
 
 
 def figures(load: Load) -> dict[str, float]:
-    """What has no limit: of the machine, and of the crowd that it should bear."""
+    """Figures without a limit, of the machine and of the crowd at its capacity."""
     most = _most(load, load.capacity)
     row = _row(load, most)
     kept = ("speech_minutes", "ttfa_p50_s", "ttfa_p95_s", "ttfa_p99_s", "fairness_ratio")
@@ -171,7 +173,7 @@ def figures(load: Load) -> dict[str, float]:
 
 
 def remarks(load: Load, *, decides: bool = True) -> list[str]:
-    """What the verdict does not rest on."""
+    """Remarks on what the verdict does not cover."""
     most = _most(load, load.capacity).listeners
     fewer = f"{most:.0f} listeners were there at the most, where {load.capacity} should be borne"
     return [fewer] * (most < load.capacity) + ["no time decides"] * (not decides)
@@ -183,7 +185,7 @@ def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:
     Raises
     ------
     GateFailed
-        A stream was not whole, somebody waited too long, or a fault that was put in on purpose was missed.
+        A stream was incomplete, a listener waited too long, or an injected fault was missed.
     """
     return run.finish(
         load.ran,

@@ -1,4 +1,4 @@
-"""More and more listeners of one server: how soon each hears the first word, and how often a gap."""
+"""The load benchmark: more and more listeners of one server, their time to first words, and their gaps."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.soak import SoakReading, attended, known, listened, turns
 
 MOST_IN_HAND_S = 2.0
-"""Of speech: a player that has so much takes no more."""
+"""A player that has so many seconds of speech in hand reads no more."""
 PAUSE_S = (0.2, 1.0)
 """Between a text and the next."""
 BEGIN_S = 5.0
-"""Within which the listeners of a crowd come."""
+"""The time within which all listeners of a crowd come."""
 PATIENCE_S = 30.0
-"""For which a listener asks again who is refused, each time when told to."""
+"""For how long a refused listener asks again, each time when the server says."""
 BEARABLE = 0.8
 """Share of the time that may be spent on listeners."""
 HEALTH_EVERY_S = 0.5
 REFUSALS = 50
 """Requests to a server whose only slot is taken."""
 STANDS_S, STALLED_LISTENERS = 1.0, 4
-"""Of the control: for how long the server is stopped when so many ask."""
+"""The control: for how long the server is stopped, and how many listeners ask meanwhile."""
 MOST_AT_ONCE = 64
-"""Slots of the server, more than any crowd takes: what it bears shows, and not what it is told to bear."""
+"""Slots of the server, more than any crowd takes, so that the machine's limit is measured and not this
+setting."""
 ASK_S = 30.0
 WAYS: tuple[Transport, ...] = ("http",)
-"""Bare bytes: the listeners take as little of the machine as can be."""
+"""Raw audio, with which the listeners take the least computing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,14 @@ class Crowd:
     name : str
         `4 listeners`, or `60 % by chance`.
     listeners : float
-        How many; of those who come by chance, how many there were on average.
+        How many; for a crowd that comes at random, their average number.
     streams : pandas.DataFrame
         What `soak.attended` finds, and how often each was `refused` before it was heard.
     run_s : float
     cpu_s, own_cpu_s : float
         Seconds of computing of the server meanwhile, and of the listeners.
     health_s : list of float
-        From connecting to the answer of `/health`; infinite where none came.
+        From connecting to the answer of `/health`; infinite if none came.
     """
 
     name: str
@@ -90,16 +91,16 @@ class Load:
     Parameters
     ----------
     rtf : float
-        Of one stream of 1,000 characters that is taken as it comes; the median of several.
+        Of one stream of 1,000 characters that is read as fast as possible; the median of several.
     wholes : pandas.DataFrame
-        Each text alone, taken as it comes: see `soak.known`.
+        Each text alone, read as fast as possible: see `soak.known`.
     crowds : sequence of Crowd
         The first is one listener alone.
     stalled : Crowd
-        The control: who asked while the server stood still.
+        The control: listeners who asked while the server was stopped.
     refused_s : list of float
-        How long the answer 429 took while the only slot was taken, and `other_answers`, how many answers
-        were none.
+        How long each answer 429 took while the only slot was taken. `other_answers` counts answers that were
+        no 429.
     cores : int
     """
 
@@ -114,12 +115,12 @@ class Load:
 
     @property
     def capacity(self) -> int:
-        """Listeners that `BEARABLE` of the time suffices for."""
+        """The number of listeners that need `BEARABLE` of the computing time."""
         return math.floor(BEARABLE / self.rtf)
 
 
 def crowds_for(capacity: int) -> list[int]:
-    """How many listeners show the whole curve, where so many should be borne."""
+    """The sizes of crowds that show the whole curve, for a capacity of so many listeners."""
     return sorted({max(1, round(share * capacity)) for share in (0.25, 0.5, 0.75, 1, 1.25, 1.5)})
 
 
@@ -137,15 +138,15 @@ def measure_load(
     Parameters
     ----------
     start : callable
-        Gives a server with the settings that it is told.
+        Takes settings; returns a context that gives the server.
     readings : sequence of SoakReading
         What listeners hear.
     long_readings : sequence of SoakReading
         Of 1,000 characters.
     listeners : sequence of int
-        Empty takes `crowds_for` what the machine should bear.
+        Empty takes `crowds_for` of the machine's capacity.
     arrivals : sequence of float
-        Crowds who come by chance (a Poisson process), so many that they need this share of the machine.
+        Crowds that come at random (a Poisson process) and need this share of the machine.
 
     Raises
     ------
@@ -189,7 +190,7 @@ def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], 
 def _persistent(
     server: OwnServer, reading: SoakReading, way: Transport, number: int, at_s: float
 ) -> dict[str, Any]:
-    """A stream that is taken as a player does; who is refused asks again when told to."""
+    """A stream that is read at a player's pace; a refused listener asks again when the server says."""
     began_s, refused = time.monotonic(), 0
     while True:
         late_s = time.monotonic() - began_s
@@ -207,7 +208,7 @@ def _by_chance(
     rate_hz: float,
     seed: int,
 ) -> pd.DataFrame:
-    """Every listener hears one stream; the first one comes at once, the others whenever they come."""
+    """Every listener hears one stream; the first one comes at once, the others at random times."""
     draw, at_s, began_s = random.Random(seed), 0.0, time.monotonic()
     streams = list[Future[dict[str, Any]]]()
     with ThreadPoolExecutor(4 * MOST_AT_ONCE) as pool, tqdm(total=run_s, unit="s", desc="by chance") as bar:
@@ -223,8 +224,8 @@ def _by_chance(
 
 
 def _refusals(start: StartServer, reading: SoakReading) -> tuple[list[float], int]:
-    """Others ask while a stream that is taken as it comes has the only slot: seconds of each 429, and how
-    many answers were another."""
+    """Send requests while a stream has the only slot; returns the seconds of each 429, and the number of
+    other answers."""
     refused_s, other_answers, over = list[float](), 0, threading.Event()
     body = client.speech_request("Is there room for one more?", reading.voice)
     with start({"concurrency": 1, "queue": 0}) as server:
@@ -273,7 +274,8 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _standing_still(server: OwnServer, asked: Iterator[tuple[SoakReading, Transport]]) -> pd.DataFrame:
-    """The server's workers are stopped, and go on when those who ask meanwhile have waited for a while."""
+    """Stop the server's workers, and let them continue when the requests of that time have waited for a
+    while."""
     workers = server.process.children(recursive=True)
     for worker in workers:
         worker.suspend()

@@ -1,4 +1,4 @@
-"""What a process holds while it runs, read by a thread of its own, and whether it holds ever more."""
+"""Samples the memory of a process while it runs, and tests whether it grows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ INTERVAL_S = 0.05
 SETTLE_S = 300.0
 """The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
 END_SHARE = 0.1
-"""Of what comes after: so long is the stretch at either end that is compared."""
+"""The stretch at either end of the remaining time that is compared, as a share of it."""
 FEWEST = 4
-"""Readings after the first minutes; fewer show no growth."""
+"""The fewest readings after the first minutes that can show growth."""
 MB = 2**20
 
 Reading = TypeVar("Reading")
@@ -37,14 +37,14 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
     Parameters
     ----------
     read : callable
-        Told how many seconds it is since the block began.
+        Called with the seconds since the block began.
     """
     started_s = time.monotonic()
     found = [read(0.0)]
     over = threading.Event()
 
     def look() -> None:
-        with suppress(psutil.NoSuchProcess):  # that it has gone is told better by who used it
+        with suppress(psutil.NoSuchProcess):  # the caller reports better that the process has gone
             found.append(read(time.monotonic() - started_s))
 
     def watch() -> None:
@@ -69,7 +69,7 @@ def resident_mb(process: psutil.Process) -> float:
     """
     total: int = process.memory_info().rss
     for child in process.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # it ended since it was listed
+        with suppress(psutil.NoSuchProcess):  # the process ended after it was listed
             total += child.memory_info().rss
     return total / MB
 
@@ -82,7 +82,7 @@ def sampled_memory(
 
 
 def memory_figures(readings_mb: Sequence[float]) -> dict[str, float]:
-    """What the readings of a trial came to, by their names in it. Growth is what was not given back."""
+    """The figures of a trial's memory readings. Growth is memory that was not freed."""
     start_mb, end_mb = readings_mb[0], readings_mb[-1]
     return {
         "rss_start_mb": start_mb,
@@ -94,14 +94,14 @@ def memory_figures(readings_mb: Sequence[float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What is held at the end of a run beyond what was held after its first minutes.
+    """How much more is held at the end of a run than after its first minutes.
 
     Parameters
     ----------
     rss_mb : float
         Median of the last stretch less median of the first one.
     descriptors, threads : float
-        Fewest in the last stretch less fewest in the first: what is held between two streams.
+        The least number in the last stretch less that in the first: those held between two streams.
     rss_mb_an_hour : float
         Slope of a line through all readings after the first minutes.
     """
@@ -119,7 +119,7 @@ def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
     """
     held = {"at_s": at_s, "rss_mb": 0.0, "descriptors": 0, "threads": 0}
     for one in (process, *process.children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):  # it ended since it was listed
+        with suppress(psutil.NoSuchProcess):  # the process ended after it was listed
             with one.oneshot():
                 found = one.memory_info().rss / MB, one.num_fds(), one.num_threads()
             for name, more in zip(("rss_mb", "descriptors", "threads"), found, strict=True):
@@ -128,7 +128,7 @@ def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
 
 
 def growth_of(found: pd.DataFrame) -> Growth:
-    """Compare both ends of what comes after the first minutes; not a number where too little does.
+    """Compare both ends of a run without its first minutes; not a number if the run is too short.
 
     `found` has a row for each time that `held_by` was asked.
     """

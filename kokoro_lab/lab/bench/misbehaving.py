@@ -1,4 +1,4 @@
-"""Clients that leave in mid-stream or stop reading, while others listen."""
+"""Clients that leave in mid-stream or stop reading, as a disturbance of other listeners."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.lab.bench.client import SPEECH_PATH, Body, receive, speech_request
 
 STALLS_S = 12.0
-"""How long one who misbehaves stops reading: longer than the server puts up with."""
+"""How long a stalling client stops reading: longer than the server waits."""
 MISBEHAVING_EVERY_S = 2.0
 LEAVES_BEFORE = 40
-"""Chunks, at the most, that are heard by who leaves."""
+"""The most chunks that a leaving client hears."""
 BUFFER_BYTES = 4_096
-"""Of the socket that is not read, so that the server notices soon."""
+"""The size of a stalling client's socket buffer, small so that the server notices soon."""
 
 
 @contextmanager
 def misbehaving(url: str, text: str, voice: str, *, seed: int = 0) -> Iterator[Counter[str]]:
-    """Inside, one client after another comes that leaves in mid-stream or stops reading, in turn.
+    """A context in which one client after another comes and, in turn, leaves in mid-stream or stops reading.
 
-    Gives the count of each: `left`, `stalled`, and `refused` where the server said no or had gone.
+    Yields their counts: `left`, `stalled`, and `refused` if the server refused or had gone.
 
     Parameters
     ----------
     text : str
-        Long, so that who stalls does not get all of it into a buffer.
+        A long text, so that a stalled client's buffer cannot hold all of the speech.
     """
     found: Counter[str] = Counter()
     over = threading.Event()

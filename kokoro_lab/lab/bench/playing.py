@@ -1,4 +1,4 @@
-"""The playback daemon in a process of its own: bursts, pauses and stops, as a client sees them."""
+"""Tests the playback daemon in a process of its own, with bursts, pauses and stops."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _LISTENING = re.compile(r"Listening at: (ws://127\.0\.0\.1:\d+)")
 
 @dataclass(frozen=True, slots=True)
 class BurstStream:
-    """What a listener had of one stream.
+    """The figures of one stream with bursts.
 
     Parameters
     ----------
     underruns : int
         How often there was nothing to play, and `silent_s` for how long in all.
     samples, differing_samples : int
-        Heard, and of those that should have been heard, how many were not in their place.
+        The samples heard, and how many of the expected ones were not in their place.
     audio_s, took_s : float
         Length of the speech, and the time from its first sample to `completed`.
     """
@@ -70,7 +70,8 @@ class BurstStream:
 
 
 def burst_arrivals(audio_s: float, seed: int, *, pace: float = 1.0) -> list[float]:
-    """When each chunk of `audio_s` seconds comes, where the line holds all up for `BURST_S` now and then.
+    """The arrival times of the chunks of `audio_s` seconds, over a line that stalls for `BURST_S` now and
+    then.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def burst_arrivals(audio_s: float, seed: int, *, pace: float = 1.0) -> list[floa
 
 
 def numbered(count: int) -> Pcm:
-    """Samples of which no two stretches are alike, so that one lost or repeated is seen; int16."""
+    """Samples (int16) without equal stretches, so that a lost or repeated one is noticed."""
     return np.random.default_rng(count).integers(-8000, 8000, count, dtype=np.int16)
 
 
@@ -105,7 +106,7 @@ def play_virtually(
     hold : Hold, optional
         What is held back; learns unless given.
     lost_chunk : int, optional
-        One that the line loses, on purpose: a control.
+        A chunk to be lost on purpose: a control.
     """
     clock = VirtualClock()
     sink = ClockedSink(clock, keep=True)
@@ -130,22 +131,22 @@ def play_virtually(
 
 @dataclass(frozen=True, slots=True)
 class PlayerFigures:
-    """What a client measured.
+    """The figures that a client measured.
 
     Parameters
     ----------
     late_blocks : int
-        Of 10 ms, that the busy machine played too late.
+        Blocks of 10 ms that were played too late because the machine was busy.
     unplayed_samples : int
         Sent, and not reported as heard by `completed`.
     took_beyond_audio_s : float
         From the first chunk to `completed`, less the length of the speech. Below 0, it came too early.
     unplayed_after_pauses_samples : int
-        Of a stream that was paused `PAUSES` times.
+        Unplayed samples of a stream that was paused `PAUSES` times.
     silenced_s : tuple of float
         From each stop to the last sample that was heard, as the daemon measured.
     stop_told_s : tuple of float
-        From sending it to being told that it is silent.
+        From sending each stop to the message that the player is silent.
     virtual : BurstStream
         The same bursts on a clock that takes no time, where samples are compared.
     """
@@ -241,7 +242,7 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
     Raises
     ------
     GateFailed
-        A gap too many was heard, a sample was not, or a stop came late.
+        There were too many gaps, a sample was not heard, or a stop came late.
     """
     short_s = 60.0
     slow = play_virtually(burst_arrivals(short_s, seed, pace=SLOWER))
@@ -275,7 +276,7 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
 
 
 def printed(figures: PlayerFigures) -> Iterator[str]:
-    """What to show to a person."""
+    """The text to print."""
     yield f"played     {figures.audio_s:.0f} s of speech through bursts of 200 to 400 ms"
     yield f"underruns  {figures.underruns}, {figures.silent_s:.2f} s of silence"
     yield f"late       {figures.late_blocks} blocks of 10 ms, by a busy machine"
@@ -297,7 +298,8 @@ class _Talk:
             self._ws.close()
 
     def stream(self, arrivals_s: list[float]) -> tuple[int, float, dict[str, Any]]:
-        """Send chunks when they are due; samples sent, seconds to `completed`, and what that said."""
+        """Send chunks when they are due; returns the samples sent, the seconds to `completed`, and its
+        data."""
         pcm = numbered(CHUNK_SAMPLES * len(arrivals_s))
         started_s = time.monotonic()
         for index, at_s in enumerate(tqdm(arrivals_s, unit=" chunks")):
@@ -309,7 +311,7 @@ class _Talk:
         return len(pcm), time.monotonic() - started_s, done
 
     def pauses(self) -> int:
-        """Samples that are missing of a stream that was paused now and then."""
+        """The number of missing samples of a stream that was paused now and then."""
         pcm = numbered(3 * SAMPLE_RATE_HZ)
         self._ws.send(pcm_bytes(pcm))
         self._control("end_stream")
@@ -321,7 +323,7 @@ class _Talk:
         return len(pcm) - int(self._until("completed")["played_samples"])
 
     def stops(self, draw: random.Random) -> list[tuple[float, float]]:
-        """Of streams that were stopped: seconds until they were silent, and until that was told."""
+        """For stopped streams, the seconds until silence, and until the message about it."""
         found = []
         for _ in range(STOPS):
             self._ws.send(pcm_bytes(numbered(SAMPLE_RATE_HZ)))
@@ -337,7 +339,7 @@ class _Talk:
         self._ws.send(json.dumps(message))
 
     def _until(self, kind: str, **wanted: Any) -> dict[str, Any]:
-        """The data of the next such message; a heartbeat each second is none, however long they go on."""
+        """The data of the next message of a kind. Heartbeats do not extend the time limit."""
         until_s = time.monotonic() + ANSWER_S
         while (message := self._ws.receive(timeout=max(until_s - time.monotonic(), 0))) is not None:
             said = json.loads(message)

@@ -1,8 +1,8 @@
-"""Where the time goes: loading part by part, speech stage by stage, each graph operator by operator.
+"""Profiles an engine: loading by part, speech by stage, each graph by operator.
 
-The engine itself speaks, and a listener hears of each stage as it begins and ends. So that no two are at work
-at once, the excitation is made behind the trunk and not beside it, and no segment is prepared ahead: sound
-begins some milliseconds later than in a stream. `samples_unlike_the_engine` shows that it is the same sound.
+The engine itself speaks, and reports when each stage begins and ends. So that no two stages overlap, the
+excitation is computed after the trunk and not beside it, and no segment is prepared ahead: sound begins some
+milliseconds later than in a stream. `samples_unlike_the_engine` shows that the samples are the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kokoro_lab.weights.voices import VoiceCache, load_voice
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
 """Each is one graph, and has its name."""
 STATISTICS = "statistics"
-"""The predictors, and what else the model does that is in no graph."""
+"""The stage of the predictors and other computing of the model outside of its graphs."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
 """In the order of the pipeline."""
@@ -55,8 +55,8 @@ LOADING_EVENTS = ("model_loading_uri", "session_initialization")
 
 
 class StageWatch:
-    """Listens to one utterance: seconds spent in each of `STAGES`, of which one within another one counts by
-    itself alone."""
+    """Measures the seconds that one utterance spends in each of `STAGES`; a stage within another counts for
+    the inner one alone."""
 
     def __init__(self) -> None:
         self.stages_s = dict.fromkeys(STAGES, 0.0)
@@ -88,7 +88,7 @@ class Moment(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """An utterance that was listened to: when its first chunk was there, when its last, and what was said."""
+    """A measured utterance: the times of its first and last chunk, and its samples."""
 
     first_audio: Moment
     end: Moment
@@ -111,14 +111,14 @@ def in_line(config: EngineConfig) -> Engine:
 
 
 def listen(engine: Engine, text: str, voice: str) -> Heard:
-    """Have `text` spoken as a stream speaks it, but for the segments that a stream prepares ahead.
+    """Speak `text` as a stream does, but without preparing segments ahead.
 
     Raises
     ------
     TextError, VoiceError
         There is nothing to speak, or no such voice.
     """
-    engine.voice(voice)  # to read its file is no stage
+    engine.voice(voice)  # reading its file is no stage
     watch, moments, chunks = StageWatch(), [], []
     started_s = time.perf_counter()
     with listening(watch):
@@ -131,7 +131,7 @@ def listen(engine: Engine, text: str, voice: str) -> Heard:
 
 
 def samples_unlike_the_engine(engine: Engine, text: str, voice: str) -> int:
-    """How many samples of an engine that is listened to are not, to the last bit, those of its stream."""
+    """How many samples of the profiled engine differ from those of its stream."""
     heard = listen(in_line(engine.config), text, voice).samples
     streamed = np.concatenate([chunk.samples for chunk in engine.stream(text, voice=voice)])
     common = min(len(heard), len(streamed))
@@ -158,7 +158,7 @@ def _events(session: GuardedSession) -> list[dict[str, Any]]:
 def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.DataFrame:
     """Load each part of an engine `loads` times, from files that the system has already read once.
 
-    Of the graphs it is ONNX Runtime's own profiler that says how long they took.
+    The times of graphs come from ONNX Runtime's own profiler.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
         "voice": lambda: load_voice(voice, config.home),
     }
     rows = []
-    for trial in range(-1, loads):  # the first is not counted: it pays for imports and for the disk
+    for trial in range(-1, loads):  # the first one includes imports and the disk
         found = {part: timeit(load, number=1) for part, load in parts.items()}
         with _profiled(config) as (_, sessions):
             found |= {session.stage: _loading_s(_events(session)) for session in sessions}
@@ -198,7 +198,7 @@ def profile_stages(
 ) -> pd.DataFrame:
     """Speak a text on engines that have never spoken (cold), and again and again on the last (warm).
 
-    Cold includes what is loaded with the first request, above all the G2P; imports are in neither.
+    Cold figures include what is loaded with the first request, above all the G2P; neither include imports.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[floa
         if e["cat"] == "Node" and e["name"].endswith("_kernel_time") and e["ts"] >= begin_us
     ]
     table = pd.DataFrame(rows, columns=["operator", "calls", "operator_s"])
-    table = table[table.operator != "If"]  # which takes what the nodes of its branch take
+    table = table[table.operator != "If"]  # its time is that of the nodes of its branch
     table = table.groupby("operator", as_index=False).sum().sort_values("operator_s", ascending=False)
     table["calls"] = table.calls.round().astype(int)
     return sum(dur_us for _, dur_us in counted) / 1e6 / trials, table

@@ -1,4 +1,4 @@
-"""What a profile shows, and what it must: tables, checks on them, and profiles that must fail them."""
+"""Tables of a profile, checks on them, and made-up profiles that must fail these checks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _vocoder_rows(operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Check]:
-    """What must hold on any machine. How fast it is decides nothing here."""
+    """The checks for any machine; speed is not among them."""
     sums = stages.groupby(["trial", "until"]).agg(stage_s=("stage_s", "sum"), wall_s=("wall_s", "first"))
     ratio = sums.stage_s / sums.wall_s
     whole_s = medians_s(stages, until=END)

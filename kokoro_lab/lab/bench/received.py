@@ -1,4 +1,4 @@
-"""What a listener has of a stream, and how it is compared with another, sample for sample."""
+"""The part of a stream that a listener has received, and its comparison with another, sample by sample."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ReceivedChunk:
     Parameters
     ----------
     id : str or None
-        `segment.chunk`, behind which the stream may be resumed; bare bytes have none.
+        `segment.chunk`, after which the stream may be resumed; None for raw audio.
     data : bytes
         In the format that was asked for.
     token : str or None
-        What it takes for that, if it came with this chunk.
+        The resume token, if it came with this chunk.
     """
 
     id: str | None
@@ -40,7 +40,7 @@ class ReceivedChunk:
 
 @dataclass(slots=True)
 class ReceivedStream:
-    """What one listener has of a stream, and with what they may come back.
+    """What one listener has received of a stream, and the id and token for resuming it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ReceivedStream:
     complete : bool
         Whether the stream came to its end.
     breaks : list of KokoroLabError
-        What went wrong on the way.
+        The errors on the way.
     recovered_s : list of float
         Seconds from each of them until the next new chunk was there.
     refusals : int
@@ -60,7 +60,7 @@ class ReceivedStream:
         Chunks that came although the listener had them; and that were held, because an earlier one had not
         come.
     last_id, token : str or None
-        Of the last chunk that has an id, and what it takes to resume behind it.
+        The id of the last chunk that has one, and the token to resume after it.
     began_s : float
         When it was asked for, by `time.perf_counter`.
     """
@@ -79,7 +79,7 @@ class ReceivedStream:
     began_s: float = field(default_factory=time.perf_counter)
 
     def take(self, chunk: ReceivedChunk) -> None:
-        """One more chunk."""
+        """Add a chunk."""
         self.pcm += chunk.data
         self.lengths_s.append(len(chunk.data) / BYTES_A_SAMPLE / SAMPLE_RATE_HZ)
         self.last_id, self.token = chunk.id, chunk.token or self.token
@@ -87,7 +87,7 @@ class ReceivedStream:
 
     @property
     def back(self) -> dict[str, Any]:
-        """The fields that a request for the rest has beside its own."""
+        """The additional fields of a request for the rest."""
         found = {"last_id": self.last_id, "resume": self.token}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -111,7 +111,7 @@ class ReceivedStream:
 
     @property
     def rtf(self) -> float:
-        """Of the whole stream, its waiting included."""
+        """The RTF of the whole stream, waiting included."""
         return self.arrivals_s[-1] / self.audio_s if self.arrivals_s else math.nan
 
 
@@ -127,7 +127,7 @@ def samples_of(pcm: bytes) -> Samples:
 
 
 def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
-    """A stream to its end, as it comes.
+    """Receive a stream to its end, without resuming.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def differences(joined: bytes | bytearray, whole: bytes | bytearray) -> tuple[in
 
 
 def comparison_controls(whole: ReceivedStream) -> list[NegativeControl]:
-    """Faults that `differences` must see: it is only as good as what it would catch."""
+    """Faults that `differences` must notice."""
     pcm, middle = bytes(whole.pcm), len(whole.arrivals_s) // 2
     chunk = round(whole.lengths_s[middle] * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE
     at = round(sum(whole.lengths_s[:middle]) * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE

@@ -1,8 +1,8 @@
-"""The inference that times are divided by: the published fp32 graph, on a fixed text, by ONNX Runtime alone.
+"""The reference inference by which times are divided: the published fp32 graph on ONNX Runtime alone.
 
-It is there wherever ours is, since every variant in stages is made of these weights; it needs no extra, and
-none of our passes, operators, windows or G2P is in it. So nothing that is changed here can move it, and what
-moves the machine moves it as well.
+It is available wherever our engine is, since every variant in stages is made from these weights; it needs no
+extra, and contains none of our passes, operators, windows or G2P. So our changes do not affect its time,
+while the machine's load affects both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kokoro_lab.weights.voices import load_voice
 
 WEIGHTS, VOICE = "fp32", "af_heart"
 PHONEMES = "ðə kˈɛTᵊl ɪz ˈɔn."
-"""Written down, so that no G2P decides how long it is."""
+"""Fixed phonemes, so that their number does not depend on a G2P."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Reference:
     Parameters
     ----------
     config : EngineConfig
-        Of what it is compared with; of this, only threads, spinning and the cache folder are taken.
+        Configuration of the engine to compare with; only threads, spinning and the cache folder are used.
 
     Raises
     ------
     WeightsError
-        The published weights cannot be had.
+        The published weights are not available.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -73,7 +73,7 @@ class Reference:
         }
 
     def infer(self) -> Inference:
-        """Once more."""
+        """Run the inference once."""
         started_s = time.perf_counter()
         (audio,) = self._session.run([self._audio], self._feed)
         return Inference(time.perf_counter() - started_s, audio.size / SAMPLE_RATE_HZ)
@@ -82,7 +82,8 @@ class Reference:
 def timed_beside(
     speaker: InProcess, reference: Reference, texts: Mapping[str, str], rounds: int
 ) -> pd.DataFrame:
-    """Every text spoken in each round, with an inference right before or after it; that changes by rounds.
+    """Speak every text in each round, with a reference inference right before it or, every other round, after
+    it.
 
     Parameters
     ----------

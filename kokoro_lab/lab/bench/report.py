@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind, and what it prints."""
+"""Writes the result file of a benchmark, and formats its figures for printing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ FIRST_AUDIO = "TTFA, peer / ours"
 REAL_TIME = "RTF, ours / peer"
 """Lower is better for us. A peer that cuts silence away has less audio to divide by, and looks slower."""
 COMPUTING = "computing, ours / peer"
-"""Seconds for the whole text; lower is better for us. What is cut away cannot change it."""
+"""Seconds for the whole text; lower is better for us. Unlike RTF, it does not change if a peer cuts silence
+away."""
 
 
 def keep(
@@ -38,7 +39,7 @@ def keep(
     Parameters
     ----------
     folder : Path
-        Of this run; made if it is not there.
+        The folder of this run; made if it is not there.
     trials : sequence of Trial
         At least one.
     asked : mapping
@@ -86,7 +87,7 @@ def printed(trials: Sequence[Trial], *, heading: str, ours: str) -> Iterator[str
 
 
 def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
-    """Ratios of every other system to `ours`, text by text: their middle and their spread.
+    """Ratios of every other system to `ours`, text by text: the median and the spread.
 
     Times describe a machine and what else it was doing; a ratio of two measurements of one text, taken one
     after the other, describes the systems.
@@ -106,7 +107,7 @@ def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        A text lacks a partner: a ratio over what happens to be there compares different texts.
+        A text was not spoken by every system, so the ratio would compare different texts.
     """
     spoken = {name: found.set_index("text_number") for name, found in _by_system(trials)}
     texts = {trial.text_number for trial in trials}

@@ -1,4 +1,4 @@
-"""Streams that break and are gone on with: whether anything is lost, and how soon the next frame is there."""
+"""Cuts streams and resumes them: tests whether a sample is lost, and how soon the next chunk comes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream, compari
 from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 LATENCY_S = 1.0
-"""S11: playback goes on within a second."""
+"""A resumed stream must continue within a second."""
 BATCH = 20
 """Streams between two crashes of the server: loading takes longer than speaking."""
 
 
 class Cut(NamedTuple):
-    """A stream that was left, and how it would have gone on."""
+    """A stream that was cut, and its complete speech."""
 
     number: int
     transport: client.Transport
@@ -59,12 +59,12 @@ class Resumes(ComparedStreams):
 
 
 def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0) -> Resumes:
-    """Speak each text whole; speak it again, leave it somewhere, and go on with it.
+    """Speak each text completely; then speak it again, cut it at random, and resume it.
 
-    Transports take turns. Of every four streams, two are gone on with on a server that was started after the
-    one which they began on had been killed: once for each `BATCH` streams, the last of which is being sent
-    at that moment. Before each stream that is cut the server's caches are emptied, so that what helps the
-    rest is only what the cut part has left there.
+    Transports take turns. Of every four streams, two are resumed on another server, started after the first
+    one was killed: once for each `BATCH` streams, the last of which is being sent at that moment. The
+    server's caches are emptied before each stream that is cut, so that only the cut part's own entries can
+    help the rest.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, see
                 waiting.append(_cut(server, number, texts[number], voice, draw))
             if waiting:
                 for process in [*server.process.children(recursive=True), server.process]:
-                    with suppress(psutil.NoSuchProcess):  # one that ends with another
+                    with suppress(psutil.NoSuchProcess):  # a child may end with its parent
                         process.kill()  # as a crash would, with the last stream under way
                 waiting[-1].stream.close()
                 stack.close()
@@ -193,5 +193,6 @@ def _resumed(server: OwnServer, cut: Cut) -> dict[str, Any]:
 
 
 def _restarted(number: int) -> bool:
-    """Two and two, so that both transports meet both cases."""
+    """Whether a stream is resumed on a restarted server: two of every four, so that both transports meet both
+    cases."""
     return number % 4 >= 2

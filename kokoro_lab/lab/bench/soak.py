@@ -1,4 +1,4 @@
-"""Listeners for many minutes: they listen, think, and ask again. What is heard, and what is held."""
+"""The soak benchmark: listeners hear text after text for many minutes, and the server's memory is watched."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ THINK_S = (1.0, 3.0)
 """Between the last word and the next request: a reader turns the page."""
 AFTER_FAULT_S = 1.0
 READINGS_A_RUN = 300
-"""How often memory is read in a run; more often than every 0.2 s, or less than every 5 s, it is not."""
+"""How often memory is sampled in a run, but at intervals of 0.2 s to 5 s."""
 HEARD: dict[str, float] = {
     **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
     **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
 }
-"""Figures of a stream, as they are of one with a fault."""
+"""The figures of a stream, with their values for a stream with a fault."""
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
-"""Characters, about."""
+"""Lengths of texts in characters, about."""
 SENTENCE = "sentence"
-"""What is read in other languages than English."""
+"""The length of texts in other languages than English."""
 ENGLISH = "en"
 Answer = TypeVar("Answer")
 
@@ -90,7 +90,7 @@ def foreign_sentences() -> dict[str, list[str]]:
 def readings_of(
     sentences: Sequence[str], foreign: Mapping[str, Sequence[str]], voice: str, texts: int, seed: int = 0
 ) -> list[SoakReading]:
-    """`texts` readings, by the readers in turn.
+    """`texts` readings, by the voices in turn.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def readings_of(
     foreign : mapping
         Sentences by language; a language that is not in it is left out.
     voice : str
-        Who reads most of the English ones.
+        The voice that reads most of the English ones.
     texts : int
         How many.
     seed : int
@@ -135,9 +135,8 @@ def readings_of(
 def turns(
     readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
 ) -> Iterator[tuple[SoakReading, Transport]]:
-    """What is asked for over which transport, without end, in rounds: each holds every reading once, in an
-    order of its own. From round to round a reading goes over the next transport, so that every stretch of a
-    soak holds the same mix.
+    """An endless sequence of reading and transport. Each round holds every reading once, in an order of its
+    own, and moves each reading to the next transport, so that every stretch of a soak has the same mix.
     """
     draw = random.Random(seed)
     for rounds in count():
@@ -158,15 +157,15 @@ class Soak:
     concurrency : int
         Listeners.
     wholes : pandas.DataFrame
-        How each reading is when it is whole, heard alone before the soak: samples_count, sha256 by reading.
+        Each complete reading, heard alone before the soak: samples_count, sha256 by reading.
     streams : pandas.DataFrame
         A row a stream, as `listened` gives it, in the order in which they were asked for.
     holdings : pandas.DataFrame
-        What the server held, a row for each time that it was read: see `held_by`.
+        The server's resources, a row for each sampling: see `held_by`.
     left_behind : int
         Syntheses that went on when every listener had left; −1 where nobody answered.
     ran : mapping
-        What the server says of itself.
+        The facts of the server.
     misbehaved : mapping, optional
         How often somebody `left` or `stalled` meanwhile; None if nobody was asked to.
     """
@@ -186,7 +185,7 @@ class Soak:
 
     @property
     def nominal(self) -> bool:
-        """Whether one stream was asked for at a time, and nobody else came."""
+        """Whether there was one stream at a time, and no other client."""
         return self.concurrency == 1 and self.misbehaved is None
 
     @property
@@ -259,7 +258,7 @@ def measure_soak(
 
 
 def known(server: OwnServer, readings: Sequence[SoakReading], way: Transport = "sse") -> pd.DataFrame:
-    """What `listened` finds of each reading when nobody else listens, by its name.
+    """The result of `listened` for each reading alone, by its name.
 
     Raises
     ------
@@ -285,14 +284,15 @@ def attended(
     seed: int = 0,
     name: str,
 ) -> pd.DataFrame:
-    """Listeners for `run_s`, each of whom hears one stream after the other; the last ones to their ends.
+    """Run listeners for `run_s`, each hearing one stream after the other; the last streams are heard to their
+    ends.
 
     Parameters
     ----------
     hear : callable
         `listened`, but for its reading, transport, number and time.
     asked : iterator
-        Who asks next takes the next one.
+        The next listener takes the next item.
     begin_s : float
         They come within so many seconds, at any time of them.
     name : str
@@ -334,7 +334,7 @@ def attended(
         try:
             list(pool.map(listen, range(listeners)))
         finally:
-            over.set()  # after Ctrl-C, nobody asks for more
+            over.set()  # after Ctrl-C, listeners ask for no more
     return pd.DataFrame(streams).sort_values("number", ignore_index=True)
 
 
@@ -347,13 +347,13 @@ def listened(
     *,
     most_in_hand_s: float = math.inf,
 ) -> dict[str, Any]:
-    """One stream to its end, or to whatever end it comes to.
+    """Hear one stream until it ends or fails.
 
     Parameters
     ----------
     most_in_hand_s : float
-        Who has so much speech that is not played yet takes no more; the stream is taken as it comes unless
-        given.
+        The most unplayed speech that the listener takes, in seconds; by default, the stream is read as fast
+        as it comes.
 
     Returns
     -------
@@ -383,7 +383,7 @@ def listened(
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
-    """What the server says; if it has not lived to tell, which its streams say better, what is given."""
+    """The server's answer, or the given value if the server has died (which its streams report)."""
     try:
         return call()
     except KokoroLabError:

@@ -1,4 +1,4 @@
-"""What a verdict on a soak must catch: made-up soaks with one fault each, and a server that leaks."""
+"""Controls of the soak benchmark: made-up soaks with one fault each, and a server that leaks memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAKS = {
     DESCRIPTORS: "os.open(sys.executable, os.O_RDONLY)",
     THREADS: "threading.Thread(target=threading.Event().wait, daemon=True).start()",
 }
-"""What a server keeps of every stream, on purpose."""
+"""The resources that a leaking server keeps of every stream."""
 LEAKY_SERVER = """
 import array, math, os, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,17 +56,17 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
 print(f"Listening at: http://127.0.0.1:{{server.server_port}}", flush=True)
 server.serve_forever()
 """
-"""It speaks as much of our API as a listener needs, and hums. It loads the standard library alone, so what it
-holds is what it keeps."""
+"""A program that serves as much of our API as a listener needs, with a hum as speech. It loads the standard
+library alone, so its memory is what it leaks."""
 
 
 def controls() -> list[NegativeControl]:
-    """Everything: made-up soaks first, then the server that leaks."""
+    """All controls: made-up soaks first, then the leaking server."""
     return [*made_up_controls(), *leaking_controls()]
 
 
 def made_up_controls() -> list[NegativeControl]:
-    """20 minutes that are good but for one fault, each of which must fail, and others that must pass."""
+    """Made-up soaks of 20 minutes with one fault each, which must fail, and others that must pass."""
     good = made_up()
     found = [
         NegativeControl(f"passes: {name}", not failed(judge(fault(good)))) for name, fault in HARMLESS.items()
@@ -87,7 +87,7 @@ def leaking_controls(streams: int = LEAKY_STREAMS) -> list[NegativeControl]:
 
 
 def leaking(kind: str, streams: int = LEAKY_STREAMS) -> pd.DataFrame:
-    """What a server that leaks holds after each of `streams` streams."""
+    """The resources of a leaking server after each of `streams` streams."""
     reading = SoakReading("0", "A.", "any")
     command = [sys.executable, "-c", LEAKY_SERVER.format(keeps=LEAKS[kind])]
     with own_server({}, command) as server:
@@ -147,7 +147,7 @@ def _one(name: str, value: object) -> Fault:
 
 
 def _rises(at_s: pd.Series, percent: float) -> pd.Series:
-    """1 in the first half; in the second it rises by so many percent."""
+    """A factor: 1 in the first half, rising by so many percent in the second."""
     return 1 + percent / 100 * (at_s / (RUN_S / 2) - 1).clip(lower=0)
 
 

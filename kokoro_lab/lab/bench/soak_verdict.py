@@ -1,4 +1,4 @@
-"""What a soak shows: nothing ended early, nothing is missing, nothing creeps, nothing is kept."""
+"""The verdict of the soak benchmark: no stream ended early, no sample is missing, no figure drifts."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ HELD_MORE = 8
 """Descriptors or threads that may be held beyond those after the first minutes: a pool that still grows by a
 few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an hour."""
 GROWTH_FROM_MINUTES = 2.0
-"""In a shorter run memory still settles: what is held is told, and not judged."""
+"""In a shorter run memory is still settling: it is reported and not judged."""
 TIMES_FROM_MINUTES = 10.0
-"""In a shorter run a line through the windows shows their noise: times are told, and not judged."""
+"""In a shorter run a line through the windows shows only noise: times are reported and not judged."""
 
 
 def judge(soak: Soak) -> list[Check]:
-    """Streams always; what is held from 2 minutes on; times from 10 on, one stream at a time.
+    """Streams are always judged; resources from 2 minutes on; times from 10 minutes on, with one stream at a
+    time.
 
-    Drift is judged by its estimate. That of the 95th percentile, which of a window's few streams is nearly
-    the longest one, fails only where all of its interval is over the limit.
+    Drift is judged by its estimate. The drift of the 95th percentile (with few streams, nearly the longest
+    one) fails only if its whole interval is over the limit.
     """
     checks = judge_streams(soak)
     if soak.minutes >= GROWTH_FROM_MINUTES:
@@ -38,7 +39,7 @@ def judge(soak: Soak) -> list[Check]:
 
 
 def judge_streams(soak: Soak) -> list[Check]:
-    """Every stream came to its proper end with every sample, and none goes on for nobody."""
+    """Every stream ended properly with every sample, and none goes on after its listener left."""
     heard, wholes = soak.heard, soak.wholes
     incomplete = heard.samples_count != heard.reading.map(wholes.samples_count)
     differing = heard.sha256 != heard.reading.map(wholes.sha256)
@@ -52,7 +53,7 @@ def judge_streams(soak: Soak) -> list[Check]:
 
 
 def judge_growth(growth: Growth) -> list[Check]:
-    """What is held at the end is what was held after the first minutes."""
+    """The resources at the end are those after the first minutes."""
     return [
         Check("rss_growth_mb", growth.rss_mb, high=RSS_GROWTH_MB),
         Check("descriptors_growth_count", growth.descriptors, high=HELD_MORE),
@@ -61,7 +62,7 @@ def judge_growth(growth: Growth) -> list[Check]:
 
 
 def judge_times(soak: Soak) -> list[Check]:
-    """No listener waited, and the last stream was as soon and as fast as those before."""
+    """No listener had to wait, and the last streams were as fast as the first."""
     found = [Check("underruns_count", soak.heard.underruns.sum(), high=0)]
     for name, (middle, tail) in drifts(soak).items():
         found.append(Check(f"{name}_drift_percent", middle.percent, high=DRIFT_PERCENT))
@@ -70,7 +71,7 @@ def judge_times(soak: Soak) -> list[Check]:
 
 
 def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
-    """Of TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
+    """For TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
 
     A stream is compared with others of the same reading alone.
     """
@@ -83,7 +84,7 @@ def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
 
 
 def figures(soak: Soak) -> dict[str, float]:
-    """What has no limit. Of times, only where the run is long enough for them."""
+    """What has no limit. Times are among them only if the run is long enough."""
     heard = soak.heard
     found: dict[str, float] = {
         "run_minutes": soak.minutes,
@@ -115,7 +116,7 @@ def figures(soak: Soak) -> dict[str, float]:
 
 
 def remarks(soak: Soak) -> list[str]:
-    """What the run was too short to judge."""
+    """Remarks: what the run was too short to judge."""
     short = {"growth": soak.minutes < GROWTH_FROM_MINUTES, "times": soak.minutes < TIMES_FROM_MINUTES}
     unjudged = " and ".join(name for name, is_short in short.items() if is_short)
     return [f"too short to judge {unjudged}"] if unjudged else []
@@ -177,7 +178,7 @@ def drift_table(soak: Soak) -> pd.DataFrame:
 
 
 def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
-    """Of TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
+    """For TTFA and RTF: minutes, and each stream's value ÷ the median of its reading."""
     heard = soak.heard
     minutes = list(heard.at_s / 60)
     columns = {"TTFA": heard.ttfa_s, "RTF": heard.rtf}
@@ -185,7 +186,7 @@ def points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
-    """Of TTFA and RTF: minutes, and the median of each window that drift is found in."""
+    """For TTFA and RTF: minutes, and the median of each window in which drift is looked for."""
     return {
         name.upper(): ([at_s / 60 for at_s in middle.at_s], list(middle.levels))
         for name, (middle, _) in drifts(soak).items()
@@ -193,7 +194,7 @@ def window_points(soak: Soak) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def held(soak: Soak) -> pd.DataFrame:
-    """What the server held, by minute: columns memory MB, descriptors, threads."""
+    """The server's resources by minute: memory MB, descriptors, threads."""
     table = soak.holdings.assign(minutes=soak.holdings.at_s / 60)
     named = {"rss_mb": "resident memory, MB", "descriptors": "descriptors", "threads": "threads"}
     return table.set_index("minutes").rename(columns=named)[list(named.values())]

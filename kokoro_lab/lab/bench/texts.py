@@ -24,7 +24,7 @@ def sentences_of(texts: Sequence[str], language: str = "en") -> list[str]:
 
 
 def fixture_sentences() -> list[str]:
-    """What benchmarks speak where no corpus is named: the English prose of the fixtures."""
+    """The default sentences of benchmarks: the English prose of the fixtures."""
     return sentences_of([text.text for text in load_texts() if text.kind in ("prose", "short", "long")])
 
 
@@ -33,8 +33,7 @@ def texts_of(
 ) -> Iterator[str]:
     """`count` texts of about `characters`, no two alike, put together from `sentences`.
 
-    Each begins with a sentence that no other one begins with, so that no part of the engine that
-    remembers a beginning can answer for it.
+    Each begins with another sentence, so that no cache of beginnings can answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Speak every text with every system, and time it."""
+"""Has every system speak every text, interleaved, and times it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTLE_S = 0.5
 
 
 class Speaker(Protocol):
-    """A system that can be measured. Three there are: `InProcess`, `OverHttp` and `KokoroOnnx`."""
+    """A system that can be measured, such as `InProcess`, `OverHttp` or `KokoroOnnx`."""
 
     name: str
     streamed: bool
@@ -32,10 +32,11 @@ class Speaker(Protocol):
     """Where its model is in memory."""
 
     def warm(self) -> None:
-        """Speak something short that nobody times."""
+        """Speak something short, which is not timed."""
 
     def speak(self, text: str, listener: Listener) -> None:
-        """Speak `text` to `listener` as it is computed, without ever waiting for it, until it has enough."""
+        """Speak `text` to `listener` as it is computed, until the listener has enough; never wait for the
+        listener."""
 
     def facts(self) -> dict[str, Any]:
         """Which model this is, in which precision, on how many threads."""
@@ -113,7 +114,7 @@ def spoken(
     *,
     memory_interval_s: float | None = None,
 ) -> Trial:
-    """Speak a text once, timed. Resident memory is read only where it is said how often.
+    """Speak a text once and time it. Resident memory is sampled only if an interval is given.
 
     Raises
     ------
@@ -138,8 +139,8 @@ def measure(
 ) -> list[Trial]:
     """Speak each text once with each speaker, warm.
 
-    Several speakers take turns, text by text: what the machine does meanwhile meets all of them alike,
-    so their ratios hold where the times themselves do not.
+    Speakers are interleaved, text by text: other work of the machine meets all of them alike, so their ratios
+    hold even where the times do not.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def measure(
     memory_interval_s : float, optional
         Read resident memory this often; not at all if None, because reading takes time from speaking.
     listen_s : float
-        Hang up after so many seconds of speech: how soon a long text begins is known long before its end.
+        Hang up after so many seconds of speech, if only the first audio matters.
     audio_folder : Path, optional
         Keep every trial there as a WAV file, written when its clock has stopped.
 
@@ -200,7 +201,7 @@ def measure_considerately(
     wanted: Callable[[], bool],
     done: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Trial], int]:
-    """Speak each text once, on an engine that others use, while none of them is being served.
+    """Speak each text once on a shared engine, while no request is being served.
 
     Parameters
     ----------
@@ -208,18 +209,19 @@ def measure_considerately(
         Warm, and streaming.
     texts : sequence of str
     wait : callable
-        Returns when nobody is being served.
+        Returns when no request is being served.
     wanted : callable
-        Whether somebody is: then the trial ends with the chunk under way, and its text is begun again later.
+        Returns whether a request is being served: then the trial ends with the chunk under way, and its text
+        is repeated later.
     done : callable
-        Told how many texts are finished.
+        Called with the number of finished texts.
 
     Returns
     -------
     trials : list of Trial
         In the order of texts.
     disturbed : int
-        Trials that were given up for somebody else.
+        The number of trials that were given up for a request.
     """
     trials: list[Trial] = []
     disturbed = 0

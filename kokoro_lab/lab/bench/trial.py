@@ -1,9 +1,9 @@
-"""One text spoken once: what a listener noticed.
+"""A trial: one text spoken once, with what a listener noticed.
 
-Every system is measured by the same ear, from the same moment (the request) and by the same rule:
-speech begins with the first sample that is loud enough to be speech. A header is no sample, and a primer
-is silence, so neither can pass for first audio. `play` is a player's clock over the arrivals of chunks, and
-says which would have come too late.
+Every system is measured by the same listener, from the request on, and by the same rule: speech begins with
+the first sample that is loud enough. A header is no sample, and a primer is silence, so neither counts as
+first audio. `play` applies a player's clock to the arrivals of chunks, and finds those that would have come
+too late.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRE_BUFFER_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """What a player would have noticed.
+    """The playout of a stream: what a player would have noticed.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def play(
     Parameters
     ----------
     pre_buffer : PreBuffer, optional
-        Says what is held back, and may learn from stream to stream; a fixed one of 100 ms unless given.
+        Sets the pre-buffer, and may learn from stream to stream; by default a fixed one of 100 ms.
     """
     pre_buffer = pre_buffer or PreBuffer.fixed(PRE_BUFFER_S)
     pre_buffer.begin_stream()
@@ -107,8 +107,8 @@ class Trial:
     ttfa_s : float
         Request to the arrival of the first sample of speech.
     wall_s : float
-        Request to the arrival of the last sample. The listener never keeps a system waiting, so this is
-        what the text cost to compute, measured in the same way whoever spoke.
+        Request to the arrival of the last sample. The listener never makes a system wait, so this is the time
+        that computing the text took, measured alike for every system.
     audio_s : float
         From the first sample of speech to the last sample.
     rtf : float
@@ -138,7 +138,7 @@ class Trial:
 
 
 class Listener:
-    """Hears one text being spoken, and notes when what arrived.
+    """Receives one spoken text, and notes when everything arrived.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ class Listener:
     enough_s : float
         Seconds of speech after which it hangs up.
     wanted : callable
-        Whether somebody else needs the system: then it hangs up, too, is `disturbed`, and what it has heard
-        counts for nothing.
+        Returns whether the system is needed by a request: then the listener hangs up, is `disturbed`, and the
+        trial does not count.
     clock : callable
         Seconds; a test gives its own.
     """
@@ -173,16 +173,16 @@ class Listener:
         self._lengths_s: list[float] = []
 
     def asks(self) -> None:
-        """The request leaves now."""
+        """Note that the request is sent now."""
         self._asked_s = self._clock()
 
     def gets_bytes(self) -> None:
-        """Bytes have come, of whatever."""
+        """Note that bytes have come, of any kind."""
         if not self._ttfb_s >= 0:
             self._ttfb_s = self._clock() - self._asked_s
 
     def hears(self, samples: Samples) -> None:
-        """Samples have come: float32, shape (n,), at 24 kHz. Silence before the first word is passed over."""
+        """Take samples: float32, shape (n,), at 24 kHz. Silence before the first word is skipped."""
         arrived_s = self._clock() - self._asked_s
         if self._kept is not None:
             self._kept.append(samples)
@@ -198,13 +198,13 @@ class Listener:
 
     @property
     def satisfied(self) -> bool:
-        """Whether it has heard enough, or is disturbed: a system that sees this stops."""
+        """Whether it has heard enough or is disturbed, so that the system can stop."""
         self.disturbed = self.disturbed or self._wanted()
         return self.disturbed or sum(self._lengths_s) >= self._enough_s
 
     @property
     def in_hand_s(self) -> float:
-        """Speech that has come and that a player, which began behind its pre-buffer, has not played yet."""
+        """Seconds of speech that have come and that a player with a pre-buffer has not played yet."""
         if not self._arrivals_s:
             return 0.0
         played_s = self._clock() - self._asked_s - self._arrivals_s[0] - PRE_BUFFER_S
@@ -224,7 +224,7 @@ class Listener:
         streamed: bool,
         memory: Sequence[float] | None = None,
     ) -> Trial:
-        """What was noticed.
+        """The trial.
 
         Raises
         ------

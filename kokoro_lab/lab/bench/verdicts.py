@@ -1,4 +1,4 @@
-"""Benchmarks of the server that pass or fail: resumed streams, many at once, a server that ends, a soak."""
+"""The server benchmarks with a verdict: `resume`, `load`, `lifecycle` and `soak`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kokoro_lab.lab.bench.texts import PRESETS, texts_of
 from kokoro_lab.lab.results import Run, new_run_folder, open_run
 
 LONG_TEXTS = 3
-"""Of 1,000 characters, whose median RTF says what the machine should bear."""
+"""Number of texts of 1,000 characters, whose median RTF gives the machine's capacity."""
 Measured = tuple[Iterator[str], Callable[[Run], object]]
-"""What to show to a person, and what writes the verdict, or raises `GateFailed` behind it."""
+"""The text to print, and a function that writes the verdict and raises `GateFailed` if it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchVerdict:
-    """Whether it passed, where it is kept, and what to show to a person."""
+    """Whether it passed, where its result is, and the text to print."""
 
     passed: bool
     path: Path
@@ -42,7 +42,7 @@ class ServerPlan(BenchPlan, ABC):
 
     @property
     def begins(self) -> str:
-        """What is said before."""
+        """The line to print before it."""
         return "Starting the server."
 
     @abstractmethod
@@ -50,13 +50,13 @@ class ServerPlan(BenchPlan, ABC):
         """Start the server, and measure."""
 
     def texts(self, sentences: Sequence[str]) -> list[str]:
-        """`trials` of them; their beginnings may recur."""
+        """`trials` texts; their beginnings may recur."""
         characters = PRESETS[self.preset]
         return list(texts_of(sentences, characters, self.trials, self.seed, own_beginnings=False))
 
 
 class ResumePlan(ServerPlan):
-    """Streams that are cut and resumed, half of them on a server that was started in between."""
+    """Streams that are cut and resumed, half of them on a newly started server."""
 
     kind = "resume"
 
@@ -74,11 +74,11 @@ class LoadPlan(ServerPlan):
     Parameters
     ----------
     listeners : str
-        How many, with commas; empty takes what the machine should bear, fewer and more.
+        Numbers of listeners, with commas; empty takes numbers around the machine's capacity.
     seconds : float
         For how long, each time.
     arrivals : str
-        With commas, the shares of the machine that listeners need who come by chance.
+        Shares of the machine's time, with commas, for crowds that come at random.
     """
 
     kind = "load"
@@ -104,7 +104,7 @@ class LoadPlan(ServerPlan):
         return f"Starting the server. It takes about {minutes:.0f} minutes."
 
     def load(self, sentences: Sequence[str], start: StartServer | None = None) -> loading.Load:
-        # Who is admitted is a part of what is measured
+        # Admission is a part of the measurement
         own = {**self.server_settings, "capacity": settings().capacity}
         start = start or (lambda changed: own_server({**own, **changed}))
         texts, long_texts = self.texts(sentences), texts_of(sentences, PRESETS["long"], LONG_TEXTS, self.seed)
@@ -156,7 +156,7 @@ class SoakPlan(ServerPlan):
     concurrency : int
         How many they are.
     pace : float
-        Share of a stream's length that they take to hear it.
+        Time that they take to hear a stream ÷ its length.
     misbehave : bool
         Whether others come who leave in mid-stream or stop reading.
     """
@@ -214,7 +214,7 @@ def judge(
     start : callable, optional
         Gives the server; our own on the real weights unless given. For `lifecycle` it takes settings.
     say : callable
-        Told in a line each what takes its time.
+        Called with a line about each long step.
     """
     say(plan.begins)
     return concluded(plan.kind, asdict(plan), lambda: plan.measured(sentences, start))

@@ -1,4 +1,4 @@
-"""The clips that a gate judged, worst first: to be looked at, and to be heard.
+"""The clips that a gate judged, worst first, with pictures and sound.
 
 judged → pictures → view
 """

@@ -13,7 +13,7 @@ from kokoro_lab.containers import write_file
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 
 WORST_COUNT = 10
-"""So many clips are kept with their sounds, and can be looked into."""
+"""How many clips are kept with their sounds."""
 
 
 class TimedWord(Protocol):
@@ -57,20 +57,20 @@ class JudgedClip:
     Parameters
     ----------
     name : str
-        What tells it from the others of the run, such as "greeting, af_heart, stream".
+        Unique in the run, such as "greeting, af_heart, stream".
     text : str
         What is said, in words.
     voice, language : str
     figures : mapping
         What was measured of it. Names end in units.
     badness : float
-        Higher is worse. What is not finite could not be judged, and is the worst.
+        Higher is worse. A figure that is not finite could not be judged, and counts as the worst.
     candidate : callable
-        Gives the sound that was judged; asked of the worst alone.
+        Returns the sound that was judged; called for the worst clips alone.
     reference : callable, optional
-        Gives the sound that it was held against, if there is one.
+        Returns the sound with which it was compared, if there is one.
     notes : mapping
-        What else there is to read of it: a heading and its text.
+        Further text about it: a heading and its text.
     """
 
     name: str
@@ -103,12 +103,12 @@ class KeptClip(NamedTuple):
 
 
 def worst_first(clips: Iterable[JudgedClip]) -> list[JudgedClip]:
-    """In the order in which somebody should listen to them."""
+    """The clips in the order in which a person should listen to them."""
     return sorted(clips, key=lambda clip: -clip.badness if math.isfinite(clip.badness) else -math.inf)
 
 
 def kept(clip: JudgedClip, place: int, folder: Path) -> KeptClip:
-    """Write what is heard of a clip to the run's `folder`, as FLAC, unless it is there already.
+    """Write a clip's sounds to the run's `folder`, as FLAC, unless they are there already.
 
     Parameters
     ----------

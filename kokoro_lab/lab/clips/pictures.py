@@ -1,4 +1,4 @@
-"""What a sound looks like: its waveform as a path of SVG, and its spectrogram as a small PNG."""
+"""Draws a sound: its waveform as an SVG path, and its spectrogram as a small PNG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.metrics.mel import frame_power
 
 COLUMNS_MOST = 600
-"""Of a picture, however long the sound is: this bounds what a report holds."""
+"""The most columns of a picture, which bounds the size of a report."""
 ROWS = 96
 WINDOW_SAMPLES, HOP_SAMPLES = 1024, 240
 LEVELS, SHOWN_DB = 16, 70.0
@@ -34,7 +34,7 @@ def waveform_path(samples: Samples) -> str:
 def spectrogram_png(samples: Samples) -> str:
     """A `data:` address of a picture, 0 Hz at its bottom and 12 kHz at its top, evenly spaced in mel.
 
-    A column shows the most that any of its moments has, so that a click of one sample is not lost.
+    A column shows the maximum over its time, so that a click of one sample stays visible.
     """
     framed = np.pad(samples, WINDOW_SAMPLES // 2)
     power = frame_power(framed, np.hanning(WINDOW_SAMPLES + 1)[:-1], HOP_SAMPLES) @ _bands()
@@ -68,7 +68,7 @@ def _mel(frequency_hz: float) -> float:
 
 @cache
 def _bands() -> npt.NDArray[np.float64]:
-    """What each row takes of each frequency: (513, 96), by how much of the row it covers."""
+    """The weight of each frequency in each row, (513, 96), by how much of the row it covers."""
     edges = 700 * (10 ** (np.linspace(0, _mel(SAMPLE_RATE_HZ / 2), ROWS + 1) / 2595) - 1)
     step = SAMPLE_RATE_HZ / WINDOW_SAMPLES
     low = (np.arange(WINDOW_SAMPLES // 2 + 1)[:, None] - 0.5) * step

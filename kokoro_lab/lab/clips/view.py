@@ -1,7 +1,7 @@
-"""The clips of a run as HTML: what they measure, and what the worst of them look and sound like.
+"""The clips of a run as HTML: a table of their figures, and pictures and sounds of the worst.
 
-It opens by `file://` and in JupyterLab, and asks for nothing but the sounds. All is drawn here; the script
-only plays, and shows where.
+The page works by `file://` and in JupyterLab, and loads nothing but the sounds. The pictures are drawn here;
+the script only plays, and shows the position.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Limits = Mapping[str, tuple[float | None, float | None]]
 PIXELS_A_SECOND = 130
 """Narrower, the words under the picture would run into each other."""
 NAMED_DOTS = 300
-"""So many dots of a figure are named; those of better clips are drawn and no more."""
+"""How many dots of a figure are named; better clips' dots have no name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class ClipsView:
     clips : sequence of JudgedClip
         All that were judged, the worst among them, worst first.
     limits : mapping
-        Of the figures that are drawn. Where one belongs to a mean over clips, it is there as a guide.
+        Limits of the figures that are drawn. A limit on a mean over clips is drawn as a guide.
     folder : Path
         The run's. Sounds are named as they lie in it.
     embedded : bool

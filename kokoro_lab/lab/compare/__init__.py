@@ -1,8 +1,8 @@
-"""One engine beside another: the same texts, interleaved, each in a process of its own; ratios; what to take.
+"""Compares engines on the same texts, interleaved, each engine in a process of its own.
 
     configurations    which engines                    engine_process    one of them, in its process
     comparison        all speak in turn; ratios        recommendation    which one to take
 
-Nothing else in the lab compares two engines by their times. What a comparison is decided by, such as the
-tuner's rule or the golden bands of the performance gate, stands with who decides.
+Every comparison of two engines' times in the lab is made here. The rule that decides it, such as the tuner's
+or the golden bands of the performance gate, is in the module that decides.
 """

@@ -1,8 +1,8 @@
 """Configurations against each other: the same texts, interleaved, each engine in a process of its own.
 
-What the machine does meanwhile meets all of them alike, so their ratios hold where the times do not. A cold
-start is timed apart from what is spoken warm. Whoever looks for configurations has every text spoken at least
-twice by each, because there are providers that fail, or compute something else, the second time.
+Other work on the machine meets all engines alike, so the ratios hold even where the times do not. Cold starts
+are timed apart from warm speech. Every configuration speaks each text at least twice, because some providers
+fail, or compute something else, the second time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kokoro_lab.typed import require_range
 
 LEAST_PREDICTIONS = 2
 ROUNDING_DB = 60.0
-"""From here on two recordings differ by rounding; PESQ would only say 4.64."""
+"""From this SNR on, two recordings differ by rounding alone, and PESQ reads its ceiling, 4.64."""
 PESQ_S = 12.0
-"""As much of a text as PESQ reads; the rest is of the same making."""
+"""How many seconds of a text PESQ compares."""
 TEXT = ("repetition", "text_number")
-"""What a ratio's pairs are drawn by: texts, of which other repetitions have others."""
+"""The unit by which a ratio's pairs are drawn: texts; each repetition has its own."""
 COLD_TEXT = "Good morning. This is the first thing that anybody hears."
 
 Start = Callable[[Configuration], EngineProcess]
@@ -101,7 +101,7 @@ def repeat(
     *,
     rounds: int = LEAST_PREDICTIONS,
 ) -> list[Comparison]:
-    """`compare` again and again, each time with new processes.
+    """Repeat `compare`, each time with new processes.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def compare(
     Parameters
     ----------
     configurations : sequence of Configuration
-        From `configurations.parse`: two or more, of which the first must be to be had here.
+        From `configurations.parse`: two or more, of which the first must be available here.
     texts : sequence of str
         Distinct.
     start : callable
@@ -166,7 +166,7 @@ def compare(
                 cold = speaker.speak(0, COLD_TEXT).trial
                 speaker.warm(max(texts, key=len))
             except EngineFailed as error:
-                speaker.close()  # one that hangs would take time from the others
+                speaker.close()  # a process that hangs would take computing time from the others
                 unavailable[name] = str(error)
                 if configuration is configurations[0]:
                     raise
@@ -235,7 +235,7 @@ def take_turns(
                 failed[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
                 there.pop(name).close()
             done()
-        # Between the trials, so that nobody is disturbed by it
+        # Between the trials, so that no trial is disturbed
         differences = heard.compare(number, {name: samples for name, (_, samples) in spoken.items()})
         for name, (trial, _) in spoken.items():
             place = {"system": name, "round": spoken_in, "repetition": repetition}
@@ -341,7 +341,8 @@ def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
 
 
 def _rotated(names: list[str], turn: int) -> list[str]:
-    """Another one begins each turn: who speaks first finds other caches."""
+    """The speakers, rotated so that another one begins each turn: the first one meets other processor
+    caches."""
     start = turn % len(names)
     return names[start:] + names[:start]
 

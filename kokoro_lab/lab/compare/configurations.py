@@ -1,4 +1,4 @@
-"""Engines to be compared: each in which fields it differs from the one that the environment asks for.
+"""Parses configurations to be compared, each written as the fields that differ from the environment's.
 
     default; threads=1; variant=fp32 threads=2; window_frames=240
 
@@ -17,16 +17,17 @@ from kokoro_lab.errors import ParameterError
 ARENAS_MB = (2048, 3072, 4096)
 WINDOWS = (60, 240)
 ELSEWHERE = ("coreml", "mlx")
-"""Where this project's users are, these are to be had; elsewhere their rows say why not."""
+"""Providers of the machines that this project's users have; on other machines their rows say why they are not
+available."""
 COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
-"""Of Core ML, beside all of them."""
+"""Core ML's compute units to try, besides its default of all."""
 NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
 """The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
 
-Both are off as it ships. Prosody is a tenth of the work, and is made ahead either way; a second model takes
-its memory again, and threads that are set apart for it stand still for the other nine tenths. On two cores
-that others used too, over texts of 240 characters, the first took 0.99 of the default's computing (0.90 to
-1.04) and 130 MB more, the second 1.15 (1.03 to 1.22). `10_provider_ab` has the figures of a machine.
+Both are off as it ships. Prosody is a tenth of the work, and is computed ahead either way; a second model
+takes memory again, and its own threads are idle for the other nine tenths. On two cores that others used too,
+over texts of 240 characters, the first took 0.99 of the default's computing (0.90 to 1.04) and 130 MB more,
+the second 1.15 (1.03 to 1.22). `10_provider_ab` has the figures of a machine.
 """
 
 

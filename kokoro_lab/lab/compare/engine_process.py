@@ -1,7 +1,7 @@
-"""An engine in a process of its own: fresh sessions, fresh memory, and nothing that it breaks breaks us.
+"""An engine in a process of its own: with fresh sessions and memory, and without harm to us if it crashes.
 
-ONNX Runtime's arena is one a process, resident memory can only be told apart by process, and a cold start is
-the start of one.
+ONNX Runtime has one arena a process, resident memory is known by process alone, and a cold start is the start
+of a process.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.speech.engine import Engine, load_engine
 
 START_S = 600.0
-"""In which it must be loaded, and again to be warm: weights may be fetched, and a provider may compile."""
+"""Time limit for loading, and again for the first speech: weights may be fetched, and a provider may
+compile."""
 SPEAK_S = 120.0
-"""In which a text must be spoken; what takes longer is no configuration for anybody."""
+"""Time limit for a text; a configuration that takes longer is of no use."""
 GOODBYE_S = 10.0
 
 MakeEngine = Callable[[EngineConfig], Engine]
@@ -40,14 +41,15 @@ class EngineFailed(KokoroLabError):
 
 
 class EngineTrial(NamedTuple):
-    """One text, as it was spoken: what a listener there noticed, memory included, and what was heard."""
+    """One text as it was spoken in the other process: what a listener there noticed, its memory, and its
+    sound."""
 
     trial: Trial
     samples: Samples
 
 
 def real_engine(config: EngineConfig) -> Engine:
-    """An engine on the real weights, configured as said and not otherwise."""
+    """An engine on the real weights with exactly this configuration."""
     return load_engine(config=config)
 
 
@@ -60,9 +62,9 @@ class EngineProcess:
         What its trials are called.
     config : EngineConfig
     voice : str
-        Who speaks.
+        The voice that speaks.
     make_engine : callable
-        Of a module that the process can import.
+        A function in a module that the process can import.
 
     Attributes
     ----------
@@ -118,11 +120,11 @@ class EngineProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked for more: not once it has refused something, or let us wait too long."""
+        """Whether it can speak further texts; not after an error or a time-out."""
         return self._answers and self._process.is_alive()
 
     def warm(self, text: str | None = None) -> None:
-        """Speak while nobody times it: what is lazy is loaded, and memory is taken.
+        """Speak without timing, so that lazy parts are loaded and memory is allocated.
 
         Parameters
         ----------
@@ -138,7 +140,7 @@ class EngineProcess:
 
     def close(self) -> None:
         """End the process, at once if it does not answer. May be called again."""
-        self._ours.close()  # which it notices when it next waits for a text
+        self._ours.close()  # it notices that when it next waits for a text
         if self._answers:
             self._process.join(GOODBYE_S)
         if self._process.is_alive():
@@ -148,14 +150,14 @@ class EngineProcess:
     def _ask(self, what: tuple[int | Literal["warm"], str | None], limit_s: float, task: str) -> Any:
         if not self._answers:
             raise EngineFailed(f"{self.name} speaks no more.")
-        with suppress(OSError):  # it ended since it last spoke: what it said of that is still there
+        with suppress(OSError):  # it ended since it last spoke; its last message can still be read
             self._ours.send(what)
         return self._answer(limit_s, task)
 
     def _answer(self, limit_s: float, task: str) -> Any:
         try:
             if not self._ours.poll(limit_s):
-                # What it says later would pass for the answer to the next text
+                # A late message would be taken for the answer to the next text
                 self._answers = False
                 raise EngineFailed(f"{self.name} took more than {limit_s:.0f} s to {task}.")
             kind, answer = self._ours.recv()
@@ -165,7 +167,7 @@ class EngineProcess:
                 f"The process of {self.name} ended with code {self._process.exitcode}."
             ) from error
         if kind == "failed":
-            self._answers = False  # it ends, which takes it a moment
+            self._answers = False  # it is about to end
             raise EngineFailed(answer)
         return answer
 
@@ -173,7 +175,8 @@ class EngineProcess:
 def _serve(
     connection: Connection, name: str, config: EngineConfig, voice: str, make_engine: MakeEngine
 ) -> None:
-    """What the process does: loads, says what that took, and answers until the connection ends."""
+    """The process's main function: loads the engine, reports the time, and answers until the connection
+    ends."""
     with suppress(EOFError, BrokenPipeError, ConnectionError, KeyboardInterrupt), connection:
         try:
             begun_s = time.perf_counter()
@@ -197,7 +200,7 @@ def _serve(
                     connection.send(("spoken", EngineTrial(trial, listener.samples)))
         except (EOFError, ConnectionError):
             raise
-        except Exception as error:  # whatever a provider raises is told to who asked
+        except Exception as error:  # any exception of a provider is reported to the caller
             first = str(error).partition("\n")[0]
             known = isinstance(error, KokoroLabError)
             connection.send(("failed", str(error) if known else f"{type(error).__name__}: {first}"))

@@ -1,12 +1,11 @@
-"""Which configuration to take, and why: only what is shown to be better takes the place of the default.
+"""Recommends a configuration: one replaces the default only if it is shown to be better.
 
 A configuration is better if its time to first audio, its computing or its memory is smaller by `MARGIN` or
 more, interval and all, while none of the other two is larger and the sound is the same. Ties go to the one
-that is listed first, the default: so a comparison that is made again comes to the same.
+that is listed first, the default, so that a repeated comparison recommends the same.
 
-Whether it helps to choose by the length of a text is tried with thresholds, each with the best on either
-side. What is chosen as the best that was measured was partly lucky: its gain is told by other texts than
-chose it.
+Thresholds of text length are tried as well, each with the best configuration on either side. The best of
+several is partly lucky, so its gain is estimated on other texts than those by which it was chosen.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.intervals import Estimate, paired_ratio
 
 MARGIN = 0.05
-"""A gain below this is not worth another configuration; a loss below it is none."""
+"""A gain below this is not worth another configuration, and a loss below it does not count."""
 MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 """Peaks of resident memory differ by a tenth from one process to the next, and one process speaks all texts
 of a repetition: the interval over texts does not know of that."""
 SAME_PESQ = 4.5
 """From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
 CONFIDENCE = 0.95
-"""For all comparisons together: each is made at Bonferroni's share of the rest."""
+"""Confidence of all comparisons together (Bonferroni's correction)."""
 FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}
 """What is compared, by its name in a `Trial`: seconds to the first sample of speech, and to the last; peak of
 resident memory while a text is spoken."""
@@ -49,13 +48,13 @@ resident memory while a text is spoken."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One configuration against the one that was ahead of it.
+    """The verdict on one configuration against the best one before it.
 
     Parameters
     ----------
     name, against : str
     better : bool
-        Whether it takes the other's place.
+        Whether it replaces the other.
     reason : str
         What decided.
     ratios : mapping of str to Estimate
@@ -132,14 +131,14 @@ def _verdict(comparison: Comparison, name: str, against: str, confidence: float)
 
 
 def gains_and_losses(ratios: Mapping[str, Estimate]) -> tuple[list[str], list[str]]:
-    """What is shown to be gained, and what may be lost, by `MARGINS`."""
+    """The proven gains and the possible losses, by `MARGINS`."""
     gains = [f"{name} {r}" for name, r in ratios.items() if r.high < 1 - MARGINS[name]]
     losses = [f"{name} {r}" for name, r in ratios.items() if not r.high < 1 + MARGINS[name]]
     return gains, losses
 
 
 def sound_of(comparison: Comparison, name: str) -> str:
-    """What is wrong with its sound beside the first configuration's; empty if nothing is."""
+    """How its sound differs from the first configuration's; empty if it does not."""
     own = comparison.of(name)
     if not own.same_again.astype(bool).all():
         return "it does not speak a text twice alike"
@@ -152,7 +151,8 @@ def sound_of(comparison: Comparison, name: str) -> str:
 
 
 def judge(comparisons: Sequence[Comparison]) -> list[Check]:
-    """What must hold: enough was measured, nobody is recommended for other sound, repeating agrees."""
+    """The checks: enough was measured, no configuration with another sound is recommended, repetitions
+    agree."""
     whole = pooled(comparisons)
     chosen = recommend(whole).configuration.name
     again = [recommend(each).configuration.name for each in comparisons]
@@ -177,14 +177,14 @@ def figures_of(comparison: Comparison) -> dict[str, float]:
     default, *others = comparison.configurations
     dual = [c.name for c in others if c.config.next_threads]
     if dual and not default.config.next_threads:
-        # The best: while it is not shown to gain anything, they are rightly off. Of a few texts nothing is
+        # The best of them: they stay off as long as no gain is shown, and a few texts can show none
         upper = min(found[f"{name} computing high"] for name in dual)
         found["next_sessions_computing_upper_95_ratio"] = upper
     return found
 
 
 def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
-    """What a result keeps in words: the recommendation, that of each repetition, and who is not there."""
+    """The recommendation in words, that of each repetition, and the configurations that are not available."""
     whole = pooled(comparisons)
     found = recommend(whole)
     return {
@@ -197,17 +197,17 @@ def details_of(comparisons: Sequence[Comparison]) -> dict[str, object]:
 
 
 def ran_with(comparison: Comparison) -> dict[str, object]:
-    """What the default ran with, as `results.Run.conclude` takes it."""
+    """The facts of the default's engine, as `results.Run.finish` takes them."""
     return dict(comparison.facts[comparison.default])
 
 
 def controls(comparison: Comparison) -> list[NegativeControl]:
-    """Configurations that are not there: which of them may be recommended is known."""
+    """Made-up configurations, of which it is known whether they may be recommended."""
     first = comparison.configurations[0]
     own = comparison.trials[comparison.trials.system == first.name]
 
     def wins(**changes: object) -> bool:
-        """Whether the first configuration's twin is recommended, were its figures changed."""
+        """Whether a copy of the first configuration with changed figures would be recommended."""
         both = pd.concat([own, own.assign(system="twin", **changes)], ignore_index=True)
         made = Comparison((first, Configuration("twin", first.config)), comparison.starts, both)
         return recommend(made).configuration.name == "twin"
@@ -233,9 +233,9 @@ def controls(comparison: Comparison) -> list[NegativeControl]:
 
 
 THRESHOLDS = (200, 280, 500, 1000)
-"""Characters."""
+"""Lengths of texts in characters that are tried as thresholds."""
 FEWEST_TEXTS = 5
-"""To choose from. Of fewer, the interval is so wide that nothing is shown: they are no reason to change."""
+"""The fewest texts to choose by. With fewer, the interval is too wide to show anything."""
 FOLDS = 4
 """Each text is judged by what was chosen from the texts of the other folds."""
 
@@ -320,7 +320,7 @@ def _folds(trials: pd.DataFrame) -> pd.Series:
 
 
 def _of(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The trials of the configuration that is named for each, in the order of texts and rounds."""
+    """For each text, the trials of the configuration chosen for it, in the order of texts and rounds."""
     return trials[trials.system == np.asarray(names)].set_index([*TEXT, "round"]).sort_index()
 
 

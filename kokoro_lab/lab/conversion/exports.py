@@ -1,4 +1,4 @@
-"""Graphs to take along: written to a folder of their own with a manifest, and spoken before they count.
+"""Exports graphs to a folder with a manifest, and checks them by speaking before the folder is put in place.
 
 <folder>/
     prosody.ort trunk.ort excitation.ort vocoder.ort      or .onnx
@@ -175,7 +175,7 @@ def _require_variant(variant: str, *, fixed: bool) -> None:
 
 
 def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> dict[str, Any]:
-    """Let both speak whole segments, and compare.
+    """Have both speak whole segments, and compare the samples.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def _require_new(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VocoderInputs:
-    """A segment as far as the vocoder, and what its layers multiply by and add: predicted statistics."""
+    """The vocoder's inputs for a segment, with scale and shift by predicted statistics."""
 
     token_ids: tuple[int, ...]
     prosody: Prosody
@@ -264,20 +264,20 @@ class VocoderInputs:
 
     @classmethod
     def of(cls, decoder: StagedDecoder, token_ids: Sequence[int], style: Values) -> VocoderInputs:
-        """Let a decoder in single precision prepare it."""
+        """Prepare a segment with a decoder in single precision."""
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
         statistics = StatisticsPredictor.load().predict(prosody)
         modulation = decoder.vocoder.layers.scale_and_shift(*statistics, prosody.style)
         return cls(tuple(token_ids), prosody, *modulation)
 
     def feed(self, window: StaticWindow, spectrum: Values) -> dict[str, Values]:
-        """What a window in the middle of the segment is fed with."""
+        """The inputs of a window in the middle of the segment."""
         start = max(0, (self.prosody.frames - window.frames) // 2)
         return feed_of(window, self.prosody.trunk, spectrum, self.scale, self.shift, start)
 
 
 def windows_agree_db(decoder: StagedDecoder, fixed: StaticVocoder, sentence: VocoderInputs) -> float:
-    """How near the samples of fixed windows are to those of the windows that the engine decodes."""
+    """The SNR of fixed windows' samples against those of the engine's own windows, in dB."""
     given = (sentence.prosody, sentence.scale, sentence.shift)
     frames = sentence.prosody.frames
     free, same = (WindowPlan(frames, (*cut.spans(0, frames),)) for cut in (WindowSizes(), fixed.cut))

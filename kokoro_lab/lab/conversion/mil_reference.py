@@ -1,9 +1,9 @@
-"""ML Programs read back from their package, and evaluated operation by operation in NumPy.
+"""Reads an ML Program from its package, and evaluates it operation by operation in NumPy.
 
-Nothing here knows how `mlprogram` wrote them: coremltools reads the program as it lies on the disk, and every
-operation is worked out from Apple's description of it (coremltools, MIL operations of iOS 15 to 17). Each
-result is rounded to the type that the program states for it; sums within an operation are in single
-precision, which is what Core ML promises at least on the CPU.
+It does not depend on how `mlprogram` wrote the program: coremltools reads it from the disk, and every
+operation follows Apple's description (coremltools, MIL operations of iOS 15 to 17). Each result is rounded to
+the type that the program states for it; sums within an operation are in single precision, which is what Core
+ML promises at least on the CPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each node of a graph costs: its time on the CPU, by ONNX Runtime's profiler, and its arithmetic."""
+"""Measures each node of a graph: its time on the CPU by ONNX Runtime's profiler, and its arithmetic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
     options.add_session_config_entry(
         "session.optimized_model_external_initializers_file_name", f"{model.stem}.weights"
     )
-    # What is small stays in the graph, for shapes follow from it
+    # Small weights stay in the graph, since shapes follow from them
     options.add_session_config_entry(
         "session.optimized_model_external_initializers_min_size_in_bytes", str(SMALL_BYTES)
     )
@@ -89,7 +89,7 @@ class GraphRun:
 
 
 def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
-    """Run a graph as it stands, and see what each node takes and makes.
+    """Run a graph as it stands, and measure each node's time and tensors.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _options(level: Any) -> ort.SessionOptions:
 
 
 def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float:
-    """Of one run of a node; of those that only move values, one for each value."""
+    """The operations of one run of a node; a node that only moves values has one for each value."""
     first = _lengths(args["input_type_shape"], 0)
     made = sum(
         math.prod(_lengths(args["output_type_shape"], k)) for k in range(len(args["output_type_shape"]))

@@ -1,10 +1,10 @@
-"""Which nodes of a graph a provider takes, in how many partitions, and why it refuses the others.
+"""Predicts which nodes of a graph a provider takes, in how many partitions, and why it refuses the others.
 
-ONNX Runtime cuts a graph into partitions: those that a provider takes go to it, what it refuses is
-the CPU's, and tensors are copied in between. It does so in silence when a session is made. Here it is
-worked out for Core ML on any machine: by its lists of operators, which ship with ONNX Runtime for both of
-Core ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes and its rules for shapes, of which
-some stand in the provider's source alone (`core/providers/coreml/builders`).
+ONNX Runtime cuts a graph into partitions: the nodes that a provider takes go to it, the others to the CPU,
+and tensors are copied in between. ONNX Runtime does so without a report when a session is made. This module
+predicts it for Core ML on any machine: by the lists of operators that ship with ONNX Runtime for both of Core
+ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes, and by rules for shapes, some of which are
+in the provider's source alone (`core/providers/coreml/builders`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OTHER_TYPES_TOO = {"Cast", "Gather", "Shape", "Slice", "And", "Where"}
 
 @dataclass(frozen=True, slots=True)
 class PredictableProvider:
-    """A provider whose choice can be foretold.
+    """A provider whose choice can be predicted.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class PredictableProvider:
     fixed_shapes_only : bool
         Its option `RequireStaticInputShapes`.
     shapes_seen : bool
-        What it would take if every shape were fixed as it was in a run: what is refused then is refused for
-        its operator, or its size.
+        Whether to treat every shape as fixed, as it was in a run: nodes that are refused then are refused for
+        their operator or size.
     """
 
     name: str
@@ -203,7 +203,7 @@ _NOTES: Mapping[str, Callable[[_NodeQuestion], str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """What a provider makes of a graph.
+    """The partitions of a graph for a provider.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def load(path: Path) -> rewriting.Model:
 def partition(
     model: rewriting.Model, provider: PredictableProvider, seen: Mapping[str, Tensor] | None = None
 ) -> Partitioning:
-    """Foretell which nodes a provider takes.
+    """Predict which nodes a provider takes.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def partition(
         As ONNX Runtime hands it to providers: after its basic optimisations, shapes inferred (see
         `node_costs.optimised`). Node names must differ.
     seen : mapping of str to Tensor, optional
-        What tensors were in a run (see `node_costs.observe`), for a provider that asks for it.
+        Types and lengths of the tensors in a run (see `node_costs.observe`), for a provider that needs them.
     """
     g = Graph(model)
     tensors = _tensors(model)
@@ -270,8 +270,8 @@ def _tensors(model: rewriting.Model) -> dict[str, Tensor]:
 def _node_groups(g: Graph, taken: Set[str]) -> list[list[str]]:
     """Group the nodes as ONNX Runtime does (`CreateSupportedPartitionNodeGroups`).
 
-    Nodes are visited when all that they read is made. What is refused next to the open group waits until the
-    group can grow no more, so that a group is as large as it can be.
+    A node is visited when all of its inputs have been made. Refused nodes next to the open group wait until
+    the group can grow no more, so that groups are as large as possible.
     """
     readers: dict[str, list[NodeProto]] = {}
     waiting_for: dict[str, int] = {}

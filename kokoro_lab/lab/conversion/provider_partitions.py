@@ -1,4 +1,4 @@
-"""What each provider takes of each graph, what share of the work that is, and whether fixed shapes help."""
+"""Predicts how much of each graph every provider takes, and whether fixed shapes help."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def speak(engine: Engine, text: str, voice: str) -> VocoderInputs:
 def _decoder(engine: Engine) -> StagedDecoder:
     if not isinstance(engine.decoder, StagedDecoder) or engine.config.variant != "fp32":
         raise ParameterError(
-            "What is analysed are the graphs of fp32.",
+            "Only the graphs of fp32 are analysed.",
             field="variant",
             value=engine.config.variant,
             allowed="fp32",
@@ -86,7 +86,7 @@ def _feed(sentence: VocoderInputs) -> dict[str, Any]:
 
 
 def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> pd.DataFrame:
-    """Foretell for every graph what each provider takes, and weigh it by what the sentence costs on the CPU.
+    """Predict for every graph what each provider takes, weighted by the nodes' costs on the CPU.
 
     The graphs are made anew, in single precision and of stock operators, and thrown away.
 
@@ -181,7 +181,7 @@ def shares(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def agreement_db(engine: Engine, sentence: VocoderInputs) -> float:
-    """How near the static windows' samples are to those of the windows that the engine decodes."""
+    """The SNR of the static windows' samples against those of the engine's own windows, in dB."""
     fixed = StaticVocoder(static_folder(engine.config), engine.config)
     return windows_agree_db(_decoder(engine), fixed, sentence)
 
@@ -207,7 +207,7 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
 
 
 def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: str = STATIC) -> list[Check]:
-    """What the fixed windows are made for; `graph` may stand in their place."""
+    """The checks: providers take the fixed windows as a whole; `graph` replaces them in a control."""
     fixed = rows[(rows.graph == graph) & (rows.provider == INTENDED)]
     return [
         Check("static_partitions_count", float(fixed.partitions.max()), low=1, high=1),
@@ -222,7 +222,7 @@ def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: 
 
 
 def controls(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame) -> list[NegativeControl]:
-    """Graphs and figures that must not pass for a vocoder that is whole."""
+    """Controls: graphs and figures that must fail the checks."""
     faulty = {
         "the vocoder with lengths that vary": judge(rows, compared_db, written, "vocoder"),
         "the graph as it was published": judge(rows, compared_db, written, WHOLE),

@@ -1,10 +1,9 @@
-"""Faults put in on purpose, to see what becomes of the speech.
+"""Injects faults on purpose, to test what a listener gets.
 
 A scenario (`fixtures/faults/*.json`) names faults, each at one seam of the pipeline: `provider`, `g2p`,
-`queue`, `memory`, `disk`, and `transport`, the line between server and client. `engine` puts those of the
-first five into an engine that shares the models of another one, `proxy` those of the line between a server
-and a client. Nothing of it is there unless it is asked for: an engine, and a server without `KOKORO_FAULTS`,
-hold no hook.
+`queue`, `memory`, `disk`, and `transport`, the line between server and client. `engine` injects the first
+five kinds into an engine that shares the models of another one, `proxy` the faults of the line between server
+and client. An ordinary engine, and a server without `KOKORO_FAULTS`, have no hook for any of this.
 """
 
 from kokoro_lab.lab.faults.injector import Injector, Strike

@@ -1,4 +1,4 @@
-"""An engine with faults in it, beside the one whose models it shares and which stays whole."""
+"""An engine with injected faults. It shares its models with an ordinary engine, which is not affected."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LOST = "A provider"
 
 
 class FaultyEngine(Engine):
-    """Speaks as `engine` does, on its models, but for what `injector` puts in.
+    """Speaks like `engine`, on its models, with the faults of `injector`.
 
     Parameters
     ----------
     engine : Engine
     injector : Injector
     reads_anew : bool
-        Whether it has G2Ps of its own, which can be made to stall; they take a second to load.
+        Whether it loads G2Ps of its own, which can be made to stall; this takes a second.
     """
 
     def __init__(self, engine: Engine, injector: Injector, *, reads_anew: bool = True) -> None:
@@ -53,13 +53,13 @@ class FaultyEngine(Engine):
 
 
 def _with_lost(placement: Placement, injector: Injector) -> Placement:
-    """`placement`, and the providers that were lost on purpose, as if they had been lost."""
+    """`placement` with the providers that were lost on purpose, as if they had failed by themselves."""
     return replace(placement, fallbacks=(*placement.fallbacks, *injector.lost))
 
 
 @contextmanager
 def injected(engine: Engine, scenario: Scenario) -> Iterator[FaultyEngine]:
-    """Inside, an engine with the faults of `scenario`: for tests and notebooks."""
+    """A context that gives an engine with the faults of `scenario`, for tests and notebooks."""
     faulty = FaultyEngine(engine, Injector(scenario), reads_anew=bool(scenario.of_seam("g2p")))
     try:
         yield faulty
@@ -81,7 +81,7 @@ def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
 
 
 class FaultyStream(SpeechStream):
-    """A stream whose chunks may be held up or lost behind it. A file waits in no queue, and is whole."""
+    """A stream whose chunks may be delayed or lost. A file passes no queue, so it stays complete."""
 
     def __init__(self, injector: Injector, parts: Parts, asked: CheckedUtterance, **how: Any) -> None:
         self._injector = injector
@@ -119,10 +119,10 @@ class FaultyStream(SpeechStream):
 
 
 def _faulty_decoder(decoder: Decoder, injector: Injector) -> Decoder:
-    """One some of whose windows fail.
+    """A decoder with some windows that fail.
 
-    Where it runs in stages, its provider is lost inside the session of the vocoder, and what watches over
-    that is put to the test; else each block of samples counts as a window, and the error is the stream's.
+    In a variant with stages, the provider is lost inside the vocoder's session, which tests `GuardedSession`;
+    in others, each block of samples counts as a window, and the stream gets the error.
     """
     if isinstance(decoder, StagedDecoder):
         return decoder.through(partial(FaultySession, injector))
@@ -143,12 +143,12 @@ def _faulty_decoder(decoder: Decoder, injector: Injector) -> Decoder:
 class FaultySession(GuardedSession):
     """A stage's session whose provider is lost on purpose, or its memory, once each time that it is due.
 
-    For that one run a guard stands around a provider that raises, and it makes its spare session as it would
-    for a real one; the next run is the session's own again, so that the fault can be put in anew.
+    For that one run, a `GuardedSession` is put around a provider that raises, and it makes its spare session
+    as in earnest. The next run uses the ordinary session again, so that the fault can be repeated.
     """
 
     def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:
-        self._session = session  # what else is asked of this one is asked of it
+        self._session = session  # everything else is passed on to the ordinary one
         self._injector = injector
         self._on_cpu = on_cpu
 

@@ -1,4 +1,4 @@
-"""When a fault strikes: asked by each seam of an engine, it keeps count and a journal."""
+"""Decides when a fault strikes: counts windows, sentences and chunks, and keeps a journal."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ from kokoro_lab.lab.faults.scenario import (
 log = logging.getLogger(__name__)
 
 MOST = 1_000
-"""Entries of the journal: what strikes forever is counted on, and not told of."""
+"""The most entries of the journal; further strikes are only counted."""
 _ERRORS = {"full": errno.ENOSPC, "unwritable": errno.EROFS}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NO_FILES = ("/dev/", "/proc/")
-"""What is opened for writing there is no file on a disk."""
+"""Folders whose files are not on a disk, and may be written."""
 
 
 class Disk:
-    """Refuses whatever this process would open for writing, or make a folder of, while it is told to.
+    """A full disk: refuses every file that this process opens for writing, and every new folder, while it is
+    on.
 
-    By an audit hook of the interpreter (PEP 578), so that no code of ours need know of it. Such a hook stays
-    until the process ends, so there is one, made at the first refusal. What is open already can be written
-    to, and libraries that are not in Python open what they like.
+    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours is concerned. Such a
+    hook stays until the process ends, so only one is made, at the first refusal. Files that are open already
+    can still be written, and libraries not written in Python are not affected.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class Disk:
 
 
 DISK = Disk()
-"""The process's: a hook can never be taken out again."""
+"""One for the process, since an audit hook cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class WholeStream:
 
 
 class Injector:
-    """Puts the faults of one scenario into the streams of one engine. Thread-safe.
+    """Injects the faults of one scenario into the streams of one engine. Thread-safe.
 
     It counts windows, sentences and chunks from when it is armed, over all streams; while none is under way,
     as in a warm-up, nothing strikes.
@@ -104,7 +105,7 @@ class Injector:
     Parameters
     ----------
     scenario : Scenario, optional
-        None leaves all as it is, until `arm`.
+        None injects nothing until `arm`.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class Injector:
         self.arm(scenario)
 
     def arm(self, scenario: Scenario | None) -> None:
-        """Put in the faults of `scenario`, or none, instead of those before; begin to count anew."""
+        """Inject the faults of `scenario` (or none) from now on, and count from 0 again."""
         self.disarm()
         seed = 0 if scenario is None else scenario.seed
         faults = () if scenario is None else scenario.of_seam("provider", "g2p", "queue", "memory", "disk")
@@ -138,9 +139,9 @@ class Injector:
             log.warning("Faults are put in on purpose: %s. %s.", scenario.name, scenario.title)
 
     def disarm(self) -> None:
-        """Let go what is held: who stalls, what memory is taken, what the disk refuses."""
+        """End all faults: stalled threads go on, memory is freed, the disk is writable."""
         self._released.set()
-        with self._lock:  # or a stream that begins now has the disk refuse what nobody allows again
+        with self._lock:  # else a stream that begins now would make the disk refuse for good
             for fault in self._refusing:
                 DISK.allow(fault)
             self._refusing = ()
@@ -151,7 +152,7 @@ class Injector:
     # ------------------------------------------------------------------------------ seams
 
     def enter(self) -> None:
-        """A stream begins. With the first one, what is to be taken from the whole process is taken."""
+        """Note that a stream begins. With the first one, faults of the whole process (memory, disk) begin."""
         with self._lock:
             for fault in self._faults:
                 if isinstance(fault, Ballast) and not self._ballast:
@@ -163,22 +164,22 @@ class Injector:
                     DISK.refuse(fault)
                     self._refusing = (fault,)
                     self._tell(fault.kind, 0)
-            self._live += 1  # last: where the memory to be taken is not there, no stream has begun
+            self._live += 1  # last: if memory does not suffice for the ballast, no stream has begun
 
     def leave(self) -> None:
-        """A stream is over."""
+        """Note that a stream is over."""
         with self._lock:
             self._live -= 1
 
     def spoke(self, timings: Sequence[WordTiming], samples: int) -> None:
-        """A stream came to its end, with these words."""
+        """Note that a stream came to its end, with these words."""
         words = tuple((timing.start, timing.end) for timing in timings)
         with self._lock:
             if len(self._spoken) < MOST:
                 self._spoken.append(WholeStream(words, samples))
 
     def at_window(self) -> bool:
-        """The vocoder is about to decode a window: whether its provider is lost now.
+        """Called before the vocoder decodes a window: returns whether its provider is lost now.
 
         Raises
         ------
@@ -203,7 +204,7 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """A G2P has been asked for a sentence: it may be made to wait, until the faults are taken out."""
+        """Called before a G2P reads a sentence: may make it wait until the faults are removed."""
         with self._lock:
             if not self._live:
                 return
@@ -216,7 +217,7 @@ class Injector:
             released.wait(fault.stall_s)
 
     def before_chunk(self) -> bool:
-        """A chunk has been made: hold it up if it is to be; whether it is to be kept at all."""
+        """Called when a chunk has been made: delays it if a fault says so, and returns whether to keep it."""
         with self._lock:
             chunk, self._chunks = self._chunks, self._chunks + 1
             held_s = 0.0
@@ -236,7 +237,7 @@ class Injector:
 
     @property
     def struck(self) -> list[Strike]:
-        """What has been put in since it was armed."""
+        """The faults that struck since it was armed."""
         with self._lock:
             return list(self._struck)
 
@@ -252,7 +253,7 @@ class Injector:
         return {"scenario": scenario and scenario.name, "struck": len(self.struck)}
 
     def journal(self) -> dict[str, Any]:
-        """All of it, as plain data."""
+        """The journal as plain data."""
         return {
             **self.figures(),
             "strikes": [asdict(one) for one in self.struck],

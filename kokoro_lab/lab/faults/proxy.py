@@ -1,8 +1,8 @@
-"""A line that fails: a TCP proxy between a server and its clients, on this machine.
+"""A faulty network line: a TCP proxy between a server and its clients on this machine.
 
-What a client says goes through as it is. What the server says is delayed, held up, slowed down, swallowed or
-cut off, as a scenario's faults of the `transport` seam have it. After Shopify's toxiproxy, whose toxics do as
-much from a process of its own.
+Bytes from a client pass unchanged. Bytes from the server are delayed, stalled, throttled, dropped or cut off
+by a scenario's faults of the `transport` seam. Modelled on Shopify's toxiproxy, which does the same in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     url : str
         The server's, such as `http://127.0.0.1:8880`.
     faults : sequence of Fault
-        Of the `transport` seam. Those that end a connection strike once; those after it stand.
+        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections stand.
     seed : int
     total_bytes : int
-        How long an answer is, so that a share of it is known.
+        Length of an answer, by which a share of it is found.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class FaultProxy(socketserver.ThreadingTCPServer):
 
     @property
     def struck(self) -> list[Strike]:
-        """What has been put in, and at which byte of its connection."""
+        """The faults that struck, and at which byte of their connections."""
         with self._lock:
             return list(self._struck)
 
     def close(self) -> None:
-        """End every connection, and wait for who carried it."""
+        """End every connection, and wait for its threads."""
         self._over.set()
         self.shutdown()
         self._accepting.join()
@@ -107,7 +107,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._sockets |= {request, server}
-        if self._over.is_set():  # whoever ends the others may have missed these
+        if self._over.is_set():  # the thread that ended the others may have missed these
             self._end(request)
             self._end(server)
         left = threading.Event()
@@ -144,7 +144,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
         self._end(client)
 
     def _ending(self, carried: int, coming: int) -> ConnectionCut | ConnectionSilent | None:
-        """What ends this connection now, if something does that has not ended another one."""
+        """The fault that ends this connection now, if it has not ended another one already."""
         for fault in self._faults:
             if isinstance(fault, ConnectionCut | ConnectionSilent):
                 drawn = random.Random(f"{self._seed} share")
@@ -173,7 +173,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     def _reset(self, connection: socket.socket) -> None:
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            connection.shutdown(socket.SHUT_RD)  # or who still reads from it would keep it open
+            connection.shutdown(socket.SHUT_RD)  # else a thread that still reads from it would keep it open
         connection.close()
 
     def _end(self, connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Which faults there are, what of them is left to chance, and the files that say what is put in where."""
+"""The kinds of faults, their random parts, and the scenario files that combine them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Model(BaseModel):
 
 
 class ProviderLost(_Model):
-    """A run of the vocoder raises, as one does whose provider has gone: the window with this number."""
+    """The vocoder's run for the window with this number raises, as if its provider had failed."""
 
     seam: ClassVar[Seam] = "provider"
     kind: Literal["provider_lost"]
@@ -45,7 +45,7 @@ class AllocationFails(_Model):
 
 
 class Ballast(_Model):
-    """So much memory is taken away from the process, as others on the machine would, while it speaks."""
+    """An amount of memory is taken from the process while it speaks, as by other programs."""
 
     seam: ClassVar[Seam] = "memory"
     kind: Literal["ballast"]
@@ -62,7 +62,7 @@ class G2PStalls(_Model):
 
 
 class ChunksLost(_Model):
-    """One chunk in so many is lost: in the server's queue, where it has just been made, or on the line.
+    """One chunk in every `one_in` is lost, in the server's queue or on the line.
 
     Which one of each `one_in` is drawn from the scenario's seed.
     """
@@ -91,7 +91,7 @@ class ChunksReordered(_Model):
 
 
 class Bursts(_Model):
-    """Everything is held up for a while, again and again: what comes meanwhile arrives at once afterwards.
+    """Everything is stalled for a while, again and again; chunks of that time arrive all at once afterwards.
 
     In the queue, as by another program that takes the processor; on the line, as by a bad network. The first
     one begins within `every_s` of the first chunk, each further one that long after the end of the last.
@@ -111,7 +111,7 @@ class Bursts(_Model):
 
 
 class _OfBytes(_Model):
-    """Where in a stream the line fails: drawn from the seed, between two shares of its bytes."""
+    """The byte of a stream at which the line fails: drawn from the seed, between two shares of its length."""
 
     seam: ClassVar[Seam] = "transport"
     from_share: float = Field(ge=0, le=1)
@@ -169,12 +169,12 @@ Fault = Annotated[AnyFault, Field(discriminator="kind")]
 
 
 class Scenario(_Model):
-    """Faults that are put in together, and by which transports they can be met.
+    """Faults that are injected together, and the transports that can meet them.
 
     Parameters
     ----------
     name : str
-        Of the scenario and its file.
+        Name of the scenario and its file.
     title : str
         What happens, in a line.
     seed : int
@@ -182,7 +182,7 @@ class Scenario(_Model):
     transports : tuple of {"library", "http", "sse", "websocket"}
     faults : tuple of Fault
     may_end_in_error : tuple of the same
-        Transports by which a clear error is all that can be had, and whole speech is not asked for.
+        Transports for which a clear error is enough, and complete speech is not required.
     """
 
     name: str = Field(pattern=r"^[a-z0-9_]{1,60}$")
@@ -204,7 +204,7 @@ class Scenario(_Model):
         return self
 
     def of_seam(self, *seams: Seam) -> tuple[AnyFault, ...]:
-        """Those of its faults that are put in there."""
+        """The faults of a seam."""
         return tuple(fault for fault in self.faults if fault.seam in seams)
 
 
@@ -246,7 +246,7 @@ class Shuffles:
     def over(self, chunks: Iterable[Item]) -> Iterator[Item]:
         """Pass on `chunks`, none of them twice and none left out; counts on from one connection to the next.
 
-        What is held when `chunks` breaks off has not come over the line.
+        If `chunks` breaks off, the chunks that are still held are lost.
         """
         held: list[Item] = []
         for chunk in chunks:
@@ -280,7 +280,7 @@ class Holds:
         self._next_s: float | None = None
 
     def next_s(self, now_s: float) -> float:
-        """Seconds to wait before what is there at `now_s`, on any clock, goes on; mostly 0."""
+        """Seconds by which to delay a chunk that comes at `now_s`, on any clock; mostly 0."""
         if self._next_s is None:
             self._next_s = now_s + self._draw.uniform(0, self._fault.every_s)
         if now_s < self._next_s:
@@ -299,7 +299,7 @@ def read_scenario(text: str | bytes, name: str) -> Scenario:
     Raises
     ------
     ParameterError
-        It is none; names the field.
+        The JSON is no scenario; the error names the field.
     """
     try:
         return Scenario.model_validate_json(text)

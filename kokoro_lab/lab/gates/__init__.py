@@ -1,7 +1,7 @@
-"""Gates: an engine speaks the fixtures, metrics measure the files, limits decide. A file a gate.
+"""Gates, a module each: an engine speaks the fixtures, metrics measure the sound, limits decide.
 
-The module of each has `measure` (what was found, a row a clip, a pair, or whatever is judged), `judge` (the
-checks of such a table, each with its limits), `figures` (what else it says, by names that end in units) and
-`controls` (faults put in on purpose, which the same judge must refuse); which arguments they take depends on
-what it judges. Most have `worst`, too: what to look at, or listen to, first.
+Each module has `measure` (a table with a row for each clip or pair), `judge` (the checks of such a table with
+their limits), `figures` (further figures, with names that end in units) and `controls` (faults injected on
+purpose, which `judge` must refuse). Their arguments depend on the gate. Most also have `worst`: what to look
+at, or listen to, first.
 """

@@ -1,8 +1,8 @@
 """Does a candidate precision sound like the reference? A machine listener over the pairs that people hear.
 
-It is a program: distances in a perceptual space, and the opinion of DNSMOS, a model of listeners. Its
-verdict is not a mean opinion score of people, and it does not replace an ABX test
-(`kokoro_lab.lab.listening`); it says early what is not worth anybody's ears.
+The machine listener is a program: distances in a perceptual space, and DNSMOS, a model of listeners. Its
+verdict is no mean opinion score of people, and does not replace an ABX test (`kokoro_lab.lab.listening`); it
+finds early the candidates that need no listening test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kokoro_lab.weights.store import model_path
 SHARED, OWN = "shared", "own"
 """Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
 LONGEST_CHARACTERS = 140
-"""Of a text: what a listener can hold in memory while comparing."""
+"""The longest text that a listener can remember while comparing."""
 
 DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
 """The anchors: the reference under a change that nobody hears, and under one that everybody does."""
@@ -51,7 +51,8 @@ POSITION_HIGH = 0.75
 noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
 RESIDUAL_LU = 0.1
 CONTROL_PAIRS, CONTROL_S = 3, 3.01
-"""DNSMOS hears 9.01 s at once, and repeats what is shorter."""
+"""How many pairs controls are made from, and how many seconds: DNSMOS hears 9.01 s at once, and repeats
+shorter clips."""
 
 DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
 POSITION_CHECK = "machine_log_mel_position_median"
@@ -62,10 +63,11 @@ CLIP_GUIDES: Limits = {
     "log_mel_position": (None, POSITION_HIGH),
     "dnsmos_change_percent": (DNSMOS_MARGIN_PERCENT, None),
 }
-"""Where a single pair is worth listening to: the limits are those of the median and of the mean."""
+"""Guides in plots, beyond which a single pair is worth listening to; the real limits are on median and
+mean."""
 
 PAIRS, SEED = 10, 1
-"""Of a listening test: how many pairs people hear, and what the order is drawn from."""
+"""Number of pairs in a listening test, and the seed of their order."""
 
 QUALITY, DISTANCE = "quality", "distance"
 """What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
@@ -77,7 +79,7 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
     Parameters
     ----------
     which : str
-        A number spreads so many over them; kinds, with commas, are taken alone; empty takes all.
+        A number: so many texts, spread over all; or kinds of texts, with commas; empty takes all.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:
 def make_heard(
     reference: Engine, candidate: Engine, voices: Sequence[str], limit: int, texts: Sequence[FixtureText] = ()
 ) -> list[PassagePair]:
-    """The pairs of `heard`, with no other being spoken: as many of all texts with all voices."""
+    """Speak the pairs of `heard` alone, as many of all texts with all voices."""
     chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
     pairs: list[PassagePair] = []
     for text, voice in tqdm(chosen, desc="passages"):
@@ -112,13 +114,13 @@ def make_heard(
 
 
 def shape_of(trials: int) -> tuple[int, int]:
-    """How many pairs, and how often each, for so many trials or a few more: `PAIRS` of them at most."""
+    """The number of pairs (`PAIRS` at most) and of repetitions that make `trials` trials or a few more."""
     repeats = -(-trials // PAIRS)
     return -(-trials // repeats), repeats
 
 
 def engine_of(variant: str, timing: str = SHARED) -> Engine:
-    """An engine of a variant; with shared timing it is told the fp32 model's durations and pitch.
+    """An engine of a variant; with shared timing, it speaks with the fp32 model's durations and pitch.
 
     Raises
     ------
@@ -147,7 +149,7 @@ def make_pairs(
 
 
 def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTANCE)) -> pd.DataFrame:
-    """What the machine listener makes of each pair, at equal loudness.
+    """The machine listener's figures of each pair, at equal loudness.
 
     Returns
     -------
@@ -155,7 +157,7 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
         One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu; for `QUALITY`
         dnsmos_reference, dnsmos_candidate; for `DISTANCE` log-mel distances from the reference in dB of the
         `candidate` and of both anchors, and `position` between these. Distances are NaN where the timing
-        differs: they would measure that.
+        differs, since they would measure the timing.
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
@@ -203,8 +205,8 @@ _MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
 
-    With shared timing every pair must have it; with their own, only DNSMOS can compare them. What was not
-    measured is not judged.
+    With shared timing, every pair must have the same; with timings of their own, only DNSMOS can compare
+    them. Figures that were not measured are not judged.
     """
     checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
     if "dnsmos_candidate" in table:
@@ -222,7 +224,7 @@ def _dnsmos_change(table: pd.DataFrame) -> Estimate:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What the machine listener found, besides what has a limit. Means and medians are over pairs."""
+    """The machine listener's figures without a limit. Means and medians are over pairs."""
     change = _dnsmos_change(table)
     return {
         "pairs_count": len(table),
@@ -238,8 +240,8 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def human_checks(result: ListeningResult) -> list[Check]:
-    """Limits on what people answered: below 70 % right with 95 % confidence, in trials enough, by listeners
-    enough who may be added up, none of them far below chance. Where nobody has finished, nothing is shown."""
+    """Limits on people's answers: fewer than 70 % right with 95 % confidence, from enough trials, by enough
+    listeners who may be pooled, none of them far below chance. If nobody has finished, there is no check."""
     found = result.figures()
     limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
     return [
@@ -252,8 +254,8 @@ def human_checks(result: ListeningResult) -> list[Check]:
 
 
 def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.DataFrame) -> list[JudgedClip]:
-    """Every pair at equal loudness: the worst is the furthest apart, or where that was not measured, the one
-    that DNSMOS likes least. `words` is of `intelligibility.measure`."""
+    """Every pair at equal loudness. The worst has the largest distance or, if that was not measured, the
+    lowest DNSMOS. `words` is of `intelligibility.measure`."""
     change = 100 * (table.dnsmos_candidate / table.dnsmos_reference - 1)
     badness = table.position if table.position.notna().all() else -change
     more = words.word_errors_candidate - words.word_errors_reference
@@ -273,8 +275,8 @@ def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.Da
 def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
     """Candidates that are worse on purpose; the check that is there for the fault must fail.
 
-    Made of the beginnings of the shortest pairs. The first is no fault: the reference as its own candidate
-    passes every check.
+    Made from the beginnings of the shortest pairs. The first control is no fault: the reference as its own
+    candidate must pass every check.
     """
     spoken = [begun(each, CONTROL_S) for each in shortest(spoken, CONTROL_PAIRS)]
     noisy = partial(damages.noisy, seed=1)

@@ -1,9 +1,10 @@
 """The feature checklist: every line of ten parts, with figure, threshold, verdict, command and evidence file.
 
-The lines stand in `checklist.json`. Nobody ticks them: each names the figures and tests that show it, and
-`evidence` says what these say today. A line is as bad as the worst of its evidence; one without any is *not
-measured*. Each names, too, what makes its evidence fail: a mutation of `tests/mutations`, or a negative
-control of a measurement. Each part has an owner, and a day on which its lines were last reviewed.
+The lines stand in `checklist.json`. No person ticks them: each line names its evidence, which are figures and
+tests, and `evidence` looks up their present state. A line has the worst verdict of its evidence; a line
+without any is *not measured*. A line also names what makes its evidence fail: a mutation of
+`tests/mutations`, or a negative control of a measurement. Each part has an owner, and the day of its last
+review.
 """
 
 from __future__ import annotations
@@ -48,23 +49,24 @@ COLUMNS = (
     *("note", "owner", "reviewed"),
 )
 NEEDS = ("mac", "listeners", "notebooks")
-"""What is not here: an Apple-silicon Mac, people who listen, notebooks that are still to be written."""
+"""What some lines need and may be missing: an Apple-silicon Mac, people who listen, notebooks yet to be
+written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What must hold, in a sentence: its part, the requirement's id, and what shows it.
+    """A line of the checklist: a requirement in a sentence, its part and id, and its evidence.
 
     Parameters
     ----------
     needs : str
-        One of `NEEDS`, without which not all of it can be measured: until that is there, it has not been.
+        One of `NEEDS`, without which it cannot be measured completely; until then it counts as not measured.
     mutation : sequence of str
         Names of mutations of `tests/mutations` that make its tests fail.
     control : str
         `measurement > name` of a negative control that makes its figure fail.
     owner, reviewed : str
-        Of its part: who answers for it, and the day on which somebody last read it and its evidence.
+        The owner of its part, and the day on which somebody last reviewed it with its evidence.
     """
 
     part: str
@@ -98,7 +100,7 @@ class Line:
 
     @property
     def fails_with(self) -> str:
-        """What makes its evidence fail, a name a line; empty if nothing is known to."""
+        """What makes its evidence fail, one name a line; empty if nothing is known."""
         return "\n".join(filter(None, (*self.mutation, self.control)))
 
 
@@ -126,7 +128,7 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
 
 
 def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
-    """Every line with what the results say of it.
+    """Every line with its verdict by the results.
 
     Returns
     -------
@@ -145,7 +147,7 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
 def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
     """No line may have failed, and something must have been measured.
 
-    With `complete`, as for a release, all must pass, by what is committed, and somebody must have signed.
+    With `complete`, as for a release, all lines must pass on committed files, and somebody must have signed.
     """
     counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
     checks = [
@@ -177,12 +179,13 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def _unproven(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of which nothing shows that their evidence can fail, those without any evidence left out."""
+    """The lines with evidence that nothing has shown to be able to fail."""
     return table[(table["fails with"] == "") & (table.command != "")]
 
 
 def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
-    """All lines, by name those that did not pass and those that nothing makes fail, and who has signed."""
+    """All lines; the names of those that did not pass, and of those that nothing makes fail; and who has
+    signed."""
     unpassed = {
         f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
         for verdict, rows in table.groupby("verdict")
@@ -208,7 +211,7 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
-    """What a reader must know before the table: counts, what nothing makes fail, and who has signed."""
+    """The sentences before the table: counts, lines that nothing makes fail, and who has signed."""
     verdicts = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
     needs = ", ".join(f"{need}: {(table.needs == need).sum()}" for need in NEEDS)
     return (
@@ -219,7 +222,7 @@ def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
 
 
 def remarks(table: pd.DataFrame) -> list[str]:
-    """What qualifies a verdict: how many lines nobody knows about."""
+    """The remarks on a verdict: how many lines were not measured."""
     counts = {verdict: int((table.verdict == verdict).sum()) for verdict in (NOT_MEASURED, STALE)}
     return [f"{count} of {len(table)} lines {verdict}" for verdict, count in counts.items() if count]
 
@@ -231,7 +234,7 @@ def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
 
 
 def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
-    """What must be run so that no line lacks its evidence, in the suite's order. Tests are not in it."""
+    """The measurements to run so that every line has its evidence, in the suite's order; without tests."""
     wanted = {
         each.measured
         for line in lines
@@ -273,7 +276,7 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
 
 
 def _without_control(line: Line, records: Records) -> str:
-    """Why a result that there is does not show that the line's control was caught; empty if it does."""
+    """Why an existing result does not show that the line's control was caught; empty if it does."""
     if not line.control:
         return ""
     name, _, control = line.control.partition(" > ")
@@ -322,15 +325,14 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a result of another variant": (STALE, {"variant": "another"}),
     "a run with other parameters": (NOT_MEASURED, {"parameters": {}}),
 }
-"""Fault → the verdict that it must get, and what of a good result it changes."""
+"""Fault → the verdict that it must get, and the change to a good result."""
 
 
 def controls() -> list[NegativeControl]:
-    """Would the checklist notice? Results made by hand, each wrong in one way, which must not pass.
+    """Tests of the checklist itself: made-up results, each wrong in one way, which must not pass.
 
-    Only the verdict that belongs to the fault counts as noticed: a stale result that is called failed would
-    hide what it is. What comes first of each kind is no fault; it must pass. All is written to a temporary
-    folder.
+    A fault counts as noticed only with the right verdict: a stale result must be called stale, not failed.
+    The first of each kind is no fault and must pass. All files go to a temporary folder.
     """
     measured = replace(measurements()[0], full={"made_up": 1}, variant="")
     good = GOOD | {"parameters": defaults(find_notebook(measured.name)) | dict(measured.full)}

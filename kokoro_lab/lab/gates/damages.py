@@ -1,7 +1,7 @@
-"""Faults put in on purpose: what the gates are there for, each as one function of samples at 24 kHz.
+"""Damages for negative controls: each a function of samples at 24 kHz, such as a click, a gap or noise.
 
-Every gate names those that it must catch, damages good speech with them, and judges the result as it judges
-anything else. A damage is put where speech is loudest, since one in a pause is another fault, or none.
+Every gate names the damages that it must catch, applies them to good speech, and judges the result like any
+other clip. A damage is applied where speech is loudest, since in a pause it would be another fault, or none.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from kokoro_lab.dsp.stretch import TimeStretch
 from kokoro_lab.errors import ParameterError
 
 DAMAGE_S = 0.1
-"""Length of what is silenced, cut, repeated or swapped: two frames of a stream."""
+"""Length of the silenced, cut, repeated or swapped part: two chunks of a stream."""
 CLICK_HEIGHT = 0.3
 NOISE_SNR_DB = 20.0
 GAIN_DB = 3.0
 FASTER = 1.1
 CLIPPED_SHARE = 0.01
-"""Of all samples: those that reach the level to which clipping cuts."""
+"""The share of samples that clipping cuts."""
 
 Damage = Callable[[Samples], Samples]
 
 
 def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
-    """The samples of the loudest span of that length that leaves as much in front of it and behind.
+    """The range of the loudest span of that length with at least as much signal before and behind it.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def clipped(samples: Samples) -> Samples:
 
 
 def without(samples: Samples, word: slice) -> Samples:
-    """A dropped word: its samples left out."""
+    """Speech without a word, whose samples are cut out."""
     return np.delete(samples, word)
 
 

@@ -1,8 +1,8 @@
-"""What `results/` says of one measurement or test, and how far that may be believed.
+"""Looks up the evidence of one measurement or test in `results/`, and whether it is still valid.
 
-Four verdicts, the worst first: *failed*; *not measured*, where there is no result that was made as asked;
-*stale*, where it was made from another commit or other weights, and says nothing of what is here; *passed*.
-A verdict is worked out anew from figure and limits. What a file says of itself is only ever held against it.
+Four verdicts, the worst first: *failed*; *not measured*, if no result was made in the right mode; *stale*, if
+it was made from another commit or other weights, and shows nothing about the present ones; *passed*. The
+verdict is computed again from figure and limits: a file's own verdict can only make it worse.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from kokoro_lab.weights.store import model_sha256
 
 NOT_MEASURED, STALE = "not measured", "stale"
 VERDICTS = (results.FAILED, NOT_MEASURED, STALE, results.PASSED)
-"""The worst first."""
+"""The verdicts, the worst first."""
 CAUGHT = "controls_caught_count"
-"""A figure that every result with controls has, although no result names it."""
+"""The name of a computed figure, which every result with controls has."""
 TESTS = Path("tests") / "junit.xml"
 """What `make test` writes into `results/`; `make test-all` and `make test-long` write files beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What is judged: the commit that is checked out, the variant of the settings, each variant's SHA-256."""
+    """What is judged: the checked-out commit, the variant of the settings, each variant's SHA-256."""
 
     commit: str | None
     variant: str
@@ -56,8 +56,8 @@ class Evidence:
     tests : sequence of str
         Tests as pytest names them, without parameters.
     timed : bool
-        Whether times decide the figure. Then a run of the fast mode shows nothing: it has a few texts, and
-        other things run beside it.
+        Whether times decide the figure. Then a run in fast mode is no evidence, since it has few texts and
+        other work runs beside it.
     """
 
     measured: str = ""
@@ -94,18 +94,18 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFinding:
-    """What one `Evidence` says.
+    """The state of one `Evidence`.
 
     Parameters
     ----------
     verdict : str
         One of `VERDICTS`.
     figure, threshold : str
-        As a person reads them; empty if there is no figure.
+        For people; empty if there is no figure.
     file : Path, optional
         The evidence.
     note : str
-        Why it did not pass, or what else to know.
+        Why it did not pass, or another remark.
     dirty : bool
         Whether it was made from files that were not committed.
     """
@@ -142,7 +142,7 @@ class Records:
     fast: bool = False
 
     def find(self, evidence: Evidence) -> EvidenceFinding:
-        """What `evidence` says.
+        """The state of `evidence`.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Records:
         return self.counted(evidence).figure(measured, evidence.figure, evidence.low, evidence.high)
 
     def counted(self, evidence: Evidence) -> Records:
-        """These results, with those of the fast mode only where they can show it."""
+        """These results, with those of the fast mode only where they count."""
         return replace(self, fast=self.fast and not evidence.timed)
 
     def figure(
@@ -189,7 +189,7 @@ class Records:
     def without_control(self, measured: Measurement, control: str) -> str:
         """Why the newest run of `measured` does not show that `control` was caught; empty if it does.
 
-        Empty, too, where there is no run: then the figure says so.
+        Also empty if there is no run: the figure then reports it.
         """
         _, found, _ = self._newest(measured)
         if found is None or results.NegativeControl(control, caught=True) in found.controls:
@@ -197,7 +197,7 @@ class Records:
         return f"its control was not tried, or not caught: {control}"
 
     def tests(self, nodes: Sequence[str]) -> EvidenceFinding:
-        """What became of tests, named as pytest does it: a file, or a function with all its parameters."""
+        """The outcome of tests, named as in pytest: a file, or a function with all its parameters."""
         if not self._cases:
             return EvidenceFinding(
                 NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"
@@ -226,12 +226,12 @@ class Records:
         )
 
     def shown_by(self) -> set[Path]:
-        """The folders of all runs that are the newest of a measurement, and so may be evidence."""
+        """The folders of the newest run of each measurement, which may be evidence."""
         found = (self._newest(measured)[0] for measured in measurements())
         return {path.parent for path in found if path is not None}
 
     def _newest(self, measured: Measurement) -> tuple[Path | None, results.Result | None, str]:
-        """Its newest run in a mode that counts: the file, what it holds, and why that is nothing."""
+        """A measurement's newest run in a mode that counts: the file, its content, and why there is none."""
         modes = (False, True) if self.fast else (False,)
         for run in sorted((self.folder / measured.folder).glob("*/"), reverse=True):
             try:
@@ -289,7 +289,7 @@ def _cases(file: Path) -> Iterator[_Case]:
 def _finding(
     figure: str, threshold: str, path: Path | None, *, aged: str, faults: Sequence[str], dirty: bool
 ) -> EvidenceFinding:
-    """Old evidence is stale whatever it says; the rest fails by any fault."""
+    """The verdict: old evidence is stale whatever it says; other evidence fails by any fault."""
     verdict = STALE if aged else results.FAILED if faults else results.PASSED
     notes = [aged, *faults, "made with changes that are not committed" if dirty else ""]
     return EvidenceFinding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
@@ -308,10 +308,10 @@ def _figure(found: results.Result, name: str) -> float | None:
 
 
 def _faults(found: results.Result, name: str) -> Iterator[str]:
-    """Why a result cannot show that its figure `name` is good, whatever that is.
+    """Why a result cannot prove its figure `name`, whatever its value.
 
-    A gate that misses a fault put in on purpose shows nothing. One of whose checks another figure failed
-    does: that is for the line of the other figure.
+    A gate that missed an injected fault proves nothing. A gate in which another figure failed still does: the
+    other figure's line reports that.
     """
     broken = results.failed(found.checks)
     missed = [control.name for control in found.controls if not control.caught]

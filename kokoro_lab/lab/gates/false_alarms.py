@@ -1,9 +1,9 @@
 """How often does a gate object to clean speech, and how often to each damage? Clip by clip.
 
-A gate that never alarms and one that always does are of no use to anybody, and either looks well in one half
-of a test. So every gate that judges single clips is given the same clips clean and with each damage of
-`damages.DAMAGES`. Gates of many clips at once (DNSMOS, word errors) have no verdict on one: their false
-alarms are those of their statistics.
+A gate that never alarms is as useless as one that always does, and each passes one half of a test. So every
+gate that judges single clips gets the same clips clean and with each damage of `damages.DAMAGES`. Gates that
+judge many clips at once (DNSMOS, word errors) have no verdict on one clip; their false alarms follow from
+their statistics.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANY_GATE = "any gate"
 FALSE_ALARMS_PERCENT = 1.0
 CLIP_LIMITS: Limits = {"gates_objecting_count": (None, 0.0)}
 DETECTED_PERCENT = 95.0
-"""Of the clips with each damage: those to which some gate must object."""
+"""The share of clips with each damage for which some gate must alarm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ def off_level(samples: Samples, spoken: StreamPair) -> bool:
 
 
 def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
-    """The golden gate in its narrowest form: not the samples that the same request gave once more.
+    """The golden gate in its narrowest form: the samples differ from those of the same request, repeated.
 
     On one build synthesis is deterministic, so any difference is a fault.
     """
@@ -87,7 +87,7 @@ def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
 
 
 def defective(samples: Samples, spoken: StreamPair) -> bool:
-    """The gate of seams and clicks, as it judges a clip by itself: no reference, and no known seams."""
+    """The gate of seams and clicks, for a clip by itself: without a reference and without known seams."""
     return bool(failed(judge_clip(samples)))
 
 
@@ -100,7 +100,7 @@ GATES: dict[str, Objection] = {
 
 
 def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -> list[StreamPair]:
-    """Stream each text, as `read_in` says, with each voice, twice, nothing taken from a cache."""
+    """Stream each text (in the language that `read_in` gives) with each voice, twice, without any cache."""
     spoken = []
     for text, voice in tqdm(read_by(texts, voices), desc="streams"):
         first, second = (
@@ -140,7 +140,7 @@ def measure(spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES
 
 
 def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
-    """How often each gate, and any of them, objects to clean clips.
+    """How often each gate alarms for clean clips, and how often any of them does.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def detected(table: pd.DataFrame) -> pd.DataFrame:
-    """Percent of the clips to which each gate objects: a row a damage, a column a gate, any gate last."""
+    """Percent of the clips for which each gate alarms: a row a damage, a column a gate, any gate last."""
     rows = {
         damage: {gate: 100 * alarms.mean() for gate, alarms in _by_gate(clips).items()}
         for damage, clips in table.groupby("damage", sort=False)
@@ -171,8 +171,8 @@ def detected(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Limits: each gate, and all together, object to at most 1 % of clean clips; some gate to 95 % of those
-    with any one damage."""
+    """Limits: each gate, and all together, alarm for at most 1 % of clean clips; and for each damage, some
+    gate alarms for 95 % of the clips."""
     rates, caught = false_alarms(table), detected(table)
     checks = [
         Check(f"{gate.replace(' ', '_')}_false_alarms_percent", percent, high=FALSE_ALARMS_PERCENT)
@@ -195,8 +195,8 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def judged_clips(spoken: Sequence[StreamPair], table: pd.DataFrame) -> list[JudgedClip]:
-    """Every clean clip beside itself once more: the worst has most gates against it, then most damages that a
-    gate misses in it."""
+    """Every clean clip beside its repetition. The worst has the most alarms, then the most damages that a
+    gate missed in it."""
     found = []
     for each in spoken:
         rows = table[table.name == each.name]
@@ -220,7 +220,7 @@ def judged_clips(spoken: Sequence[StreamPair], table: pd.DataFrame) -> list[Judg
 
 
 def controls(spoken: Sequence[StreamPair]) -> list[NegativeControl]:
-    """Gates that are wrong on purpose; the judge must refuse their tables, and pass that of a perfect one."""
+    """Gates that are wrong on purpose: `judge` must refuse their tables, and pass that of a perfect gate."""
     few = list(spoken[:CONTROL_CLIPS])
     perfect: Objection = not_repeated
     wrong: dict[str, Objection] = {

@@ -1,10 +1,10 @@
 """Does a listener notice a fault? Every scenario by every transport, and what became of each word.
 
-A text is streamed undisturbed first. Then each scenario's faults are put in, and a listener who goes on where
-it breaks takes the same text again. The same request has the same samples, so what they have must be what the
-undisturbed stream has; where a fault lets another G2P read, the words that were spoken must be those of the
-text, in order, each once, and all that was spoken must have come. What they would have heard is a player's
-clock over the arrivals of the chunks.
+A text is streamed undisturbed first. Then each scenario's faults are injected, and a listener who resumes
+broken streams hears the same text again. The same request has the same samples, so the listener must get
+those of the undisturbed stream. Where a fault makes another G2P read, the spoken words must be those of the
+text, each once and in order, and all of the speech must have arrived. A player's clock over the arrivals of
+the chunks tells what the listener would have heard.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PARAGRAPH = (
     "Rain fell on the quiet town until the morning."
 )
 SILENCE_S = 1.0
-"""S11: a listener waits no longer, whatever breaks."""
+"""The longest silence that a listener may hear after any fault."""
 STALLED_TTFA_S = 0.7
-"""With a G2P that does not answer."""
+"""Limit of TTFA with a G2P that does not answer."""
 KEEPS_UP = 0.5
-"""Real-time factor of an undisturbed stream up to which there is speech in hand when a fault strikes, to
-cover what it takes to go on. On a machine that is slower, or busy with other things, how long anything took
-says nothing of the faults: words are judged there, and times only told."""
+"""The real-time factor of an undisturbed stream up to which the speech in hand covers the time of a recovery.
+On a slower or busy machine, times say nothing about faults: there, words are judged and times only
+reported."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended."""
@@ -60,7 +60,7 @@ class FaultMeasurements(NamedTuple):
 
 
 def described(scenarios: Sequence[Scenario]) -> pd.DataFrame:
-    """What is put in: title, seams, faults with their figures, and transports, by scenario."""
+    """The scenarios: title, seams, faults with their figures, and transports of each."""
     rows = [
         {
             "scenario": scenario.name,
@@ -90,7 +90,7 @@ def transports_of(names: str) -> list[Transport]:
 
 
 def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
-    """How many streams with faults in them that makes."""
+    """The number of streams with faults."""
     return sum(transport in scenario.transports for scenario in scenarios for transport in transports)
 
 
@@ -131,7 +131,7 @@ def measure(
 def outcome_of(
     found: DisturbedStream, whole: DisturbedStream, text: str, scenario: Scenario, transport: Transport
 ) -> dict[str, Any]:
-    """What became of a stream, by what the undisturbed one was.
+    """The figures of a stream, compared with the undisturbed one.
 
     Returns
     -------
@@ -166,8 +166,8 @@ def outcome_of(
 def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, otherwise: bool) -> str:
     """How a stream ended: `SAMPLES`, `WORDS`, `ERROR` or `LOST`.
 
-    An error is clear if it was told, and all that had come until then is right. `otherwise` is whether the
-    words may sound otherwise, because another G2P read them.
+    An error is clear if it was reported and all earlier samples are right. `otherwise` is whether the words
+    may sound different because another G2P read them.
     """
     heard, undisturbed = found.heard, whole.heard
     if heard.complete and differences(heard.pcm, undisturbed.pcm) == (0, 0):
@@ -183,15 +183,14 @@ def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, other
 
 
 def letters(text: str, words: Iterable[tuple[int, int]]) -> str:
-    """What of `text` was spoken, in the order in which it was, without the marks: one G2P takes them to the
-    words, another one does not."""
+    """The spoken parts of `text` in order, without marks, which only some G2Ps count as part of the words."""
     return "".join(c for start, end in words for c in text[start:end] if c.isalnum())
 
 
 def judge(table: pd.DataFrame, asked: int, rtf: float) -> list[Check]:
-    """Every fault struck, and no stream lost a word. Where undisturbed streams of `rtf` say that the machine
-    keeps up, no silence over a second either, none where a provider was lost, and an early start beside a
-    stalled G2P."""
+    """The checks: every fault struck, and no stream lost a word. If `rtf` of the undisturbed streams shows
+    that the machine keeps up, also: no silence over a second, none after a lost provider, and an early start
+    beside a stalled G2P."""
     checks = [
         Check("streams_count", len(table), low=asked, high=asked),
         Check("streams_without_their_fault_count", int((table.struck == 0).sum()), high=0),
@@ -216,7 +215,7 @@ def timed(table: pd.DataFrame) -> dict[str, float]:
 
 
 def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
-    """What has no limit, and times, which have none where the machine does not keep up."""
+    """Figures without a limit; times are among them if the machine does not keep up."""
     found = {
         "rtf_undisturbed_max_ratio": rtf,
         **(timed(table) if rtf > KEEPS_UP else {}),
@@ -235,7 +234,7 @@ def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
 
 
 def worst(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
-    """The streams that a listener waited longest in; of those alike, those that took longest to recover."""
+    """The streams with the longest silence, and among equal ones the longest time to recover."""
     columns = ["scenario", "transport", "ended", "longest_silence_s", "recover_most_s", "breaks", "ttfa_s"]
     order = table.sort_values(["longest_silence_s", "recover_most_s"], ascending=False, na_position="last")
     return order[columns].head(count).round(3)
@@ -257,14 +256,14 @@ def _in_words(fault: AnyFault) -> str:
 def controls(
     subjects: Mapping[Transport, FaultySpeaker], whole: Mapping[Transport, DisturbedStream], text: str
 ) -> list[NegativeControl]:
-    """What must not pass: careless listeners, and streams that are not whole.
+    """Controls that must not pass: careless listeners, and incomplete streams.
 
-    A chunk can only be missed where chunks have ids, which bare bytes have not.
+    A missing chunk can only be noticed where chunks have ids, which raw audio lacks.
 
     Parameters
     ----------
     subjects, whole : mapping
-        What speaks by each transport, and its undisturbed stream.
+        The speaker by each transport, and its undisturbed stream.
     """
     tagged: Transport | None = next((transport for transport in subjects if transport != "http"), None)
     line: Transport | None = next((transport for transport in subjects if transport != "library"), None)
@@ -292,7 +291,7 @@ def controls(
 
 
 def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
-    """What was heard is not what was spoken."""
+    """A control: the samples heard differ from those spoken."""
     pcm = bytes(whole.heard.pcm)
     middle = len(pcm) // 4 * 2
     before, after, chunk = pcm[:middle], pcm[middle:], pcm[middle - CHUNK_BYTES : middle]
@@ -308,7 +307,8 @@ def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Nega
 
 
 def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
-    """What was spoken are not the words of the text. Other samples alone are no fault of a stalled G2P."""
+    """A control: the spoken words differ from the text. After a stalled G2P, other samples alone are no
+    fault."""
     stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
     other = _heard(whole, (~np.frombuffer(bytes(whole.heard.pcm), "<i2")).tobytes())
     if not outcome_of(other, whole, text, stalled, "sse")["passed"]:
@@ -331,7 +331,7 @@ def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
 
 
 def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
-    """A whole stream that is no pass: it came too late, or nothing was put in."""
+    """A control: a complete stream that came too late, or without an injected fault."""
     arrivals_s = whole.heard.arrivals_s
     late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
     streams = {

@@ -1,8 +1,8 @@
-"""Variants that are told durations, pitch and energy, instead of finding their own.
+"""Decoders that take durations, pitch and energy from the fp32 model instead of computing their own.
 
-Precision changes timing first: upstream's int8 export makes most clips 25 or 50 ms longer or shorter, and
-every comparison of samples then measures timing. Told the fp32 model's prosody a variant speaks the same
-600 samples for the same frame, and what differs is how it sounds.
+Precision changes timing first: upstream's int8 export makes most clips 25 or 50 ms longer or shorter, and a
+comparison of samples then measures timing. With the fp32 model's prosody, a variant makes the same 600
+samples for the same duration frame, so only the sound differs.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _NUMPY: dict[int, type[np.floating[Any]]] = {
 
 
 class DecoderAround:
-    """`decoder` in all but how it decodes a segment, which `decode` does, given what is asked for."""
+    """A decoder like `decoder`, except that the function `decode` decodes each segment."""
 
     def __init__(
         self, decoder: Decoder, decode: Callable[[SegmentRequest], DecodedSegment], **details: str
     ) -> None:
         self.decode = decode
         self.predicts = decoder.predicts
-        self.conversion = getattr(decoder, "conversion", {})  # of a result with other prosody, too
+        self.conversion = getattr(decoder, "conversion", {})  # results with other prosody need this, too
         self._decoder = decoder
         self._details = details
 
@@ -65,7 +65,7 @@ class ToldGraph:
     Raises
     ------
     WeightsError
-        The export has no tensors of prosody that could be told.
+        The export has no tensors of prosody that could be set.
     """
 
     def __init__(self, path: Path, prosody: ProsodyModel, config: EngineConfig) -> None:
@@ -97,7 +97,7 @@ class ToldGraph:
             self._names.style: asked.style,
             self._names.speed: np.array([asked.speed], np.float32),
         }
-        # Speed is no input any more where only the durations were made of it
+        # Without the nodes of the durations, speed may be no input any more
         (audio,) = self._session.run([self._names.audio], {name: feed[name] for name in self._inputs})
         samples = np.ascontiguousarray(audio, np.float32).reshape(-1)
         require_finite(samples, f"{self._name}, {len(asked.token_ids)} token ids")
@@ -105,7 +105,8 @@ class ToldGraph:
 
 
 def told_stages(stages: StagedDecoder, prosody: ProsodyModel) -> Decoder:
-    """`stages`, a variant that runs in stages, with the contours of the fp32 model: `fp32_prosody`.
+    """A decoder of `stages`, a variant that runs in stages, with the contours of the fp32 model
+    (`fp32_prosody`).
 
     A segment has as many samples as the fp32 model gives, frame by frame.
     """
@@ -123,14 +124,15 @@ def told_stages(stages: StagedDecoder, prosody: ProsodyModel) -> Decoder:
 
 
 def fp32_prosody(config: EngineConfig) -> ProsodyModel:
-    """The float model's stages before the vocoder, for a variant of `config`."""
+    """The fp32 model's stages before the vocoder, for comparing the variant of `config` with it."""
     plain = replace(config, variant="fp32")
     native = native_operators(plain)
     return ProsodyModel(stages_folder(plain, native), plain, native)
 
 
 def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.floating[Any]]]:
-    """Make the tensors of prosody inputs of the graph, in place; what computed them is left unread.
+    """Turn the tensors of prosody into inputs of the graph, in place; the nodes that computed them are no
+    longer used.
 
     Returns
     -------

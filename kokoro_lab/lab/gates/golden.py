@@ -1,9 +1,9 @@
-"""Does the engine still speak as it did? Its golden clips, spoken again and compared.
+"""Does the engine still speak as it did? Its golden clips are spoken again and compared.
 
-What may differ depends on the build (`native.toolchain`). On the **same build** as recorded, the samples
-are the same; what is allowed covers threads that add in another order. On **another build** roundings fall
-otherwise, and through the 8-bit variants' integers they grow: words may be a frame longer, and samples cannot
-be compared. What that hides is named in `UNSEEN_ON_ANOTHER_BUILD`.
+What may differ depends on the build (`native.toolchain`). On the **same build** as recorded, the samples are
+the same; the tolerance covers threads that add in another order. On **another build**, roundings differ, and
+the 8-bit variants' integers amplify them: words may be a frame longer, and samples cannot be compared.
+`UNSEEN_ON_ANOTHER_BUILD` names the faults that stay hidden then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
-"""What a difference of nothing reads: below the last bit, and finite."""
+"""The finite level that stands for no difference: below the last bit."""
 CONTROL_CLIPS = 2
 UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
 
@@ -61,7 +61,7 @@ FIGURES_SHOWN = (
     "residual_peak_dbfs",
     "length_share",
 )
-"""Of each clip, in the table of the worst."""
+"""Figures of each clip in the table of the worst."""
 
 
 class SpelledWord(NamedTuple):
@@ -74,7 +74,7 @@ class SpelledWord(NamedTuple):
 
 
 class Take(NamedTuple):
-    """A recording, and the same spoken now."""
+    """A recording, and the same request spoken now."""
 
     reference: GoldenClip
     candidate: GoldenClip
@@ -97,7 +97,7 @@ def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str
 
 
 def as_it_ships(variant: str) -> Engine:
-    """An engine that nobody tuned: with other windows, samples would be rounded otherwise than recorded."""
+    """An engine without tuned settings: with other windows, samples would be rounded differently."""
     return load_engine(variant, tuned=False)
 
 
@@ -112,7 +112,7 @@ def speak_again(
     -------
     list of Take
     dict
-        What spoke, for a result.
+        The facts of the engines, for a result.
     """
     takes = []
     ran: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
 
 
 def as_written(clip: Clip) -> Samples:
-    """The samples that come back from a 16-bit file of `clip`."""
+    """The samples of a 16-bit file of `clip`."""
     return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
 
 
@@ -181,8 +181,8 @@ def measure(takes: Sequence[Take]) -> pd.DataFrame:
         it `differs`; same_request, same_weights, same_reading (phonemes of each segment); length_share, by
         how much of its length it is longer; word_difference_s, the most that any word is longer or shorter;
         beyond_words_difference_s, how much longer it is without its words; fingerprint_share, bits that
-        differ; loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN is what cannot be
-        compared, for words or lengths are others, and passes nowhere.
+        differ; loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN stands for figures that cannot
+        be compared because words or lengths differ; it never passes.
     """
     rows = [compare(take) for take in takes]
     return pd.DataFrame(rows).set_index("name") if rows else pd.DataFrame()
@@ -209,7 +209,7 @@ def compare(take: Take) -> dict[str, Any]:
 
 
 def _by_words(take: Take) -> dict[str, float]:
-    """What is compared word by word; all NaN where the words are not the same."""
+    """The comparison word by word; all NaN if the words differ."""
     first, second = take.reference.recording, take.candidate.recording
     if [word.text for word in first.words] != [word.text for word in second.words]:
         return dict.fromkeys(("word_difference_s", "beyond_words_difference_s", "fingerprint_share"), np.nan)
@@ -236,9 +236,8 @@ def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
 def judged_clips(
     takes: Sequence[Take], table: pd.DataFrame, golden: GoldenFolder
 ) -> tuple[list[JudgedClip], Limits]:
-    """Every take, and the limits that are drawn: the worst has the largest share of any tolerance of its own.
-
-    One whose words are others, or that differs where nothing may, is worse than any.
+    """Every take, and the limits that are drawn. The worst uses the largest share of one of its tolerances; a
+    take with other words, or with a difference where none is allowed, is worse than any other.
     """
     found, allowed = [], [0.0]
     for take, (name, row) in zip(takes, table.iterrows(), strict=True):
@@ -272,7 +271,7 @@ def _spelled(recording: GoldenRecording) -> list[SpelledWord]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What has no limit: how many clips were compared with the strict tolerances, and the medians."""
+    """Figures without a limit: how many clips were compared with the strict tolerances, and the medians."""
     return {
         "clips_on_the_same_build_count": int((table.build == SAME).sum()),
         "clips_on_another_build_count": int((table.build == ANOTHER).sum()),
@@ -282,7 +281,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def judge(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
-    """Limits by build and variant, as the plan has them; a recording that is missing fails it always."""
+    """The checks by build and variant, with the plan's limits; a missing recording always fails."""
     checks = [
         Check("recordings_at_fault_count", len(golden.faults()), high=0),
         Check("clips_compared_count", len(table), low=1),
@@ -387,8 +386,8 @@ def _change(name: str, row: dict[str, Any]) -> str:
 UNSEEN_ON_ANOTHER_BUILD = frozenset(
     {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
 )
-"""Damages that turn fewer bits, and move the level less, than another build may: short ones, and what limits
-a hundredth of the samples. Record the clips on that build to see them there, too; seams and levels within one
+"""Damages that change fewer bits and less level than another build may: short ones, and clipping of a
+hundredth of the samples. They are noticed if the clips are recorded on that build; seams and levels within a
 clip have gates of their own."""
 
 

@@ -1,7 +1,7 @@
 """The folder `golden/`: read by gates and tests, written by `kokoro-lab golden` alone.
 
-`plan.json` is written by hand: what is to be spoken, and how far off another may be. `manifest.json` says
-what is known of each clip that was, and the FLAC files beside it are the clips.
+`plan.json` is written by hand: the cases, and the tolerances of later versions. `manifest.json` describes
+each recorded clip, and the FLAC files beside it are the clips.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What a recording of this case must have been asked for."""
+        """The request that a recording of this case must have had."""
         digest = sha256(self.words.encode()).hexdigest()
         return {
             "text": self.text,
@@ -74,7 +74,7 @@ class Case:
         }
 
     def recording_name(self, variant: str) -> str:
-        """Of its recording by a variant, and of the FLAC file."""
+        """The name of its recording by a variant, and of the FLAC file."""
         return f"{self.name}-{variant}"
 
 
@@ -91,7 +91,7 @@ class Tolerance:
     beyond_words_s : float
         Difference in length that is not that of the words: what was lost or added behind the engine's back.
     fingerprint_share : float
-        Of the fingerprint's bits, with its moments at the same words.
+        Share of the fingerprint's bits that may differ, with its moments at the same words.
     loudness_lu : float
         Difference of integrated loudness.
     residual_peak_dbfs : float, optional
@@ -122,8 +122,8 @@ def _heard(line: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GoldenRecording:
-    """What is known of one clip, besides its samples. All figures are of the clip as it is written: 16 bit,
-    dithered. `phonemes`, `token_counts` and `segments_s` have one value for each segment."""
+    """The facts of one clip, besides its samples. All figures are of the clip as written: 16 bit, dithered.
+    `phonemes`, `token_counts` and `segments_s` have one value for each segment."""
 
     name: str
     variant: str
@@ -163,13 +163,13 @@ class GoldenClip(NamedTuple):
 
     @property
     def anchors_s(self) -> list[float]:
-        """Places that another reading of the same words has too: beginning, ends of words, end."""
+        """Times that every reading of the same words has: beginning, ends of words, end."""
         words = [time_s for word in self.recording.words for time_s in (word.start_s, word.end_s)]
         return [0.0, *words, max([self.recording.duration_s, *words])]
 
 
 def figures_of_samples(samples: Samples) -> dict[str, Any]:
-    """Of a clip as it is written: length, level and fingerprint, as a `GoldenRecording` has them."""
+    """Length, level and fingerprint of a clip as written, in the form of a `GoldenRecording`."""
     return {
         "samples_count": len(samples),
         "duration_s": round(len(samples) / SAMPLE_RATE_HZ, 5),
@@ -195,20 +195,20 @@ class GoldenFolder:
 
     @property
     def there(self) -> list[str]:
-        """Names of the planned recordings that can be compared with; `faults` says of the others why not."""
+        """Names of the planned recordings that can be used; `faults` says why others cannot."""
         return [name for name in self.planned if name in self.recordings and self.path(name).is_file()]
 
     def path(self, name: str) -> Path:
-        """Of a recording's FLAC file."""
+        """The path of a recording's FLAC file."""
         return self.folder / f"{name}.flac"
 
     def tolerance(self, build: str, variant: str) -> Tolerance:
-        """What `build`, `SAME` or `ANOTHER`, may be off.
+        """The tolerance for a `build`, `SAME` or `ANOTHER`.
 
         Raises
         ------
         ParameterError
-            The plan does not say: nothing is tolerated by default.
+            The plan has none: nothing is tolerated by default.
         """
         try:
             return self.tolerances[build][variant]
@@ -269,7 +269,7 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
     """Write planned recordings to the folder, in place of those of the same names, and no others.
 
-    What is not planned any more leaves the manifest; its FLAC file is left to who took it out of the plan.
+    Recordings that are no longer planned leave the manifest; their FLAC files stay.
     """
     recordings = dict(golden.recordings)
     for recording, samples in spoken:

@@ -1,7 +1,7 @@
-"""Are as many words of the candidate understood as of the reference? Counted by Whisper, pair by pair.
+"""Are as many words of the candidate understood as of the reference? Whisper writes down each pair.
 
-Its errors in a single clip say little: it mishears names, and a change that nobody hears may tip it. What is
-judged is the difference over all pairs, in the same words of the same voices.
+Whisper's errors in a single clip show little: it mishears names, and inaudible changes may alter them. So the
+difference over all pairs is judged, with the same words by the same voices.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load_recogniser(config: EngineConfig | None = None) -> Recogniser:
     Raises
     ------
     WeightsError
-        It cannot be had.
+        It is not available.
     ParameterError
         The extra `quality` is not installed.
     """
@@ -48,7 +48,8 @@ def load_recogniser(config: EngineConfig | None = None) -> Recogniser:
 
 
 class Remembering:
-    """A `Transcriber` that hears the same samples once, however many candidates a reference has."""
+    """A `Transcriber` that remembers its results, so that a reference is heard once for all of its
+    candidates."""
 
     def __init__(self, recogniser: Transcriber) -> None:
         self._recogniser = recogniser
@@ -65,7 +66,7 @@ class Remembering:
 def understood(
     clips: Mapping[str, Clip | Samples], said: str, recogniser: Transcriber, language: str = ENGLISH
 ) -> dict[str, object]:
-    """What is written down of the same words, said twice: by the `candidate` and by the `reference`.
+    """The transcripts of the same words by the `candidate` and by the `reference`, with their errors.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
 
 
 def rise(table: pd.DataFrame) -> Estimate:
-    """How much more often the candidate's words are misheard, over texts."""
+    """How much more often the candidate's words are misheard, with the interval over texts."""
     return paired_rise(
         table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
     )
@@ -117,7 +118,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What Whisper understood, besides what has a limit. Rates are errors of all pairs ÷ what they say."""
+    """Whisper's figures without a limit. Rates are errors of all pairs ÷ their words."""
     found: dict[str, float] = {
         "machine_words_count": int(table.words.sum()),
         "machine_word_error_rate_rise_points": 100 * rise(table).value,
@@ -129,7 +130,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def worst(table: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of which Whisper did not write down the same twice, those that lost most words first."""
+    """The pairs with different transcripts, those that lost most words first."""
     differ = table[table.heard_reference != table.heard_candidate]
     return differ.assign(errors_more=_more(differ)).sort_values("errors_more", ascending=False)[
         ["errors_more", "words", "said", "heard_reference", "heard_candidate"]

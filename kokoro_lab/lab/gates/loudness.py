@@ -1,8 +1,8 @@
 """Is every clip at the target loudness and under the peak limit, as written to disk?
 
-A file is measured as a whole before it is brought to the target, so each of them must meet it. A stream
-cannot wait: it has its voice's gain and a limiter, and a share of the streams must, of blends and at other
-speeds too.
+A file is measured as a whole before its gain is set, so each file must meet the target. A stream cannot be
+measured first: it has its voice's gain and a limiter, and a share of the streams must meet the target, also
+with blends and at other speeds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
 }
-"""Of each clip; its loudness is judged from 3 s on."""
+"""Limits of each clip; its loudness is judged from 3 s on."""
 
 
 def voices_of(spec: str) -> list[str]:
@@ -89,8 +89,8 @@ def measure(
 ) -> pd.DataFrame:
     """Speak every text, as `read_in` says, with every voice, write the clips, and measure what was written.
 
-    A stream is spoken anew, without what is kept of earlier ones, and joined. When its words are heard is put
-    into `heard`, by the name of its file.
+    A stream is spoken without any cache, and joined. The times of its words are put into `heard`, by the name
+    of its file.
 
     Returns
     -------
@@ -129,8 +129,8 @@ def measure_others(
     speeds: str = "",
     voices: str = "",
 ) -> pd.DataFrame:
-    """What no voice was measured at: streams of so many `BLENDS`, and of `voices` at `speeds` (names and
-    numbers with commas), each with a few of `texts`. Returns the table of `measure`."""
+    """Measure streams whose level is not known from a voice's measurement: of `BLENDS`, and of `voices` at
+    `speeds` (names and numbers with commas), each with a few of `texts`. Returns the table of `measure`."""
     few = spread([text for text in texts if not text.reader], FEW_TEXTS)
     at_speeds = [float(speed) for speed in speeds.split(",") if speed]
     asked = [(BLENDS[:blends], [1.0]), (voices_of(voices) if at_speeds else [], at_speeds)]
@@ -160,7 +160,7 @@ def within(table: pd.DataFrame) -> pd.Series:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Limits on files and on streams. No clip of one of them means that it was not measured: no pass."""
+    """Limits on files and on streams. If there is no clip of one kind, it was not measured, and fails."""
     return judge_files(table[table.way == FILE]) + judge_streams(table[table.way == STREAM])
 
 
@@ -185,7 +185,7 @@ def judge_streams(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What was found besides what has a limit; the share of streams with its 95 % interval."""
+    """Figures without a limit, and the share of streams with its 95 % interval."""
     streams = judged(table[table.way == STREAM])
     inside = int(within(streams).sum())
     low, high = proportion_interval(inside, len(streams)) if len(streams) else (float("nan"),) * 2
@@ -250,9 +250,9 @@ def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
 
 
 def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
-    """Damage a good clip in ways that this gate is there for; as a file and as a stream each must fail.
+    """A good clip, damaged in ways that this gate must catch, as a file and as a stream.
 
-    `clip` must be 3 s or longer and pass as it is, or nothing would be shown.
+    `clip` must be 3 s or longer and pass undamaged, or the controls would show nothing.
     """
     faults: dict[str, damages.Damage] = {
         **{name: damages.DAMAGES[name] for name in CAUGHT},
@@ -275,7 +275,8 @@ def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
 def mean_of_levels(
     engine: Engine, text: FixtureText, folder: Path, blend: str = BLENDS[0]
 ) -> NegativeControl:
-    """A blend given the mean of its voices' levels, which it does not have: as a stream it must fail."""
+    """A control: a blend with the mean of its voices' levels, which is not its own. As a stream it must
+    fail."""
     clip = engine.stream(text.text, voice=blend, loudness="none", cached=False).joined()
     level_at = engine.voice(blend).level_at
     lufs = np.mean([level_at(len(segment.token_ids)) for segment in clip.segments])
@@ -285,7 +286,7 @@ def mean_of_levels(
 
 
 CAUGHT = ("3 dB louder", "3 dB quieter")
-"""Of the damages that all gates share, those that are this gate's to catch."""
+"""The shared damages that this gate must catch."""
 
 
 def meter_checks() -> tuple[list[Check], list[NegativeControl], pd.DataFrame]:
@@ -333,7 +334,7 @@ def _peak_between_samples(samples: Samples) -> Samples:
 
 
 def _half_faded(samples: Samples) -> Samples:
-    """Half at −6 dB takes the whole under the band: loudness is a property of all of a clip."""
+    """A clip with one half at −6 dB, which is below the band as a whole."""
     damaged = samples.copy()
     damaged[len(damaged) // 2 :] *= np.float32(10 ** (-6 / 20))
     return damaged

@@ -1,4 +1,4 @@
-"""The pauses of a stream as they are heard: the longest run below -50 dBFS around each mark."""
+"""The audible pauses of a stream: the longest run below -50 dBFS around each mark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TEXT = (
     "Bring three things: a lamp, a rope, and a knife; leave the rest behind. He waited — nobody came — and, "
     "well… he left. If it rains, we stay; if it clears, we go. “Stop!” she cried, and the dog sat down."
 )
-"""What is spoken to hear them, sentences that share segments among it."""
+"""The text to speak; some of its sentences share a segment."""
 STOPS, MARKS = ".!?…:", ".!?…:,;—"
 SILENT = 10 ** (-50 / 20)
 AROUND_S = 0.1
 SHORT_SHARE_HIGH = 0.2
-"""Of pauses that are shorter than promised. Of 80 by five voices it was a twelfth, of the model's own more
-than half."""
+"""Limit of the share of pauses that are shorter than promised. It was a twelfth of 80 pauses by five voices,
+and more than half of the model's own."""
 
 
 def measure(engine: Engine, voices: Sequence[str]) -> pd.DataFrame:
@@ -67,7 +67,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Hardly any pause is shorter than promised. Longer ones are the model's own."""
+    """The check: hardly any pause is shorter than promised. Longer ones are the model's own, and allowed."""
     return [Check("short_pauses_share", table.short.mean(), high=SHORT_SHARE_HIGH)]
 
 
@@ -81,6 +81,6 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def controls(engine: Engine, voices: Sequence[str]) -> list[NegativeControl]:
-    """The model's own pauses must be refused."""
+    """The control: the model's own pauses, which must be refused."""
     own = load_engine(config=replace(engine.config, pauses="model"))
     return [NegativeControl("the model's own pauses", bool(failed(judge(measure(own, voices)))))]

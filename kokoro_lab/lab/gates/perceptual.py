@@ -1,11 +1,10 @@
-"""Does a candidate sound as good as the baseline? Every measure that applies, judged as one family.
+"""Does a candidate sound as good as the baseline? All measures that apply are judged together.
 
-*Forced*, the candidate is told the reference's durations, F0 and energy, so that samples can be compared with
-samples. *By itself* it is judged as it speaks: quality without a reference, whose voice it is, how long it
-takes and how high it speaks. What is understood of it is another gate's task (`gates.intelligibility`).
-
-Nothing is brought to one level before; gains are the loudness gate's. DistillMOS, which would see cuts
-without a reference, is not among the measures: it needs PyTorch, and nothing else here does.
+*Forced*, the candidate takes the reference's durations, F0 and energy, so that samples can be compared. *By
+itself*, it speaks with its own prosody: quality without a reference, similarity of the voice, duration and
+pitch are judged. Intelligibility is another gate's task (`gates.intelligibility`). Clips are not brought to
+one level first; the loudness gate judges levels. DistillMOS, which would notice cuts without a reference, is
+not among the measures, because it needs PyTorch.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ WRONG_VOICES = {
     **{"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"},
     **{"zf": "zm_yunjian", "zm": "zf_xiaoxiao"},
 }
-"""Who speaks instead: of the same English, since in the other one it would not be the same phonemes."""
+"""The voice that speaks instead, of the same kind of English, so that the phonemes are the same."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
@@ -66,10 +65,10 @@ class PerceptualPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure of a pair: what the reference has, or could have at best, and what the candidate has.
+    """A measure of a pair: the reference's figure (or its ceiling) and the candidate's.
 
-    Higher is better. Where nothing can be better than the reference itself, as by PESQ, the first of the two
-    is the measure's ceiling.
+    Higher is better. If nothing can be better than the reference itself, as with PESQ, the first figure is
+    the measure's ceiling.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class Measure:
     how : str
         "forced", or "own" for the candidate as it speaks by itself.
     of : callable
-        Given what was compared and the voice encoder, both figures; higher is better.
+        Takes the pair and the voice encoder; returns both figures, higher being better.
     margin : float
         Share of the reference's figure that the candidate may lose.
     """
@@ -134,17 +133,17 @@ DURATION = Measure("duration", "own", _duration)
 F0 = Measure("f0", "own", _f0)
 LOST = "margin_used_ratio"
 CLIP_GUIDES: Limits = {LOST: (None, 1.0)}
-"""Where a single pair is worth listening to: the margins are those of means."""
+"""Guides in plots, beyond which a single pair is worth listening to; the real margins are on means."""
 MEASURES = (PESQ, STOI, LSD, DNSMOS, SPEAKER, DURATION, F0)
 
 
 def load_voice_encoder(config: EngineConfig | None = None) -> VoiceEncoder:
-    """What compares voices, fetched first if it is not in the cache.
+    """The network that compares voices, fetched first if it is not in the cache.
 
     Raises
     ------
     WeightsError
-        It cannot be had.
+        It is not available.
     """
     config = config or EngineConfig.from_settings()
     if missing((), config.home, voice_encoder=True):
@@ -160,7 +159,7 @@ def compare(
     *,
     streamed: bool = False,
 ) -> list[PerceptualPair]:
-    """Let both speak every text with every voice, the candidate twice: forced, and by itself.
+    """Have both speak every text with every voice, the candidate twice: forced, and by itself.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def compare(
 def measure(
     compared: Sequence[PerceptualPair], encoder: Embedder, measures: Sequence[Measure] = MEASURES
 ) -> pd.DataFrame:
-    """What each measure says of each pair.
+    """Every measure of each pair.
 
     Returns
     -------
@@ -281,7 +280,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def judged_clips(compared: Sequence[PerceptualPair], table: pd.DataFrame) -> list[JudgedClip]:
-    """Every pair twice, forced and by itself: the worst is what loses most of any measure's margin."""
+    """Every pair twice, forced and by itself. The worst loses the largest part of a measure's margin."""
     found = []
     for each, (_, row) in zip(compared, table.iterrows(), strict=True):
         for how, pair in (("forced", each.forced), ("own", each.own)):

@@ -1,11 +1,12 @@
-"""Is anything slower, or larger, than it was? Against golden bands, as ratios to a reference inference.
+"""Is anything slower or larger than it was? Ratios to a reference inference are compared with golden bands.
 
-`golden/bands.json` holds what every figure was, ÷ the reference inference, when somebody last approved it. A
-ratio holds for a kind of machine: what integers gain over floats depends on the processor's vectors. So there
-is a row for each kind that somebody has recorded, and a machine of another kind is not judged by it.
+`golden/bands.json` holds every figure, divided by that of the reference inference, as it was last approved. A
+ratio holds for one kind of machine, since the gain of integers over floats depends on the processor's vector
+instructions. So there is a row for each recorded kind of machine, and other kinds are not judged.
 
-A time says what a machine was doing. Ours ÷ that of a reference inference, timed right beside it, stays when
-the machine is busy or another one of its kind; see `bench.reference` for why it is the published graph.
+A time also depends on what else the machine does. The ratio to a reference inference, timed right beside it,
+stays the same on a busy machine and on another one of its kind. `bench.reference` says why the reference is
+the published graph.
 """
 
 from __future__ import annotations
@@ -38,14 +39,15 @@ from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
-"""A band of fewer would be one of noise."""
+"""With fewer trials, a band would be mostly noise."""
 FEWEST_STARTS = 6
-"""Of fewer, no interval of a median is one of 95 %."""
+"""With fewer starts, a median has no 95 % interval."""
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85
-"""The low end of an interval must be at least this much of its median: over what is noisier, nearly anything
-passes. In quiet it is 0.91 to 0.99 of 20 trials; a new process's start had 0.73 to 0.96 in 7 or 12."""
+"""The low end of an interval must be at least this share of its median, since nearly anything passes a
+noisier one. On a quiet machine it is 0.91 to 0.99 with 20 trials; a new process's start had 0.73 to 0.96 with
+7 or 12."""
 MOST = "over_band_most_ratio"
 UNITS = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
 TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
@@ -53,7 +55,7 @@ TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a ratio depends on, besides the code: the same kind, the same band.
+    """A kind of machine: everything but the code on which a ratio depends.
 
     Versions are not in it. That an upgrade of ONNX Runtime is slower is what the gate is there for.
     """
@@ -84,7 +86,7 @@ class BandFile(FileModel):
 
 
 def measure(engine: Engine, reference: Reference, voice: str, trials: int, starts: int) -> pd.DataFrame:
-    """Everything: `measure_speech`, then `measure_starts`."""
+    """Run `measure_speech`, then `measure_starts`."""
     speech = measure_speech(engine, reference, voice, trials)
     return pd.concat([speech, measure_starts(engine.config.variant, starts)])
 
@@ -94,8 +96,8 @@ def measure_speech(
 ) -> pd.DataFrame:
     """Time to first audio of two texts, and the real-time factor of one, each beside a reference inference.
 
-    Uncached. Ours and the reference take turns, and who comes first changes from trial to trial. With `warm`
-    all of it is run once before.
+    Uncached. Our engine and the reference take turns, and the first one changes from trial to trial. With
+    `warm` all of it is run once before.
 
     Returns
     -------
@@ -120,7 +122,7 @@ def measure_speech(
 
 
 def measure_starts(variant: str, starts: int) -> pd.DataFrame:
-    """Seconds to the first sound of a new process, and its memory, ours and the reference by turns.
+    """Seconds to the first sound of a new process, and its memory, ours and the reference interleaved.
 
     Returns
     -------
@@ -143,7 +145,7 @@ def _with_ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def medians(table: pd.DataFrame) -> dict[str, Estimate]:
-    """Of each figure's ratios, with the interval that holds the true one 95 times of 100."""
+    """The median of each figure's ratios, with its 95 % interval."""
     return {str(name): median_of(rows.ratio) for name, rows in table.groupby("figure", sort=False)}
 
 
@@ -178,7 +180,7 @@ def judge(found: Mapping[str, Estimate], band: Band | None, *, decides: bool = T
 
 
 def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
-    """Ratios and what they are of; `over_band_most_ratio` only where there is a band."""
+    """The ratios and their parts; `over_band_most_ratio` only if there is a band."""
     found = medians(table)
     over = {} if band is None else {MOST: float(against(found, band).over_at_least.max())}
     ours = table.groupby("figure", sort=False).ours.median()
@@ -201,7 +203,7 @@ def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
 
 
 def kind_of(engine: Engine) -> Kind:
-    """Of this machine, with this engine."""
+    """The kind of this machine with this engine."""
     build = build_of(engine.config, engine.decoder.details)
     return Kind(
         variant=engine.config.variant,
@@ -276,13 +278,13 @@ def _is_ratio(value: object) -> bool:
 
 
 def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
-    """What times are held against, before anything is timed: the band of this machine, or None where none
-    decides. Where one is to be written it is what was there, or None.
+    """The band with which times will be compared, looked up before anything is timed; None if there is none
+    and times do not decide. If a band is to be written, the earlier one or None.
 
     Raises
     ------
     ParameterError
-        It decides, and there is none; or one is to be written of too few trials or starts.
+        Times decide and there is no band; or a band is to be written from too few trials or starts.
     """
     if write:
         require_trials(trials, starts)
@@ -303,7 +305,7 @@ def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: 
 
 TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5
 SLEEP = 2
-"""Times a reference inference."""
+"""How long the slowed engine sleeps, in reference inferences."""
 ANY = Kind("any", "any", "any", 1, "any")
 
 
@@ -336,7 +338,7 @@ def controls(
 
 
 def made_up_controls(seed: int = 0) -> list[NegativeControl]:
-    """Ratios with a little noise, all on their band but for one fault; and some that must pass."""
+    """Made-up ratios with a little noise: all on their band except for one fault, and some that must pass."""
     golden = Band(ANY, dict.fromkeys(FIGURES, 0.4))
 
     def passes(change: Mapping[str, float], noise: float = NOISE, without: str = "") -> bool:
@@ -361,5 +363,5 @@ HARMLESS: dict[str, dict[str, float]] = {
     "everything 5 % slower": dict.fromkeys(FIGURES, 1.05),
     "everything twice as fast": dict.fromkeys(FIGURES, 0.5),
 }
-"""Factor by figure."""
+"""Changes that must still pass: a factor by figure."""
 FAULTS: dict[str, dict[str, float]] = {f"{figure} 15 % over its band": {figure: 1.15} for figure in FIGURES}

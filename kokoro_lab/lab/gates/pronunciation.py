@@ -1,4 +1,4 @@
-"""How texts are read: word by word for one text, and against what is expected of a language's corpus."""
+"""Shows how a text is read word by word, and compares each language's corpus with the expected readings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = regex.compile(r"[^\w\s]|_")
 
 
 def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
-    """A lexicon of one entry; of none from no word.
+    """A lexicon of one entry; an empty one without a word.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _bare(text: str, language: str) -> str:
 
 
 def judge(table: pd.DataFrame, clip: Clip) -> list[Check]:
-    """All of the corpus is read as expected, and nothing of the text that was tried is lost."""
+    """The checks: all of the corpus is read as expected, and no word of the tried text is lost."""
     silent = sum(f.reason.startswith("not spoken") for f in clip.report.fallbacks)
     return [
         *(

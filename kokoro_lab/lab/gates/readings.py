@@ -1,4 +1,4 @@
-"""How what people paste is read: the share that is right, by language and kind of trouble, in the open."""
+"""The share of pasted texts that are read right, by language and kind of problem."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _front_end() -> FrontEnd:
 
 
 def heard(text: str, language: str) -> tuple[str, str]:
-    """What is said of `text`: its words, `PAUSE` at marks and borders between them; and its phonemes."""
+    """The spoken words of `text`, with `PAUSE` at marks and borders, and its phonemes."""
     words: list[str] = []
     segments = list(_front_end().segments(text, language, lambda _: None))
     for segment in segments:
@@ -43,7 +43,7 @@ def heard(text: str, language: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> tuple[str, frozenset[int]]:
-    """Letters alone, without "and", and behind how many of them there is a pause."""
+    """The letters of a reading without "and", and the numbers of letters behind which there is a pause."""
     bare, pauses = "", set()
     for part in regex.sub(r"\band\b", " ", text.casefold()).split(PAUSE):
         bare += _SILENT.sub("", part)

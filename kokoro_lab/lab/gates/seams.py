@@ -1,9 +1,9 @@
 """Is a stream whole: the same samples as the file, nothing to hear at its seams, and no defect?
 
-The comparison with the file of the same request is to the last bit and misses nothing. What each clip shows
-by itself (`judge_clip`) is for where there is no file to compare with, and misses much: see the counts below.
-Where windows meet, a stream is held against the same place of the same speech decoded at once: a border may
-fall on an onset that is bent more than nearly all else in its clip, and is no fault.
+A stream is compared bit by bit with the file of the same request, which misses nothing. `judge_clip` judges a
+clip by itself, for cases without a file, and misses much: see the counts below. Where windows meet, a stream
+is compared with the same place of the same speech decoded at once: a border may fall on an onset that is
+sharper than nearly everything else in its clip, and is no fault.
 
 False alarms and detections of `judge_clip`
 -------------------------------------------
@@ -16,7 +16,7 @@ against 6 and a splice score of 2.4 against 3; on the 110, a residual of -41 dB 
 of 0.3, 76 % of swaps, 44 % of cuts and 41 % of repeats. (How isolated the sharpest bend is finds
 88, 70, 43 and 31 % at a limit of 3, over which 2 of the 280 clean clips come, too.) At a seam that is
 declared where they are, its excess finds 83 % of clicks, 82 % of gaps, 64 % of swaps, 35 % of cuts
-and 32 % of repeats. Limits that were set on clips flatter themselves on them.
+and 32 % of repeats. On the clips for which limits were set, they look better than they are.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ CLIP_LIMITS: Limits = {
 }
 """What is drawn of each clip: the figures that have a value in clean speech, too."""
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
-"""What there must be none of."""
+"""Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
-"""Of windows against the undivided segment, with the fp32 weights."""
+"""Limit of the difference between windows and the undivided segment, with the fp32 weights."""
 SILENT_DBFS = -200.0
 
 FILE, CHUNKS, ITSELF, SEAMS = "against the file", "chunk numbers", "by itself", "at its seams"
@@ -143,14 +143,14 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
 
 
 def differing_count(samples: Samples, file: Samples) -> int:
-    """Samples that are not the file's, to the last bit; those that one of them lacks count too."""
+    """The number of samples that differ from the file's; missing ones count too."""
     shared = min(len(samples), len(file))
     different = samples[:shared].view(np.uint32) != file[:shared].view(np.uint32)
     return int(different.sum()) + abs(len(samples) - len(file))
 
 
 def chunk_faults_count(chunks: Sequence[AudioChunk]) -> int:
-    """Chunks that are not what follows: another number, another place, or of a segment that was over."""
+    """The number of chunks with a wrong number or place, or of a segment that was over."""
     faults, sent, segment_id = 0, 0, 0
     for number, chunk in enumerate(chunks):
         follows = chunk.chunk_id == number and round(chunk.start_s * chunk.sample_rate_hz) == sent
@@ -244,7 +244,8 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
 
 
 def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[NegativeControl]:
-    """What must be caught: any fault against the file, in every clip; some by the clip alone; lost chunks.
+    """Faults that must be caught: each of them by comparison with the file, some by the clip alone, and lost
+    chunks.
 
     `found` is what `detections` gave for the clips. A click, a cut and swapped chunks are not asked of the
     clip alone: it shows them in a part of cases only.
@@ -274,7 +275,7 @@ def window_controls(spoken: Sequence[StreamedClip]) -> list[NegativeControl]:
 
 
 def figures(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:
-    """Figures without a limit: how much was heard, and how often clips alone show what was put into them."""
+    """Figures without a limit: how much was heard, and how often a clip alone shows an injected fault."""
     alone = {f"{name.replace(' ', '_')}_seen_alone_share": found.loc[name, ITSELF] for name in found.index}
     return {
         "clips_count": len(table),

@@ -1,4 +1,4 @@
-"""What gates hear: the texts that two engines speak, as the vocoder gives them, and the two side by side."""
+"""Has two engines speak the same texts for a gate, and pairs their samples as the vocoder gives them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ModelSpeech(NamedTuple):
 
 
 class SpokenPair(NamedTuple):
-    """What both variants said, and with whose voice.
+    """The speech of both variants, with text and voice.
 
     `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
     samples `longest_word`. `words` are those of the reference and of the candidate, where they are heard.
@@ -57,7 +57,7 @@ class SpokenPair(NamedTuple):
         badness: float,
         level: Callable[[PassagePair], PassagePair] = lambda pair: pair,
     ) -> JudgedClip:
-        """As a clip that can be looked into: both sides, with their words, as `level` gives them."""
+        """The pair as a judged clip: both sides with their words, levelled by `level`."""
         reference, candidate = self.words
         pair = cache(partial(level, self.pair))
         return JudgedClip(
@@ -72,12 +72,12 @@ class SpokenPair(NamedTuple):
         )
 
     def damaged(self, damage: Damage) -> SpokenPair:
-        """With the reference, damaged, as its candidate."""
+        """The pair with the damaged reference as its candidate."""
         return self._replace(pair=replace(self.pair, candidate=damage(self.pair.reference)))
 
 
 class ProsodyReading(NamedTuple):
-    """What a model decided of a text: frames of 25 ms for each input id, and F0, two values a frame."""
+    """A model's prosody of a text: duration frames of each input id, and F0 with two values a frame."""
 
     frames: npt.NDArray[np.int64]
     f0_hz: npt.NDArray[np.float32]
@@ -165,7 +165,7 @@ def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:
 
 
 def begun(each: SpokenPair, length_s: float) -> SpokenPair:
-    """Its beginning: enough for a fault."""
+    """The beginning of a pair, long enough for a fault."""
     pair, stop = each.pair, round(length_s * each.pair.sample_rate_hz)
     return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
 

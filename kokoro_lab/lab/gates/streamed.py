@@ -1,12 +1,12 @@
-"""Clips as they are streamed, with the places where they were put together and what to compare them with.
+"""Streams with the places of their seams, and the same speech decoded at once to compare them with.
 
 A stream is put together three times over: the vocoder decodes a segment window by window, segments are
-trimmed, faded and joined by pauses, and all of it is sent in chunks. Windows see so much of what is around
-them that their samples meet, but for the first one of a stream, which is told other statistics and fades into
-the second. So the streamed samples can be compared with the same speech decoded at once.
+trimmed, faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their
+samples meet, except the first one of a stream, which has other statistics and fades into the second. So the
+streamed samples can be compared with the same speech decoded at once.
 
-How near they come is a matter of arithmetic: with the fp32 weights the difference is below -110 dBFS, with
-int8 weights 40 to 66 dB below the speech, because each window finds the scales of its integers anew
+How far they agree depends on the arithmetic: with fp32 weights, the difference is below -110 dBFS; with int8
+weights it is 40 to 66 dB below the speech, because each window computes the scales of its integers by itself
 (measured on sentences of two voices).
 """
 
@@ -159,7 +159,7 @@ def _decodes(decoder: Decoder, segments: Sequence[_DecodedSegment], gain: np.flo
     windows, undivided, borders, start = [], [], [], 0
     for segment in segments:
         joined = np.concatenate(segment.blocks)
-        # Whoever does not predict statistics has decoded the segment at once
+        # A decoder without predicted statistics has decoded the segment at once
         whole = joined
         if isinstance(decoder, StagedDecoder) and segment.asked.predicted:
             whole = at_once(decoder, segment.asked)
@@ -172,7 +172,7 @@ def _decodes(decoder: Decoder, segments: Sequence[_DecodedSegment], gain: np.flo
 
 
 def _seams(stream: SpeechStream, lengths: Sequence[Sequence[int]], samples: Samples) -> Iterator[Seam]:
-    """Lengths of the windows of each segment, in the model's samples, become places in the stream."""
+    """The seams of a stream, from the lengths of each segment's windows in the model's samples."""
     decoded = 0
     for segment, windows in zip(stream.segments, lengths, strict=True):
         place = stream.places[segment.segment_id]
@@ -183,7 +183,7 @@ def _seams(stream: SpeechStream, lengths: Sequence[Sequence[int]], samples: Samp
         end = _end(stream, segment.segment_id, len(samples))
         for border in np.cumsum(windows)[:-1]:
             at = place.start_samples + int(border) - place.lead_samples
-            # Frames that nobody hears are not decoded: what borders on them is an edge, and faded
+            # Silent frames are not decoded: a window that borders on them has an edge, which is faded
             if place.start_samples < at < end and samples[at - 1] != 0 and samples[at] != 0:
                 yield Seam(WINDOW, at, decoded + int(border))
         decoded += sum(windows)
@@ -209,7 +209,7 @@ class _DecodedSegment(NamedTuple):
 
 
 def _noting(decoder: Decoder, segments: list[_DecodedSegment]) -> Decoder:
-    """A decoder that remembers what it was asked for, and each block that it gave. For one stream."""
+    """A decoder that records its requests and each block that it gave; for one stream."""
 
     def decode(asked: SegmentRequest) -> DecodedSegment:
         decoded = decoder.decode(asked)

@@ -1,7 +1,7 @@
-"""Which measurements there are: the gates, the other notebooks and the benchmarks, each fast and in full.
+"""The list of measurements: gates, other notebooks and benchmarks, each in a fast and a full mode.
 
-They stand in `notebooks/suite.json`, beside what they run. Who runs gates, who tests notebooks and who looks
-for evidence reads the same rows. What else a new gate needs: `docs/change.md`.
+It is read from `notebooks/suite.json`. The command that runs gates, the tests of notebooks and the checklist
+use the same rows. What else a new gate needs: `docs/change.md`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Measurement:
     Parameters
     ----------
     name : str
-        Of the notebook, or of the benchmark in this list.
+        Name of the notebook, or of the benchmark in this list.
     guards : str
-        What holds while it passes, in one line.
+        What it guarantees while it passes, in one line.
     fast, full : mapping
         Parameters of the notebook, or options of the benchmark, that differ from the defaults.
     fast_s, full_s : float
@@ -38,7 +38,7 @@ class Measurement:
     instrument : str
         Subcommand of `bench` that is the benchmark; empty if it is how soon and how fast texts are spoken.
     alone : sequence of str
-        Modes, `fast` or `full`, in which times decide, so that nothing else may run beside it.
+        Modes, `fast` or `full`, in which times decide, so that no other work may run beside it.
     kind : str
         One of `KINDS`. A gate is a notebook that `kokoro-lab run gates` runs.
     """
@@ -93,8 +93,8 @@ class Measurement:
     def was_asked(self, recorded: Mapping[str, Any], fast: bool) -> bool:
         """Whether a run that recorded these parameters was this measurement, in this mode.
 
-        What it recorded must be what the mode says, and the default where that says nothing: a run of
-        other voices or of another candidate is no evidence. A path may be recorded by its name alone.
+        The recorded parameters must be the mode's, and the defaults for the rest: a run of other voices or of
+        another candidate is no evidence. A path may be recorded by its name alone.
         """
         given = self.parameters(fast)
         expected = (self._plan() if self.benchmark else defaults(find_notebook(self.name))) | dict(given)
@@ -103,8 +103,8 @@ class Measurement:
         )
 
     def _plan(self) -> dict[str, Any]:
-        """Of a benchmark: its options where nobody says otherwise."""
-        # Here, as they import all that benchmarks need, and this file is read for a list of names, too
+        """A benchmark's default options."""
+        # Imported here, since benchmarks import much, and this module is also used for a list of names
         from kokoro_lab.lab.bench.plan import SpeechPlan
         from kokoro_lab.lab.bench.verdicts import SERVER_PLANS
 

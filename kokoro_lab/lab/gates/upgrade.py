@@ -5,9 +5,9 @@
     compare       with what the version before recorded, on this machine
     decide        keep, or roll back, with the commands for either
 
-Times of two sessions cannot be compared: the machine was busy otherwise. Their ratios to a reference can: the
-published fp32 graph, as it is, by ONNX Runtime alone, timed beside each of them. So what an upgrade of ONNX
-Runtime gains or loses for both alike is not seen.
+Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can: the
+published fp32 graph on ONNX Runtime alone, timed beside each of them. A gain or loss by an upgrade of ONNX
+Runtime that affects both alike is therefore not seen.
 """
 
 from __future__ import annotations
@@ -143,9 +143,10 @@ def golden_checks(
 def benchmark(
     engine: Engine, reference: Reference, texts: Sequence[FixtureText], voice: str, rounds: int = 3
 ) -> pd.DataFrame:
-    """Each text streamed warm and uncached, by turns with the reference; the least of all rounds counts.
+    """Stream each text warm and uncached, interleaved with the reference; the least time of all rounds
+    counts.
 
-    Whatever disturbs a time makes it longer, so the least is the one that says most of the program.
+    Disturbances only make times longer, so the least one describes the program best.
 
     Returns
     -------
@@ -317,7 +318,7 @@ def checks_of(smoked: pd.DataFrame, compared: pd.DataFrame | None) -> list[Check
 
 
 def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> list[NegativeControl]:
-    """Upgrades that are none, and some that must not be kept: would it be noticed?"""
+    """Controls: made-up upgrades that change nothing, and some that must not be kept."""
     found = [
         NegativeControl("an upgrade that changes nothing is kept", not compare(ratios, ratios).worse.any())
     ]
@@ -332,7 +333,7 @@ def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> lis
 
 
 def decide(checks: Sequence[Check], before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Decision:
-    """Keep, if every check passed; else go back to what the record before was made by."""
+    """Keep if every check passed; else roll back to the versions of the earlier record."""
     reasons = tuple(str(check) for check in checks if not check.passed)
     if not reasons:
         compared = "nothing is worse than before" if before else "there is no record of the version before"
@@ -341,14 +342,14 @@ def decide(checks: Sequence[Check], before: Mapping[str, Any] | None, now: Mappi
 
 
 def asked_of(texts: Sequence[FixtureText], voice: str) -> dict[str, Any]:
-    """What was spoken: only the same is compared."""
+    """The voice and texts that were spoken: only equal ones are compared."""
     return {"voice": voice, "texts": [text.id for text in texts]}
 
 
 def record_of(
     ratios: Mapping[str, Sequence[float]], asked: Mapping[str, Any], decision: Decision
 ) -> dict[str, Any]:
-    """What stands in the result beside the checks: the decision, and what a later version compares with."""
+    """Further entries of the result: the decision, and the figures with which a later version is compared."""
     return {"decision": asdict(decision), "ratios": dict(ratios), "asked": dict(asked)}
 
 

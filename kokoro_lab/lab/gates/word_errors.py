@@ -1,9 +1,9 @@
 """Is every word understood, voice by voice and language by language, as listeners hear it?
 
-The candidate is streamed, with the gain, limiter and windows of a stream; the reference is the file that the
-published fp32 model, run as one graph, makes of the same text. Whisper writes down both. In English it makes
-so few errors that their rate has a limit of its own; in other languages the base model errs so often by
-itself that only the difference of the two says anything.
+The candidate is streamed, with a stream's gain, limiter and windows; the reference is the file of the same
+text by the published fp32 model, run as one graph. Whisper transcribes both. In English it makes so few
+errors that the rate itself has a limit; in other languages Whisper base makes so many that only the
+difference of the two is judged.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ ENGLISH_LIMIT_PERCENT = 4.0
 ENGLISH_MARGIN_POINTS = 0.5
 ENGLISH_RISE_CHECK = "en_word_error_rate_rise_upper_95_points"
 ENOUGH_WORDS = 1000
-"""From here on a single word weighs less than a fifth of the margin; under it, words are counted."""
+"""From this number of words on, one word is less than a fifth of the margin; with fewer, words are
+counted."""
 FEW_WORDS_MORE = 1
 """How many words more than of the reference may be misheard where there are few."""
 CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}
 OTHER_MARGIN_POINTS = 5.0
-"""In languages other than English. Between two precisions Whisper hears one or two words of a hundred in
-another way, better or worse; what is broken loses ten."""
+"""In languages other than English. Between two precisions, Whisper hears one or two words of a hundred
+differently, better or worse; broken speech loses ten."""
 
 PLAIN_WORDS = range(5, 26)
 PLAIN_CHARACTERS = frozenset(string.ascii_letters + " ,;:.?!'’-")
@@ -70,7 +71,7 @@ def published(config: EngineConfig) -> Engine:
     Raises
     ------
     WeightsError
-        The weights cannot be had.
+        The weights are not available.
     """
     config = replace(config, variant="fp32", stages=None)
     if missing(("fp32",), config.home):
@@ -96,7 +97,7 @@ def _of_language(voice: str, is_english: bool) -> bool:
 
 
 def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureText]:
-    """Plain sentences of a language, numbers and names left out: those are the recogniser's own trouble.
+    """Plain sentences of a language, without numbers and names, which Whisper often mishears.
 
     They are the fixture's, or, in English, the `plain` ones that the file `corpus` holds out. `limit` spreads
     a smaller number over them.
@@ -104,7 +105,7 @@ def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureTe
     Raises
     ------
     ParameterError
-        There are none.
+        There are no such sentences.
     """
     language = spelling_language(language)
     if corpus and language == ENGLISH:
@@ -148,8 +149,8 @@ def measure(
 ) -> pd.DataFrame:
     """Let both speak the sentences of each voice's language, and Whisper write down what it hears.
 
-    Both sides of the worst clips are put into `sounds`, by the numbers of their rows: those of all would be a
-    gigabyte.
+    The samples of both sides of the worst clips are put into `sounds`, by the numbers of their rows; those of
+    all clips would take a gigabyte.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def _both(candidate: Engine, reference: Engine, text: str, voice: str) -> dict[s
 
 
 def streamed(engine: Engine, text: str, voice: str) -> Clip:
-    """What a listener to a stream hears, joined."""
+    """The samples of a stream, joined."""
     return engine.stream(text, voice=voice, cached=False).joined()
 
 
@@ -243,7 +244,7 @@ def rates(table: pd.DataFrame) -> pd.DataFrame:
 def worst_words(table: pd.DataFrame) -> pd.DataFrame:
     """What was said and what was heard instead, the words that the candidate lost most often first.
 
-    `candidate` and `reference` say how often; what both lose is the recogniser's trouble, or the text's.
+    `candidate` and `reference` say how often; words that both lose are due to Whisper, or to the text.
     """
     wrong = [
         {"language": row.language, "said": word.said, "heard": word.heard, "side": side}
@@ -261,7 +262,8 @@ def worst_words(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def judged_clips(table: pd.DataFrame, sounds: Mapping[int, Mapping[str, Clip]]) -> list[JudgedClip]:
-    """Every clip: the worst lost most words that the reference did not lose. `sounds` is of `measure`."""
+    """Every clip; the worst lost the most words that the reference did not lose. `sounds` comes from
+    `measure`."""
     found = []
     for number, row in table.iterrows():
         measured = {
@@ -277,7 +279,7 @@ def judged_clips(table: pd.DataFrame, sounds: Mapping[int, Mapping[str, Clip]]) 
 
 
 def _badness(row: Any) -> float:
-    """Words lost by the candidate alone; the recogniser's own trouble decides between equals."""
+    """Words lost by the candidate alone, then Whisper's errors in the reference."""
     more = row["word_errors_candidate"] - row["word_errors_reference"]
     return float(more + row["word_errors_candidate"] / (row["word_errors_candidate"] + 1))
 
@@ -289,8 +291,8 @@ def _sound(sounds: Mapping[int, Mapping[str, Clip]], number: int, side: str) -> 
 def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:
     """Clips of other words on purpose, which the same judge must refuse, in every language.
 
-    Made of those clips of each language that were understood best: they pass untouched, or nothing would be
-    shown. What leaves the words as they are, a click, a gap of 100 ms or noise at 20 dB, is not this gate's.
+    Made from the clips of each language that were understood best, which pass undamaged. Damages that leave
+    the words intelligible (a click, a gap of 100 ms, noise at 20 dB) are not for this gate.
     """
     faults: dict[str, Callable[[Clip, Clip], Samples]] = {
         "the longest word cut out of each clip": lambda clip, _: damages.without(

@@ -1,4 +1,4 @@
-"""Listening tests: which of A and B is X?
+"""Listening tests by the ABX method: people tell which of A and B is X.
 
 plan      the pairs, at one loudness, and what is heard in which trial; knows nothing of files and pages
 answers   one file a listener, written answer by answer

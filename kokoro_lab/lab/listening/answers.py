@@ -4,7 +4,7 @@
     {"trial": 0, "answer": "B", "plays": {"A": 1, "B": 2, "X": 2}, "heard_s": {"A": 2.1, "B": 3.0, "X": 4.2},
      "at": "2026-11-20T09:30:00+00:00"}
 
-What was answered, not whether it was right: that is for the plan to say, when all is answered.
+A line holds the answer, and not whether it was right: that is evaluated by the plan when all is answered.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AnswerFile:
 
     @property
     def note(self) -> str:
-        """What is wrong with the file and left out; empty if nothing is."""
+        """Why a damaged last line of the file was left out; empty if none was."""
         if self.whole_bytes == self.seen_bytes:
             return ""
         return (
@@ -75,7 +75,7 @@ class AnswerFile:
         Raises
         ------
         AnswersError
-            They are.
+            They are answers to another test.
         """
         if self.test != test:
             raise AnswersError(

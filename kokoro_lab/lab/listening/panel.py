@@ -1,7 +1,7 @@
-"""A panel of listeners, each with a secret link: what they may ask for, and what they are told.
+"""A panel of listeners, each with a secret link, and the answers to their pages' requests.
 
-A listener's page learns nothing that could tell A, B and X apart: sounds go by names that are drawn anew for
-each trial, X is a copy with a name of its own, and all are of one size.
+A listener's page gets nothing that could tell A, B and X apart: sounds have names that are drawn anew for
+each trial, X is a copy with a name of its own, and all files have one size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEVEL = "level"
 
 
 class Panel:
-    """Who takes a test by a link, and who runs it.
+    """The listeners of a test, and the person who runs it.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Panel:
     listeners : iterable of str
         Their names.
     tokens : mapping, optional
-        Name → token of those who have one; the others are given one. "" is who runs the test.
+        Name → token of those who have one; others get one. "" is the person who runs the test.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Panel:
         self._sounds: dict[str, tuple[int, dict[str, str]]] = {}
 
     def name_of(self, token: str) -> str | None:
-        """Whose token it is: "" is who runs the test, None nobody."""
+        """The listener with this token; "" is the person who runs the test, None nobody."""
         return self._names.get(token)
 
     def state(self, listener: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Panel:
             return self._state(listener)
 
     def sound(self, listener: str, sound: str) -> bytes | None:
-        """The WAV file of that name, of the trial that is next; None if there is none."""
+        """The WAV file of that name in the next trial; None if there is none."""
         with self._locks[listener]:
             sitting = self.session.sitting(listener)
             button = self._sounds_of(listener, len(sitting.answers.letters)).get(sound)
@@ -86,7 +86,7 @@ class Panel:
         plays: Mapping[str, int],
         heard_s: Mapping[str, float],
     ) -> dict[str, Any]:
-        """Keep an answer, and then say what is next: `Sitting.answer`, with what that raises."""
+        """Keep an answer, and return the next state. Raises as `Sitting.answer`."""
         with self._locks[listener]:
             self.session.sitting(listener).answer(number, letter, plays, heard_s)
             return self._state(listener)

@@ -1,4 +1,4 @@
-"""What is heard in an ABX test: the pairs, at one loudness, and the order, drawn before anybody listens."""
+"""The plan of an ABX test: pairs at one loudness, and the order of trials, drawn before anybody listens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Letter = Literal["A", "B"]
 Side = Literal["reference", "candidate"]
 
 MOST_TRIALS = 400
-"""An hour of listening and more: what comes after it says how tired the listener is."""
+"""An hour of listening and more: further answers would only show fatigue."""
 
 LISTENING_LUFS = -23.0
 """EBU R 128. Lower than what the engine plays at, so that no limiter is needed, which would work
@@ -35,7 +35,7 @@ class PassagePair:
     Parameters
     ----------
     name : str
-        What is said; the listener may see it, so it tells neither of the two apart.
+        The text. The listener may see it, so it must not tell the two sides apart.
     reference, candidate : numpy.ndarray
         float32 mono. Of the same length and timing if the timing is not what is being tested.
     sample_rate_hz : int
@@ -80,12 +80,12 @@ class PassagePair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelledPair(PassagePair):
-    """A pair at one loudness: whatever is louder is heard as better, and as different.
+    """A pair at one loudness, because a louder side is heard as better, and as different.
 
     Parameters
     ----------
     candidate_gain_db : float
-        Taken off or given to the candidate, to be as loud as the reference.
+        The gain that makes the candidate as loud as the reference.
     residual_lu : float
         How much louder the candidate is after that.
     level_lufs : float
@@ -143,7 +143,7 @@ class AbxTrial:
     x: Letter
 
     def side(self, button: str) -> Side:
-        """What is heard behind the button "A", "B" or "X"."""
+        """The sound of the button "A", "B" or "X"."""
         letter = self.x if button == "X" else button
         other: Side = "candidate" if self.a == "reference" else "reference"
         return self.a if letter == "A" else other

@@ -1,4 +1,4 @@
-"""What the listeners' answers show: in one sentence, a table, a picture, and sentences with the figures."""
+"""The result of a listening test: a sentence, a table, a picture, and sentences with the figures."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ListeningResult:
     counts : mapping
         Listener → right answers and trials.
     unfinished : mapping
-        Listener → answers so far and trials. How many were right is not told: whoever stops when it
-        looks good finds what is not there.
+        Listener → answers so far and trials. The number of right answers stays hidden, since a test that is
+        stopped when it looks good is biased.
     """
 
     counts: Mapping[str, tuple[int, int]]
@@ -40,12 +40,12 @@ class ListeningResult:
 
     @property
     def odd_listeners(self) -> list[str]:
-        """Who is right far less often than guessing is."""
+        """The listeners who are right far less often than by guessing."""
         return [name for name, count in self.counts.items() if abx.outcome(*count).odd]
 
     @property
     def outcome(self) -> Outcome:
-        """What all together show: "inaudible" only by enough listeners, who agree, none of them odd."""
+        """The outcome of all together: "inaudible" needs enough listeners who agree, none of them odd."""
         pooled = self.pooled
         if pooled is None:
             return "open"
@@ -58,7 +58,7 @@ class ListeningResult:
 
     @property
     def _keen(self) -> list[str]:
-        """Who hears a difference, each judged alone."""
+        """The listeners who hear a difference, each judged alone."""
         return [name for name, count in self.counts.items() if outcome_of(abx.outcome(*count)) == "heard"]
 
     def figures(self) -> dict[str, float]:
@@ -92,7 +92,7 @@ class ListeningResult:
         return table
 
     def headline(self) -> str:
-        """The outcome in a sentence for who knows no statistics."""
+        """The outcome in a sentence for readers without statistics."""
         pooled = self.pooled
         if pooled is None:
             return "Nobody has answered every trial yet."
@@ -123,7 +123,7 @@ class ListeningResult:
         )
 
     def remarks(self) -> list[str]:
-        """What qualifies the verdict of a run that asked them, in a few words; nothing where it is shown."""
+        """Remarks for the verdict of a run with listeners; none if inaudibility is shown."""
         waiting = "waiting for listeners: " if self.outcome == "open" else ""
         return [] if self.outcome == "inaudible" else [waiting + self.headline()]
 
@@ -186,7 +186,7 @@ def _pooled(counts: tuple[tuple[str, tuple[int, int]], ...]) -> abx.PooledListen
 
 
 def outcome_of(found: abx.AbxResult) -> Outcome:
-    """What one count shows, of the listener or listeners who gave it."""
+    """The outcome of one count, for the listener or listeners who gave it."""
     if found.odd:
         return "odd"
     if found.heard:
@@ -210,7 +210,8 @@ def _row(name: str, found: abx.AbxResult) -> dict[str, object]:
 
 
 def _were(names: Sequence[str]) -> str:
-    """Who was, or were: by name, or how many if they are many."""
+    """The subject of a sentence: listeners by name, or their number if they are many, with "was" or
+    "were"."""
     if len(names) > 3:
         return f"{len(names)} listeners were"
     return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'}"

@@ -1,11 +1,11 @@
-"""A listening test in a folder: the sounds, the plan, and a file of answers for each listener.
+"""A listening test kept in a folder: the sounds, the plan, and a file of answers for each listener.
 
 <folder>/
     test.npz          the sounds as they are played, repeats and seed
     <listener>.jsonl  see `answers`
 
-The sounds are kept, so that a test that was begun is finished with the same ones, on a machine without the
-model, too: copy the folder.
+The sounds are kept, so that a test is finished with the same ones, also on a machine without the model: copy
+the folder.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 TEST_FILE = "test.npz"
 BUTTONS = "ABX"
 LISTENED_S = 1.5
-"""Of each sound, before an answer: less says that a button was pressed, and not that anybody listened."""
+"""Seconds of each sound that must be heard before an answer, so that pressing a button is not enough."""
 SAME_SOUND_DB = 60.0
 """Sounds made again by the same engine differ by rounding alone, over 100 dB below the sound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sitting:
-    """One listener on the way through a test: what they hear, and what they have answered."""
+    """One listener on the way through a test: the next trial, and the answers so far."""
 
     plan: ListeningPlan
     trials: Sequence[AbxTrial]
@@ -61,7 +61,8 @@ class Sitting:
 
     @property
     def least_s(self) -> float:
-        """Seconds of each to be heard before an answer: `LISTENED_S`, or nearly all of a short one."""
+        """Seconds of each sound that must be heard before an answer: `LISTENED_S`, or nearly all of a short
+        sound."""
         pair = self.plan.pairs[self.trial.pair]
         shorter = min(len(pair.reference), len(pair.candidate))
         return round(min(LISTENED_S, 0.9 * shorter / pair.sample_rate_hz), 3)
@@ -69,8 +70,8 @@ class Sitting:
     def wav(self, button: str) -> bytes:
         """What is behind the button "A", "B" or "X" of the trial that is next, as a WAV file.
 
-        Each has a dither of its own, so that X is not the same bytes as what it is, and all are of the length
-        of the longer one, so that nobody can read off X what it is.
+        Each has a dither of its own, and all have the length of the longest, so that neither bytes nor length
+        of X give away which one it is.
         """
         seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
         return _wav(self.plan.pairs[self.trial.pair], self.trial.side(button), seed)
@@ -78,7 +79,7 @@ class Sitting:
     def calibration(self) -> bytes:
         """A passage to set the level by, as a WAV file: the loudest of the test, so that none is louder.
 
-        By one of the two that are compared: which, is drawn for each listener, and nobody is told.
+        It is of one of the two sides, which is drawn for each listener and not told.
         """
         loudest = max(self.plan.pairs, key=lambda pair: pair.level_lufs)
         side: Side = "reference" if self.trials[0].a == "candidate" else "candidate"
@@ -114,7 +115,7 @@ class Sitting:
         self.answers.append(letter, plays, heard_s)
 
     def result(self) -> ListeningResult:
-        """What this listener may see of what was answered: their own, once all is."""
+        """The result of this listener's own answers, once all are given."""
         own = self.answers.listener
         if self.answers.complete:
             count = right_answers(self.trials, self.answers.letters), len(self.trials)
@@ -283,7 +284,7 @@ def _same(kept: np.ndarray, given: np.ndarray) -> bool:
 
 
 ABOUT_PAIR = ("name", "sample_rate_hz", "candidate_gain_db", "residual_lu", "level_lufs")
-"""What is kept of a pair beside its samples."""
+"""The fields of a pair that are kept besides its samples."""
 
 
 def _save(path: Path, plan: ListeningPlan) -> None:

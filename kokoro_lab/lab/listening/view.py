@@ -1,6 +1,6 @@
 """The page of a listening test in JupyterLab: the one that `kokoro-lab listen --serve` serves, in a frame.
 
-A frame has its own keyboard: in JupyterLab's own page A, B and X would insert and cut cells.
+The frame has keyboard shortcuts of its own: in JupyterLab's page, A, B and X would insert and cut cells.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kokoro_lab.lab.routes.listening import bound_to, make_listening_server
 
 
 class ListeningView:
-    """What a listener sees. The last expression of a notebook cell shows it.
+    """Shows the test to a listener, as the last expression of a notebook cell.
 
     It is served on the loopback by a thread of the kernel, as long as this object lives.
 
@@ -23,7 +23,7 @@ class ListeningView:
     session : ListeningSession
         The test.
     listener : str
-        Who listens; their answers so far are taken up.
+        The listener, who continues after their answers so far.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class ListeningView:
         Thread(target=self._server.serve_forever, name="listening test", daemon=True).start()
 
     def close(self) -> None:
-        """Serve no more. Answers are kept."""
+        """Stop serving. Answers are kept."""
         self._server.shutdown()
         self._server.server_close()
 

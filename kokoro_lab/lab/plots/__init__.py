@@ -1,6 +1,6 @@
 """Plots for notebooks. Each function takes data and returns a `Plot`; none of them measures.
 
-The only place that knows matplotlib, which is loaded when something is drawn.
+Only this folder imports matplotlib, and only when something is drawn.
 """
 
 from kokoro_lab.lab.plots.clips import (

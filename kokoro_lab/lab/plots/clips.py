@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
-"""Below the loudest, nothing is told apart."""
+"""Levels further below the loudest are drawn alike."""
 STEP_DB = 2.0
 """Levels are drawn in such steps, which nobody sees, and which make a picture half as large."""
 SILENT_POWER = 1e-10
@@ -28,9 +28,9 @@ SHOWN_HZ = (200, 500, 1000, 2000, 4000, 8000)
 LINE_S, SHOWN_LINES = 8.0, 4
 """A long clip is broken into lines, as its text would be, of which so many are drawn."""
 NAMED = 25
-"""As many rows of one plot have names."""
+"""How many rows of a plot have names."""
 SHOWN_POINTS = 1200
-"""Of a waveform: a point for each pixel."""
+"""Points of a waveform: one for each pixel."""
 
 
 @plotted

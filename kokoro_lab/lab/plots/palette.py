@@ -1,7 +1,7 @@
-"""Colours of every plot: those of Okabe and Ito, which people tell apart who do not see red or green.
+"""Colours of every plot: the palette of Okabe and Ito, which colour-blind people can tell apart.
 
-They are darkened for a light ground and lightened for a dark one. A plot is drawn in those of a light ground;
-its picture names both.
+They are darkened for a light background and lightened for a dark one. A plot is drawn in those for a light
+background; its SVG holds both.
 """
 
 INK, MUTED, LINE, GROUND = "#1b1e23", "#5a626d", "#d9dde3", "#ffffff"

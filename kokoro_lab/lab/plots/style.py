@@ -1,4 +1,4 @@
-"""Where every plot begins and ends: its lettering and its size, its words, and how it is shown."""
+"""The common style of plots: fonts, size, title and caption, and how a plot is shown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Plot:
     caption : str
         What the marks mean; of a plot without a picture, why there is nothing to see.
     alt : str
-        What is to be seen, for who does not see it.
+        A description for readers who cannot see it.
     figure : matplotlib.figure.Figure, optional
         None where there is no data: a frame without data says nothing.
     """
@@ -75,7 +75,7 @@ class Plot:
         return filled("plots/plot", plot=self, picture=picture, width_px=width_px)
 
     def svg(self) -> str:
-        """The picture; it takes the colours of the ground that its reader prefers."""
+        """The picture as SVG, in the colours of the reader's preferred background."""
         written = io.StringIO()
         self.savefig(written, format="svg", facecolor="none", metadata=dict.fromkeys(("Date", "Creator")))
         text = written.getvalue().replace("'DejaVu Sans'", "system-ui, sans-serif")
@@ -101,8 +101,8 @@ class Plot:
 
 
 class Drawing(NamedTuple):
-    """What a plot's function draws: a figure with the words for who does not see it, or none and why. What
-    the caption says of this figure alone is a note; a title of its own takes the place of the docstring's."""
+    """The return value of a plot's function: a figure with its description, or None with the reason. `note`
+    is added to the caption of this figure alone; a title replaces the docstring's."""
 
     figure: Figure | None
     alt: str
@@ -114,9 +114,9 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def plotted(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
-    """A function that draws in the one style. The first line of its docstring is the title of the plot, and
-    the paragraph behind it the caption: what marks mean is written once, for readers of the code and of the
-    plot."""
+    """Decorates a function that draws in the common style. The first line of its docstring is the title of
+    the plot, and the next paragraph the caption, so that the meaning of marks is written once, for readers of
+    code and plot."""
     words = [" ".join(part.split()) for part in str(getdoc(draw)).split("\n\n")]
     title, caption = words[0].rstrip("."), words[1]
 
@@ -138,7 +138,7 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure of so many panels, row by row; in inches, `options` as of `Figure.subplots`.
 
-    No pyplot knows of it: what that knows of is shown a second time at the end of its cell.
+    It is not registered with pyplot, which would show it a second time at the end of the cell.
     """
     from matplotlib.figure import Figure
 
@@ -158,7 +158,7 @@ def named(axes: Axes, names: Sequence[str]) -> None:
 
 
 def plain(axis: Axis) -> None:
-    """Numbers on a logarithmic axis as one says them, and not as powers of ten."""
+    """Plain numbers on a logarithmic axis, instead of powers of ten."""
     from matplotlib.ticker import LogLocator
 
     axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))

@@ -1,4 +1,4 @@
-"""Where time goes, whether it is enough, and what a run of many minutes was like."""
+"""Plots of times: stages, streams against their player, crowds of listeners, long runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str
         said.append(f"{stage}\n{width_ms:.{0 if width_ms >= 10 else 1}f} ms")
         if width_ms > 0.13 * total_ms:
             left.text(middle_ms, 0, said[-1], ha="center", va="center", color=GROUND, fontsize=9)
-        else:  # slivers are named above and below the bar by turns, so that names do not meet
+        else:  # narrow parts are named above and below the bar in turn, so that names do not meet
             side = -side
             line = {"arrowstyle": "-", "color": colour}
             place: Any = {
@@ -225,7 +225,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     """How soon listeners are served, and how often they hear a gap, the more there are.
 
     A line for listeners who hear one text after the other; a star for those who come by chance, where there
-    were so many on average. Left of the dashed line are those whom the machine should bear; right of the
+    were so many on average. Left of the dashed line are those within the machine's capacity; right of the
     dotted one, the knee, somebody was not served in time. The horizontal line is the limit.
 
     Parameters ---------- table : pandas.DataFrame

@@ -1,4 +1,4 @@
-"""What a measurement says: values against their limits, with their intervals."""
+"""Plots of verdicts: values against their limits, with their intervals."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 
 
 _ENDED = "✓≈!✗"
-"""Before what is said of a stream, so that no colour is needed to tell them apart."""
+"""Signs before the outcome of a stream, so that colour is not needed to tell them apart."""
 
 
 @plotted

@@ -1,1 +1,1 @@
-"""What a run says to a reader: one page that opens offline, with the verdict at its top."""
+"""The report of a run: one page that opens offline, with the verdict at its top."""

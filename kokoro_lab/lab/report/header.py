@@ -1,4 +1,4 @@
-"""What a reader of a run wants first: its verdict, how near each figure is to its limit, and what was run."""
+"""The header of a report: the verdict, how near each figure is to its limit, and what was run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.lab.results.records import CRASH, CRASHED, FAILED, PASSED, RESUL
 from kokoro_lab.lab.results.units import number, unit_of, words_of
 
 MARK = '<section class="run-header'
-"""What the header begins with: a report knows by it the one that a notebook has shown, and has its own."""
+"""The beginning of a header, by which a report recognises (and leaves out) one that a notebook has shown."""
 NEAR = 0.1
 """A margin below this share of its limit is drawn as a near one."""
 
@@ -33,7 +33,7 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
     base : str
         From the page to the folder of the run, such as `../results/30_loudness_gate/20261126T…/`.
     came_to : str
-        How far a run came that did not end, in a sentence.
+        For a run that did not finish, a sentence on how far it came.
     """
     record, checks = result.record, ranked(result.checks)
     controls = sorted(result.controls, key=lambda control: control.caught)
@@ -65,7 +65,7 @@ def title_of(result: Result) -> str:
 
 def _row(check: Check) -> dict[str, Any]:
     share, margin = room(check), check.margin
-    # Nothing is nearer than none of what must not be
+    # A count of which none is allowed has no distance to its limit
     measured = math.isfinite(margin) and (math.isfinite(share) or margin != 0)
     return {
         "name": check.name,
@@ -111,7 +111,7 @@ def _summary(result: Result, came_to: str) -> str:
 
 
 def _defaults(notebook: str) -> Mapping[str, Any]:
-    """What a notebook's parameters are where nobody says otherwise; empty of one that is not found."""
+    """The defaults of a notebook's parameters; empty if the notebook is not found."""
     from kokoro_lab.lab import notebooks
 
     with suppress(ParameterError, ValueError):  # not of this repository, or without parameters

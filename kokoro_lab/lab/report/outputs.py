@@ -1,4 +1,4 @@
-"""What cells have shown, as HTML for readers: tables, figures and sounds, no progress bars and no `repr`."""
+"""Outputs of cells as HTML: tables, figures and sounds, without progress bars and `repr`s."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text_of(value: Any) -> str:
 
 
 def message_of(output: Mapping[str, Any]) -> str:
-    """What a reader may skip: warnings, and the traceback of a crash; empty of anything else."""
+    """Text that a reader may skip: warnings, and the traceback of a crash; empty for other outputs."""
     if output["output_type"] == "error":
         if output["ename"] == "GateFailed":  # the header has it
             return ""

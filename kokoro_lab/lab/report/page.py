@@ -1,4 +1,4 @@
-"""The page that a run leaves: its header, then what its notebook says and shows, in one file."""
+"""Makes the report of a run: its header, then the text and outputs of its notebook, in one file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_report(executed: Path, report: Path) -> None:
     executed : Path
         The notebook as it was executed; a run that was ended early may have left none.
     report : Path
-        Of the page. The result, or the note of a crash, lies beside it.
+        Path of the page. The result, or the note of a crash, lies beside it.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def write_report(executed: Path, report: Path) -> None:
     cells = json.loads(executed.read_text("utf-8"))["cells"] if executed.exists() else []
     folder = report.parent
     result = read_result(folder) or Result(folder.parent.name, {}, folder, INTERRUPTED)
-    if "git" not in result.record:  # it did not come so far as to say so; whoever writes this ran it
+    if "git" not in result.record:  # the run ended too early to record that; the caller knows it
         made = {"git": git_state(), "machine": machine()}
         result = replace(result, record={**made, **result.record})
     report.write_text(page_html(result, cells), "utf-8")
@@ -64,7 +64,7 @@ def page_html(result: Result, cells: Cells) -> str:
 
 @dataclass
 class _Reader:
-    """Goes through the cells once, and keeps what stands elsewhere on the page."""
+    """Goes through the cells once, and collects what is shown elsewhere on the page."""
 
     question: str = ""
     contents: list[tuple[str, str]] = field(default_factory=list)
@@ -107,7 +107,8 @@ class _Reader:
 
 
 class _Headings(mistune.HTMLRenderer):
-    """Headings with anchors. The first one of the first level is the question: it stands above all else."""
+    """Headings with anchors. The first heading of the first level is the notebook's question, which stands at
+    the top of the page."""
 
     def __init__(self, reader: _Reader) -> None:
         super().__init__()
@@ -128,7 +129,7 @@ class _Headings(mistune.HTMLRenderer):
 
 
 def _came_to(cells: Cells) -> str:
-    """Where a notebook stopped, in a sentence; empty of one that came to its end."""
+    """A sentence on where a notebook stopped; empty if it finished."""
     steps, heading = [], ""
     for cell in cells:
         if cell["cell_type"] == "markdown":

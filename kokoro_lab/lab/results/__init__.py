@@ -1,4 +1,4 @@
-"""What runs leave behind, written and read.
+"""Results of runs: how they are written, read, compared and exported.
 
 `results/<notebook>/<run_id>/result.json` holds a run's figures, its verdict, and what it was made with.
 `load()` gives all of them as a DataFrame; `kept`, `compared`, `pages` and `exporting` read them for people and

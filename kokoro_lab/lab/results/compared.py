@@ -1,4 +1,4 @@
-"""Two runs of one notebook, one against the other: what got worse first, then what else differs."""
+"""Compares two runs of one notebook: figures that got worse first, then other differences."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from kokoro_lab.lab.results.units import number, unit_of, unit_of_difference, wi
 FAILS_NOW, WORSE, GONE = "fails now", "worse", "not measured now"
 UNCLEAR, CHANGED, NEW, BETTER, SAME = "within the intervals", "changed", "new", "better", "same"
 ORDER = (FAILS_NOW, WORSE, GONE, UNCLEAR, CHANGED, NEW, BETTER, SAME)
-"""What is made of a figure, the worst first."""
+"""The kinds of change of a figure, the worst first."""
 
 CAUGHT = "caught: "
-"""Before the name of a control where it stands among figures: 1 where the fault was caught."""
+"""The prefix of a control's name among figures; its value is 1 if the fault was caught."""
 
 _TIMES = {"rtf", "ttfa", "ttfb", "latency", "late", "gap", "jitter", "underruns", "wall", "cpu"}
 _LESS = _TIMES | {"rss", "memory", "lsd"}
 _MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
 """Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
 _ABSOLUTE = {"dB", "LU", "cents", "%", "points"}
-"""Units of differences of which a percentage says nothing."""
+"""Units whose differences are not shown in percent."""
 _ENDS = (("low", "high"), ("lower", "upper"))
 _FACTS = (
     *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -56,7 +56,7 @@ class FigureChange:
     before_interval, after_interval : tuple of float, optional
         Where the record has both ends of one.
     severity : float
-        By how much it got worse, as a part of its room or of itself; orders those of one `change`.
+        How much it got worse, as a part of its room or of itself; the order within one `change`.
     """
 
     name: str
@@ -81,7 +81,7 @@ class FigureChange:
 
     @property
     def tone(self) -> str:
-        """Of its row on a page: bad, good, or neither."""
+        """The tone of its row on a page: bad, good, or neither."""
         return "bad" if self.change in (FAILS_NOW, WORSE, GONE) else "good" if self.change == BETTER else ""
 
     @property
@@ -103,9 +103,9 @@ class FigureChange:
 def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
     """Every check, control and figure of two runs, what got worse first.
 
-    A control is a figure, too: 1 where the fault was caught. A figure with a limit is worse where its margin
-    is less; one without by what its name says. Where both records have an interval and these overlap, nothing
-    is said to be worse or better.
+    A control counts as a figure: 1 if the fault was caught. A figure with a limit is worse if its margin is
+    smaller; without a limit, its name tells the direction. If both have intervals that overlap, the figure is
+    neither worse nor better.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def figures_of(run: KeptRun) -> dict[str, float]:
 
 
 def leaves(tree: Mapping[str, Any], path: str = "", joint: str = " > ") -> Iterator[tuple[str, Any]]:
-    """What mappings in mappings hold in the end, by all names that lead there."""
+    """The values of nested mappings, by their paths of names."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{path}{name}{joint}", joint)
@@ -175,7 +175,7 @@ def _judged(name: str, a: float, b: float, check: Check | None) -> tuple[str, fl
     if check is not None:
         was, now = _at(check, a), _at(check, b)
         lost = room(was) - room(now) if math.isfinite(by) else math.inf
-        lost = was.margin - now.margin if math.isnan(lost) else lost  # nothing is nearer to a limit of none
+        lost = was.margin - now.margin if math.isnan(lost) else lost  # a count of which none is allowed
         if was.passed and not now.passed:
             return FAILS_NOW, lost
         return (WORSE if lost > 0 else BETTER), lost
@@ -217,9 +217,9 @@ def _overlap(a: Interval | None, b: Interval | None) -> bool:
 
 
 def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
-    """What two runs were given and made with, where it differs: name, of A, of B. Parameters come first."""
+    """The differences of two runs' parameters and environment: name, of A, of B. Parameters come first."""
     of_a, of_b = _facts(a), _facts(b)
-    # What ended early recorded only what it was told, and nothing of what it was made with
+    # A run that ended early recorded its parameters alone, not its environment
     whole = a.result.record and b.result.record
     names = [name for name in of_a | of_b if whole or (name in of_a and name in of_b)]
     found = [(name, str(of_a.get(name, "–")), str(of_b.get(name, "–"))) for name in names]
@@ -233,7 +233,7 @@ def _facts(run: KeptRun) -> dict[str, Any]:
 
 
 def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
-    """What came out, in words, and how far it may be believed."""
+    """The comparison in words, and how reliable it is."""
     counts = {change: sum(one.change == change for one in changes) for change in ORDER}
     said = ", ".join(f"{count} {change}" for change, count in counts.items() if count) or "nothing to compare"
     doubts = []
@@ -250,7 +250,7 @@ def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
 
 
 def pairs_of_sounds(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str, bool]]:
-    """What can be heard of both runs: its name, the files of A and B, and whether these are the same bytes.
+    """The sounds that both runs have: name, the files of A and B, and whether these are identical.
 
     First clips that both judged, B's worst first, then other files of one name.
     """

@@ -1,4 +1,4 @@
-"""All runs as one table, for other programs: a DataFrame, CSV, Parquet, or the runs of an MLflow server."""
+"""Exports all runs as one table: a DataFrame, CSV, Parquet, or runs of an MLflow server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Every run that a folder of results holds: read, named as people name runs, and filtered.
+"""Reads the runs in a folder of results, and finds them by the names that people type.
 
-What a run, a sweep, the gates together or a benchmark left is an entry; so is what was interrupted, and what
-cannot be read.
+Runs, sweeps, summaries of all gates and benchmarks are entries; so are interrupted runs and unreadable ones.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from kokoro_lab.lab.results.units import unit_of, unit_of_difference, with_unit,
 
 UNREADABLE = "unreadable"
 VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
-"""The worst first."""
+"""The verdicts, the worst first."""
 SWEEP, SUMMARY, NOTE = "sweep.json", "summary.json", "note.txt"
 """What a sweep leaves, what all gates together leave, and what a person wrote beside a run."""
 LATEST = "latest"
 OWN_FOLDER = "golden"
-"""In it are recordings that were made anew, which are no runs."""
+"""The folder of new golden recordings, which are no runs."""
 SHORT = 4
 """Characters at the end of a run's id that usually name it."""
 _RUN_ID = re.compile(r"(?:sweep-)?(\d{8}T\d{6}Z)-[0-9a-f]{4}")
@@ -57,13 +56,13 @@ class KeptRun:
     Parameters
     ----------
     folder : Path
-        What it left: `results/<notebook>/<run_id>`.
+        Its folder: `results/<notebook>/<run_id>`.
     result : Result
-        What that says.
+        The content of its result file.
     started_at : datetime
-        As its id says, in UTC.
+        In UTC, from its id.
     short_id : str
-        The end of its id, where no other run ends so; else its id.
+        The end of its id if that is unique; else its id.
     """
 
     folder: Path
@@ -86,7 +85,7 @@ class KeptRun:
 
     @property
     def variant(self) -> str:
-        """Of a benchmark that of its first system; empty where it is not known."""
+        """The variant; for a benchmark, that of its first system; empty if it is not known."""
         ran = next(iter(self.mapping("systems").values()), self.result.record)
         given = ran.get("variant") if isinstance(ran, Mapping) else None
         return str(given or self.result.parameters.get("variant") or "")
@@ -102,7 +101,7 @@ class KeptRun:
 
     @property
     def report(self) -> Path | None:
-        """The page to look at; None if it left none."""
+        """Its report; None if it left none."""
         pages = (self.folder / name for name in ("report.html", "sweep.html", "summary.html"))
         return next((page for page in pages if page.exists()), None)
 
@@ -115,13 +114,13 @@ class KeptRun:
 
     @property
     def note(self) -> str:
-        """What a person wrote beside it; a run with a note is kept."""
+        """A person's note beside it; a run with a note is never pruned."""
         path = self.folder / NOTE
         return path.read_text("utf-8", errors="replace").strip() if path.exists() else ""
 
     @property
     def main_point(self) -> str:
-        """What failed, or the check with the least room to its limit; of what has no checks, its message."""
+        """The failed checks, or the check with the least room to its limit; without checks, the message."""
         broken = [_said(check) for check in self.result.checks if not check.passed]
         missed = [f"missed: {control.name}" for control in self.result.controls if not control.caught]
         if wrong := "; ".join([*broken, *missed]) or self.result.message.partition("\n")[0]:
@@ -133,7 +132,7 @@ class KeptRun:
 
     @property
     def remarks(self) -> list[str]:
-        """What qualifies its verdict, in sentences."""
+        """The remarks on its verdict."""
         found = self.result.record.get("remarks")
         return list(map(str, found)) if isinstance(found, list) else []
 
@@ -170,7 +169,7 @@ def read_runs(folder: Path) -> list[KeptRun]:
 
 
 def _time_of(run_id: str) -> datetime | None:
-    """When a run began; None of what is no run."""
+    """When a run began; None if the folder is no run."""
     found = _RUN_ID.fullmatch(run_id)
     try:
         return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) if found else None
@@ -179,7 +178,7 @@ def _time_of(run_id: str) -> datetime | None:
 
 
 def read_kept(folder: Path) -> Result:
-    """What a folder says of its run, whatever became of that."""
+    """The entry of a folder, in whatever state its run is."""
     notebook = folder.parent.name
     try:
         found = read_result(folder) or _read_summary(folder) or _unfinished(folder)
@@ -194,7 +193,7 @@ def read_kept(folder: Path) -> Result:
 
 
 def _read_summary(folder: Path) -> Result | None:
-    """Of a sweep, or of all gates together: as bad as the worst of its runs."""
+    """The result of a sweep, or of all gates together: the worst of its runs."""
     path = next((folder / name for name in (SWEEP, SUMMARY) if (folder / name).exists()), None)
     if path is None:
         return None
@@ -232,7 +231,8 @@ def left_in(folder: Path) -> str:
 
 
 def _goes_on(begun: Mapping[str, Any]) -> bool:
-    """Whether the process that began a run still runs: on this machine, not another of the same number."""
+    """Whether the process that began a run still runs on this machine, and is no later one with the same
+    id."""
     if not begun or begun["host"] != socket.gethostname():
         return False
     try:
@@ -254,7 +254,7 @@ def select(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[KeptRun]:
-    """Those runs of which all that is given holds; a notebook and a commit by how they begin."""
+    """The runs that match all given conditions; notebook and commit are compared by their beginnings."""
     return [
         one
         for one in runs

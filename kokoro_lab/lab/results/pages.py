@@ -1,4 +1,4 @@
-"""Pages over runs, which open offline: the index of a folder of results, and the comparison of two runs."""
+"""HTML pages that open offline: the index of a folder of results, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _notebook(name: str, runs: Sequence[KeptRun]) -> dict[str, Any]:
 
 
 def _main_figure(runs: Sequence[KeptRun]) -> str:
-    """Of the newest run that has checks: its first one that is no count, else its first one."""
+    """The main figure of the newest run with checks: the first that is no count, else the first."""
     checks = next((run.result.checks for run in runs if run.result.checks), [])
     names = [check.name for check in checks]
     return next((name for name in names if not name.endswith("_count")), names[0] if names else "")

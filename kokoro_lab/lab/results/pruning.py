@@ -1,4 +1,4 @@
-"""Old runs go, and what somebody still needs stays: a run that is under way, has a note, or is evidence."""
+"""Removes old runs, except those that are under way, have a note, or are evidence for the checklist."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def old_runs(
 
 
 def reason_to_keep(run: KeptRun, evidence: set[Path], now: datetime | None = None) -> str:
-    """Why a run must stay, in words; empty if nothing speaks for it."""
+    """Why a run must stay, in words; empty if it need not."""
     if run.result.verdict == RUNNING:
         return "it is under way"
     if run.result.verdict == INTERRUPTED and run.started_at > (now or datetime.now(UTC)) - MAY_GO_ON:
@@ -59,7 +59,7 @@ def evidence_in(folder: Path) -> set[Path]:
 
 
 def bytes_of(run: KeptRun) -> int:
-    """What its folder takes of the disk."""
+    """The size of a run's folder on the disk."""
     return sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
 
 

@@ -1,4 +1,4 @@
-"""What a result says: figures against their limits, faults put in on purpose, and how a run ended."""
+"""The parts of a result: checks of figures against limits, negative controls, and how a run ended."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kokoro_lab.containers.plain_json import read_object
 PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 RESULT, CRASH, BEGUN = "result.json", "crash.json", "begun.json"
-"""What a run leaves: the first by its notebook at its end, the second by whoever ran it and saw it crash or
-was interrupted, the third by whoever ran it while it is under way."""
+"""Files of a run: the result, written by its notebook at the end; the runner's note of a crash or
+interruption; the runner's note while it is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One figure against its limits. The name ends in the figure's unit.
 
-    A figure that is not finite never passes: what could not be measured is not good.
+    A figure that is not finite never passes, since it could not be measured.
     """
 
     name: str
@@ -106,9 +106,9 @@ class Result:
     notebook : str
         Its name, or that of a benchmark.
     parameters : mapping
-        What it was given.
+        Its parameters.
     run_dir : Path, optional
-        What it left, on the machine that ran it; None if it never began.
+        Its folder, on the machine that ran it; None if it did not start.
     verdict : str
         `passed`, `failed` (its gate), `crashed` (its code, which says nothing of what it was to measure) or
         `interrupted` (by a person, or by the end of its process).
@@ -132,7 +132,7 @@ class Result:
 
     @property
     def checks(self) -> list[Check]:
-        """Its figures with limits, to be judged anew; NaN where one was not finite."""
+        """Its checks, to be judged again; NaN if a figure was not finite."""
         return [
             Check(one["name"], math.nan if one["value"] is None else one["value"], one["low"], one["high"])
             for one in self.record.get("checks", [])
@@ -150,13 +150,13 @@ class Result:
 
 
 def crashed(notebook: str, parameters: Mapping[str, Any], error: Exception) -> Result:
-    """Of a run that never began, or whose process died."""
+    """The result of a run that did not start, or whose process died."""
     message = f"{type(error).__name__}: {error}".strip(": ")
     return Result(notebook, dict(parameters), None, CRASHED, message)
 
 
 def read_result(folder: Path) -> Result | None:
-    """What a run left in its folder; None while it runs, or if it was killed.
+    """The result in a run's folder; None while it runs, or if it was killed.
 
     Raises
     ------

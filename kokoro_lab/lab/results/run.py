@@ -1,4 +1,4 @@
-"""A run's folder, open for writing: its figures, its verdict, and what it was made with.
+"""Writes a run's folder: figures, verdict, tables, clips and environment.
 
 `results/<notebook>/<run_id>/result.json` is the only thing that the checklist and CI read. It is
 written before a failed gate raises, so that a failure leaves evidence.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kokoro_lab.lab.clips import ClipsView, JudgedClip, Limits
 
-    # Only for its name: who reads results need not load a model
+    # For type checking alone: reading results need not load a model
     from kokoro_lab.speech.engine import Engine
 
 
@@ -65,7 +65,7 @@ class Run:
         self.folder = folder
         self.parameters = dict(parameters)
         self._started = time.time()
-        self._reported = reported  # whether a report will stand in the folder, beside its sounds
+        self._reported = reported  # whether the folder will have a report beside its sounds
         self._tables: list[dict[str, Any]] = []
         self._clips: list[dict[str, Any]] = []
 
@@ -79,7 +79,7 @@ class Run:
         Parameters
         ----------
         name : str
-            Of the file, without its ending.
+            Name of the file, without its ending.
         frame : DataFrame
             A row a thing that was measured. An index that has a name is a column of the file.
         units : mapping, optional
@@ -138,8 +138,8 @@ class Run:
         Parameters
         ----------
         ran : Engine or mapping
-            What was measured; its weights, provider and options are recorded. Where the engine is in another
-            process, what that says of itself.
+            What was measured; its weights, provider and options are recorded. For an engine in another
+            process, its facts.
         checks : sequence of Check
             Every figure that has a limit. None at all is a failure: nothing was measured.
         controls : sequence of NegativeControl
@@ -194,7 +194,7 @@ class Run:
 
 
 def facts_of(engine: Engine) -> dict[str, Any]:
-    """What an engine says of itself in a result: weights, how they were converted, provider and options."""
+    """The facts of an engine for a result: weights, how they were converted, provider and options."""
     return {
         "variant": engine.config.variant,
         "model_sha256": engine.model_sha256,
@@ -206,7 +206,7 @@ def facts_of(engine: Engine) -> dict[str, Any]:
 
 
 def made_by() -> dict[str, Any]:
-    """What every result says of where it was made: versions, toolchain, commit, machine."""
+    """The environment that every result records: versions, toolchain, commit, machine."""
     return {"versions": versions(), "toolchain": toolchain(), "git": git_state(), "machine": machine()}
 
 
@@ -214,15 +214,15 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
     """The folder to write to: `run_dir` if papermill gave one, else a new one under `results/`."""
     folder = Path(run_dir) if run_dir else new_run_folder(notebook)
     (folder / "audio").mkdir(parents=True, exist_ok=True)
-    if not run_dir:  # else whoever gave it has noted that
+    if not run_dir:  # else the runner has written that note
         note_beginning(folder, notebook, parameters or {})
     return Run(notebook, folder, parameters or {}, reported=bool(run_dir))
 
 
 def note_beginning(run_dir: Path, name: str, values: Mapping[str, Any]) -> None:
-    """By which a run that is under way, or whose process was killed, is told from others.
+    """Write the note that marks a run as under way, and as killed if its process is gone.
 
-    Whoever runs it takes the note away at its end.
+    The runner removes the note at the end.
     """
     began = {
         "notebook": name,

@@ -1,4 +1,4 @@
-"""Names of figures as people read them: in code a name ends in its unit, in a report it stands beside."""
+"""Splits the names of figures into words and units for readers: `true_peak_dbtp` is "true peak" in dBTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lab hangs into the server: `/benchmarks`; `/debug/faults` where faults are put in on purpose.
+"""Routes that the lab adds to the server: `/benchmarks`, and `/debug/faults` if faults are injected.
 
 `listening` is a server of its own, for people who take a listening test.
 """

@@ -1,4 +1,4 @@
-"""`/benchmarks`: what was measured on this machine, and a benchmark of the engine that is being served."""
+"""`/benchmarks`: lists the benchmarks of this machine, and begins one of the engine that is being served."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class BenchmarkResult(BenchmarkRun):
 
 
 def hang_into(app: Flask) -> None:
-    """Let clients of `app` see benchmarks and begin them, and begin them at intervals where that is set."""
+    """Add the routes to `app`, and begin benchmarks at intervals if that is set."""
     state: ServerState = app.extensions[EXTENSION]
     settings = state.settings
     app.extensions[_BENCHMARKS] = benchmarks = Benchmarks(state.engine, state.slots)
@@ -95,7 +95,7 @@ def hang_into(app: Flask) -> None:
 
 
 def benchmarks_of(app: Flask) -> Benchmarks:
-    """Those of an application that `hang_into` was called with."""
+    """The benchmarks of an application to which `hang_into` added the routes."""
     benchmarks: Benchmarks = app.extensions[_BENCHMARKS]
     return benchmarks
 
@@ -170,7 +170,7 @@ def begin() -> tuple[dict[str, Any], int]:
 
 
 def _folders() -> list[Path]:
-    """Of finished benchmarks, the latest first. None where there is no repository to keep them in."""
+    """Folders of finished benchmarks, the latest first. None where there is no repository to keep them in."""
     try:
         from kokoro_lab.lab.results import results_folder
 

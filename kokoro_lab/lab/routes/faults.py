@@ -1,4 +1,4 @@
-"""A server that has faults put into it on purpose. Not there unless `KOKORO_FAULTS` says so."""
+"""`/debug/faults`: shows and changes injected faults; only with the setting `KOKORO_FAULTS`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.server.requests.json_body import optional_model
 from kokoro_lab.server.state import EXTENSION, ServerState
 
 if TYPE_CHECKING:
-    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    # For type checking alone: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
 
 _INJECTOR = "kokoro_lab.faults"
@@ -43,7 +43,8 @@ class ArmRequest(BaseModel):
 
 
 def injected(engine: Engine, setting: str) -> tuple[Engine, Injector | None]:
-    """`engine` with the faults that `KOKORO_FAULTS` names, and what puts them in; itself where it names none.
+    """`engine` with the faults that `KOKORO_FAULTS` names, and their injector; `engine` itself if it names
+    none.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def injected(engine: Engine, setting: str) -> tuple[Engine, Injector | None]:
 
 
 def hang_into(app: Flask, injector: Injector) -> None:
-    """Let clients of `app` see the faults, and change them."""
+    """Add the routes to `app`."""
     state: ServerState = app.extensions[EXTENSION]
     state.faults = injector.figures
     app.extensions[_INJECTOR] = injector

@@ -1,7 +1,7 @@
-"""A listening test for people without Jupyter: a page for each listener, and one for who runs it.
+"""A web server for a listening test: a page for each listener, and one for the person who runs it.
 
-It is a small application of its own, and no part of the server of speech. Who has no token gets nothing but
-the files of the page, which are the same for every test.
+It is an application of its own, apart from the speech server. Without a token, a client only gets the files
+of the page, which are the same for every test.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def create_app(panel: Panel) -> Flask:
 
 
 def bound_to(host: str, port: int) -> socket.socket:
-    """A socket that listens; with port 0, on one that is free.
+    """A listening socket; with port 0, on a free port.
 
     Raises
     ------
     SettingsError
-        It cannot be; names `--host` or `--port`.
+        The address cannot be used; the error names `--host` or `--port`.
     """
     try:
         return listener(host, port, backlog=128)
@@ -108,7 +108,7 @@ class _Silent(WSGIRequestHandler):
 
 @blueprint.get("/<token>/")
 def page(token: str) -> Response | str:
-    """A listener's page, or that of who runs the test."""
+    """The page of a listener, or of the person who runs the test."""
     panel, name = _known(token)
     if name:
         return send_from_directory(PAGE, "listening.html")
@@ -171,7 +171,7 @@ def _known(token: str) -> tuple[Panel, str]:
     panel: Panel = current_app.extensions[_PANEL]
     name = panel.name_of(token)
     if name is None:
-        abort(404, "There is no such link. Ask whoever runs the test for yours.")
+        abort(404, "There is no such link. Ask the person who runs the test for yours.")
     return panel, name
 
 

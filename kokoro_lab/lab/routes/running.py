@@ -1,4 +1,4 @@
-"""Benchmarks of the engine that is being served, when asked or at intervals, while nobody is served."""
+"""Runs benchmarks of the engine that is being served, on request or at intervals, while it is idle."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Benchmarks:
     ----------
     engine : Engine
     slots : Slots
-        Where live requests are seen.
+        Show whether requests are being served.
 
     Attributes
     ----------
     schedule : Schedule or None
-        What begins them at intervals; None where nothing does.
+        Begins them at intervals; None without an interval.
     current : BenchmarkState or None
         The one under way, or the last one of this server.
     """
@@ -148,7 +148,7 @@ class Benchmarks:
 
 
 ASKED = BenchmarkRequest(preset="medium", trials=5)
-"""The same every time, so that the results can be laid side by side."""
+"""The options of every benchmark, always the same, so that results can be compared."""
 WARMING, LIVE, ANOTHER = (
     "the server was warming up",
     "somebody was being served",
@@ -157,14 +157,14 @@ WARMING, LIVE, ANOTHER = (
 
 
 class Schedule:
-    """One benchmark an interval, or none where that would disturb: a turn that is missed is not made up for.
+    """Begins one benchmark an interval, unless that would disturb a request; a missed one is not made up for.
 
     Parameters
     ----------
     benchmarks : Benchmarks
-        Who measures. It gives up a trial, and begins it again later, when a request comes meanwhile.
+        Runs them. If a request comes, the trial is given up and repeated later.
     voice : str
-        Who speaks.
+        The voice that speaks.
     interval_s : float
         From one turn to the next, over 0.
     ready : callable
@@ -204,7 +204,7 @@ class Schedule:
         self._over.set()
 
     def take_turn(self) -> bool:
-        """Begin a benchmark now, unless that would disturb; whether it began."""
+        """Begin a benchmark now, unless that would disturb a request; returns whether it began."""
         reason = self._obstacle()
         if reason is None:
             self._state.begun += 1

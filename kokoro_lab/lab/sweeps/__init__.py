@@ -1,6 +1,6 @@
-"""One notebook for every combination of some parameters: here, a few at a time, or on a Dask cluster.
+"""Sweeps: runs a notebook for every combination of parameters, here or on a Dask cluster.
 
-Whatever becomes of one run, the others are run, and every one has its row in one table at the end:
+If one run fails, the others are still run, and each has a row in one table at the end:
 `results/<notebook>/sweep-<id>/sweep.csv`, `.md`, `.html` and `.json`.
 """
 

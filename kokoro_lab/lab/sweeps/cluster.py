@@ -1,4 +1,7 @@
-"""Runs of a sweep on a Dask cluster. Its workers execute what they are sent: use one that is yours."""
+"""Runs a sweep on a Dask cluster.
+
+Workers execute any code that they are sent, so use only your own cluster.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,18 @@ CONNECT_S = 10
 def on_cluster(
     address: str, notebook: Path, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[int, Result]]:
-    """Every row as a task of its own, numbered, in the order in which they end.
+    """Run every row as a task of its own; yields their numbers and results in the order in which they end.
 
     Raises
     ------
     ParameterError
-        The cluster cannot be reached, or has not what it takes.
+        The cluster cannot be reached, or its workers lack the notebook.
     """
     dask = imported("distributed", extra="cluster")
     with _connected(dask, address) as client:
         _require_same(client, notebook)
         run = partial(runs.run_notebook, progress=False)
-        # Not pure: the same parameters twice are two runs
+        # Not pure, so that equal parameters are run twice
         started = {
             client.submit(run, notebook.stem, row, pure=False, retries=0): number
             for number, row in enumerate(rows)
@@ -68,8 +71,8 @@ def _connected(dask: Any, address: str) -> Iterator[Any]:
     with suppress(OSError, ValueError, TypeError):
         client = dask.Client(address, timeout=CONNECT_S, set_as_default=False)
     if client is None:
-        # One that failed is closed when it is collected. Were that in the start of the next one, both would
-        # wait for the same lock for ever
+        # A client that failed is closed by the garbage collector. If that happened while the next client
+        # starts, both would wait for the same lock for ever
         gc.collect()
         raise _no_cluster(address, f"no Dask scheduler answers at {address!r}")
     with client:
@@ -91,14 +94,14 @@ def _no_cluster(address: str, why: str) -> ParameterError:
 
 
 def fingerprint(name: str) -> str:
-    """What a worker must have in common with us: the version, and what stands in the notebook's cells."""
+    """What a worker must share with us: the version, and the content of the notebook's cells."""
     cells = json.loads(notebooks.find_notebook(name).read_text("utf-8"))["cells"]
     written = json.dumps([(cell["cell_type"], cell["source"]) for cell in cells])
     return f"kokoro-lab {__version__}, notebook {hashlib.sha256(written.encode()).hexdigest()[:12]}"
 
 
 def _require_same(client: Any, notebook: Path) -> None:
-    """Rows of different notebooks would not be one table.
+    """Refuse workers with another notebook, whose rows would not fit into one table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A sweep as a whole: the grid, its runs, and one table of all."""
+"""A sweep: the grid of parameters, its runs, and one table of all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 
 SHOWN_CHARACTERS = 120
-"""Of a message, where it stands in a table."""
+"""How many characters of a message a table shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def run_sweep(
     swept : mapping
         Name → values with commas.
     parameters : mapping, optional
-        What all runs are given.
+        Parameters that all runs share.
     jobs : int
         Runs at a time here. One, unless asked otherwise: runs that share cores spoil each other's timing.
     cluster : str, optional
         Address of a Dask scheduler, such as `tcp://127.0.0.1:8786`: its workers run them instead, as many at
         a time as they have threads. They need this version of kokoro-lab and its notebooks.
     done : callable
-        Told of each run as it ends.
+        Called with each run as it ends.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def run_sweep(
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
     """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
 
-    `brief` has what varies, of the figures those with limits, and the beginning of a message.
+    `brief` keeps the parameters that vary, the figures with limits, and the beginning of a message.
     """
     found = pd.DataFrame(
         [

@@ -1,4 +1,4 @@
-"""What is fitted and what is chosen: on the real weights for everybody, and on a machine for itself.
+"""Fits data that ship with the package, and finds the settings that suit a machine.
 
 search_space, candidate, search                      what may be tuned, measured, chosen
 adoption, autotune, autotune_verdict                 settings that suit a machine

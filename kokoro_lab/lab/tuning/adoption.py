@@ -1,4 +1,4 @@
-"""Whether what a search chose is adopted: the comparison with the defaults, its rule, and its controls."""
+"""Decides whether the chosen settings are adopted: comparison with the defaults, rule, and controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
 from kokoro_lab.typed import require_range
 
 CONFIDENCE = 1 - 0.05 / len(OBJECTIVES)
-"""Of each interval, so that all three are right 95 times of 100 (Bonferroni)."""
+"""Confidence of each interval, so that all three hold with 95 % (Bonferroni)."""
 RULE = (
     "Adopted if every cost, as a ratio to the defaults', has its whole interval below its margin "
     f"({candidate.MARGINS_SAID}), one of them below 1, and every text sounds as theirs: "
@@ -43,7 +43,7 @@ class DefaultsComparison:
 
     @property
     def worst(self) -> float:
-        """The upper end of an interval over its margin, of the cost where that is most; below 1, no cost is
+        """The largest ratio, over all costs, of the interval's upper end to its margin; below 1, no cost is
         worse."""
         return max(cost.high / MARGINS[name] for name, cost in self.ratios.items())
 
@@ -55,7 +55,7 @@ class DefaultsComparison:
 
     @property
     def gains(self) -> dict[str, float]:
-        """By how much each cost is lower, in per cent, and by how much at least, for results."""
+        """How much lower each cost is in per cent, and how much at least, for results."""
         found = {}
         for name, cost in self.ratios.items():
             found[f"{name}_gain_percent"] = 100 * (1 - cost.value)
@@ -73,9 +73,9 @@ def compared_with_defaults(
     both : sequence of Configuration
         `DEFAULTS` and `CANDIDATE`.
     texts : sequence of str
-        Three or more, on which nothing was chosen.
+        Three or more, which were not used for choosing.
     rounds : int
-        Three or more: a process has one peak of memory, so rounds are what its interval stands on.
+        Three or more: a process has one memory peak, so the interval of memory is over rounds.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def made_up_controls() -> list[NegativeControl]:
         "a tenth less computing, heard a tenth later": judged(better | {"ttfa_s": 1.1}),
         "a tenth better in everything, and it sounds otherwise": judged(better, excess_db=6.0),
     }
-    # A rule that adopts nothing would catch them all
+    # A rule that never adopts would catch them all, so one must be adopted
     blind = NegativeControl("a tenth better in everything is adopted", caught=judged(better))
     return [
         *(NegativeControl(f"not adopted: {name}", caught=not adopted) for name, adopted in faults.items()),

@@ -1,9 +1,9 @@
 """The tuner, from its options to a decision: search, choose, compare, adopt.
 
 The defaults stay loaded in a process of their own, and every candidate is measured beside them (`candidate`).
-A search picks what measured best, which is partly luck: so what it chose is compared with the defaults once
-more, on other texts and in fresh processes, and adopted only if it holds (`adoption`). The whole run is
-judged in `autotune_verdict`.
+The best configuration of a search is partly lucky, so it is compared with the defaults again, on other texts
+and in fresh processes, and adopted only if it is still better (`adoption`). The whole run is judged in
+`autotune_verdict`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_TEXTS = 28
 
 @dataclass(frozen=True, slots=True)
 class TunePlan:
-    """What to try, and on how much.
+    """The options of a run of the tuner.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class TunePlan:
     texts : int
         Texts that each speaks in the search.
     compared : int
-        Other texts, on which the one that was chosen is compared with the defaults.
+        Number of other texts, on which the chosen configuration is compared with the defaults.
     rounds : int
-        How often, each time in fresh processes; 0 leaves it at the search, and nothing is adopted.
+        Rounds of that comparison, each in fresh processes; 0 only searches, and adopts nothing.
     preset : str
         Length of the texts, one of `PRESETS`.
     voice : str
@@ -93,7 +93,7 @@ class TunePlan:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a run of the tuner came to.
+    """The outcome of a run of the tuner.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Tuning:
     table : pandas.DataFrame
         As `search.table_of`.
     chosen : dict or None
-        What was compared; None if the defaults measured best.
+        The settings that were compared; None if the defaults measured best.
     comparison : DefaultsComparison or None
         None if nothing was chosen, or it was not asked for.
     store : Path
@@ -131,8 +131,8 @@ class Tuning:
 
     @property
     def tuned(self) -> TunedConfiguration:
-        """As the engine reads it. A provider that `auto` would take anyway is left to `auto`; another one is
-        preferred, not asked for: nobody has named it, so an engine that cannot have it speaks without it."""
+        """The configuration as the engine reads it. A provider that `auto` would take anyway stays `auto`;
+        another one is written as preferred (`auto:`), so that an engine without it still speaks."""
         settings: dict[str, Choice] = dict(self.chosen or {})
         provider = settings.pop("provider", None)
         if provider is not None and provider != self.default["provider"]:
@@ -147,7 +147,7 @@ class Tuning:
 
     @property
     def decision(self) -> str:
-        """In a sentence or two, for people."""
+        """The decision in a sentence or two."""
         counts = self.table.state.value_counts()
         states = ", ".join(f"{count} {state}" for state, count in counts.items())
         said = f"{len(self.table)} configurations ({states}). "
@@ -174,11 +174,11 @@ def tune(
     ----------
     plan : TunePlan
     make_engine : callable
-        From a configuration, in another process.
+        Makes an engine from a configuration, in another process.
     folder : Path, optional
         For the stores of studies; `results/tune/studies` unless given.
     say : callable
-        Told in a line each what begins.
+        Called with a line about each step.
 
     Raises
     ------
@@ -241,8 +241,8 @@ def configured(name: str, config: EngineConfig, chosen: Settings) -> Configurati
 def identity(
     made_for: TuningConditions, base: EngineConfig, voice: str, texts: Sequence[str]
 ) -> dict[str, Any]:
-    """All that figures of a search depend on: those of other settings, or another commit, would pass for
-    these."""
+    """Everything on which the figures of a search depend, so that figures of other settings or another commit
+    are not mixed in."""
     said = {"engine": recorded_options(base), "voice": voice, "texts": list(texts)}
     return asdict(made_for) | versions() | said | {"commit": git_state()["commit"]}
 

@@ -1,4 +1,4 @@
-"""What must hold of a run of the tuner on any machine, and the faults that it must see."""
+"""The checks on a run of the tuner, and the faults that it must notice."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kokoro_lab.sessions.tuned import TunedConfiguration, adopt, with_tuned
 
 
 def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
-    """What must hold on any machine, whatever it prefers."""
+    """The checks for any machine, whatever settings it prefers."""
     first = tuning.table.iloc[0]
     adopted = tuning.comparison if tuning.adopted else None
     return [
         Check("configurations_count", len(tuning.table), low=min(plan.trials, tuning.space.size)),
         Check("defaults_to_themselves_snr_db", first.snr_db, low=SNR_LOW_DB),
-        # The defaults cost what the defaults cost
+        # The defaults compared with themselves have the ratio 1
         Check(
             "worst_cost_to_margin_ratio", adopted.worst if adopted else 1 / min(MARGINS.values()), high=1.0
         ),
@@ -35,7 +35,8 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
 
 
 def figures(tuning: Tuning) -> dict[str, float]:
-    """Of the search and the comparison, without limits. What noise does is in those of the first row."""
+    """Figures of search and comparison without limits. Those of the first row, the defaults against
+    themselves, show the noise."""
     first = tuning.table.iloc[0]
     found = {f"defaults_to_themselves_{name}_ratio": first[f"{name}_ratio"] for name in OBJECTIVES}
     found |= {"adopted_count": float(tuning.adopted)}
@@ -70,7 +71,7 @@ def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> Finished:
 
 
 def details(tuning: Tuning) -> dict[str, Any]:
-    """Tables and words that stand beside the figures."""
+    """Tables and sentences for the result."""
     compared = tuning.comparison
     return {
         "decision": tuning.decision,
@@ -89,7 +90,7 @@ def _recorded(cost: Estimate) -> dict[str, float]:
 
 
 def controls(tuning: Tuning) -> list[NegativeControl]:
-    """Faults that must change nothing: candidates that are worse, and files that are not for here."""
+    """Faults that must change nothing: candidates that are worse, and files of other machines."""
     return [*adoption.made_up_controls(), *_files_refused(tuning)]
 
 

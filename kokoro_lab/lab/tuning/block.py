@@ -1,4 +1,4 @@
-"""One block of the model on better integers: what its layers and its sound gain, and what it takes."""
+"""An experiment: one block of the model with better integers, its gain in layers and sound, and its cost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def layers_of(pattern: str, config: EngineConfig) -> dict[str, Layer]:
 def moments_of(
     layers: Mapping[str, Layer], segments: Iterable[Spoken], config: EngineConfig
 ) -> dict[str, Moments]:
-    """What enters each layer while the float model speaks the segments."""
+    """The moments of each layer's input while the float model speaks the segments."""
     report = ActivationReporter(config)
     sums = {name: MomentSum(layer.quantised, layer.dilation) for name, layer in layers.items()}
     for token_ids, style in segments:
@@ -140,7 +140,7 @@ def _ratios(
 
 
 def _shipped_bytes(method: str, found: RoundedLevels, plain: RoundedLevels, moments: Moments) -> int:
-    """What a user's machine would need beside the float weights to come to the same integers."""
+    """The bytes that a user's machine would need besides the float weights to make the same integers."""
     if method == SHIPPED:
         return 0
     if method == "separable_feedback":
@@ -160,8 +160,8 @@ def heard(
     voices: Sequence[str],
     config: EngineConfig,
 ) -> pd.DataFrame:
-    """Let the block alone run on integers, all else in float; then `int8` as it ships, with the block's
-    integers, its layers that ship in float included.
+    """Run the block alone on integers, everything else in float; then the shipped `int8` with the block's
+    integers, also in its layers that ship in float.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 def whole_run(
     table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
 ) -> pd.DataFrame:
-    """What every convolution of the model would need, estimated from what those of the block took.
+    """The cost for every convolution of the model, estimated from those of the block.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def by_method(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def checks_of(table: pd.DataFrame) -> list[Check]:
-    """That the best method helps on what it was not fitted on, and that none beats what cannot be beaten."""
+    """The checks: the best method helps on held-out texts, and none beats the theoretical limit."""
     means = by_method(table)
     gained = means.held_out_db[BEST] - means.held_out_db[SHIPPED]
     beyond = means.fitted_db[list(METHODS)].max() - means.fitted_db["float_refit"]
@@ -264,7 +264,7 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
 def controls(
     layers: Mapping[str, Layer], fitted_on: Mapping[str, Moments], held_out: Mapping[str, Moments]
 ) -> list[NegativeControl]:
-    """Fits on what never enters the layers; they must not pass."""
+    """Controls: fits on inputs that never occur, which must not pass."""
     astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
     table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST))
     gained = by_method(table).held_out_db

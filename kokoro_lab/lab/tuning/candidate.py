@@ -1,7 +1,7 @@
-"""A candidate beside the defaults: what it costs, how far it sounds from them, and the margins of both.
+"""Measures a candidate beside the defaults: its costs, the difference of its sound, and their margins.
 
-Times describe a machine and what else it was doing; a ratio of two trials of one text, one after the other,
-describes the two configurations. So every figure here is a ratio to the defaults, spoken in the same minute.
+Times also depend on the machine's other work; the ratio of two trials of one text, one right after the other,
+depends on the two configurations. So every figure here is a ratio to the defaults, spoken in the same minute.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
 """Audio within either of these of the defaults' is the same to a listener: PESQ's ceiling is 4.64."""
 SNR_MOST_DB = 200.0
-"""Given to samples that are the same."""
+"""The SNR that equal samples count as."""
 ANOTHER_LENGTH_DB = -100.0
-"""Given to audio of another length, which has no SNR."""
+"""The SNR that audio of another length counts as."""
 DEFAULTS, CANDIDATE = "defaults", "candidate"
 """What the two are called in trials."""
 
@@ -101,7 +101,7 @@ def measured(
 
 
 def figures_of(trials: pd.DataFrame) -> CandidateFigures:
-    """What the turns of candidate and defaults came to; `trials` are those of `take_turns`."""
+    """The figures of candidate and defaults, from the `trials` of `take_turns`."""
     own, default = trials_of(trials, CANDIDATE), trials_of(trials, DEFAULTS)
     ttfa, rtf = (ratio(trials, CANDIDATE, COSTS[name], DEFAULTS).value for name in ("ttfa", "rtf"))
     snr_db = float(own.snr_db.fillna(ANOTHER_LENGTH_DB).clip(upper=SNR_MOST_DB).min())

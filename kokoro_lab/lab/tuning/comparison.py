@@ -1,4 +1,4 @@
-"""What is spoken to fit, calibrate and compare; and two decodes of the same prosody, as they are heard."""
+"""The segments that are spoken to fit and calibrate, and the comparison of two decodes of one prosody."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
 
 
 def heard_part(whole: Samples) -> slice:
-    """What is left when the silence at both ends is trimmed, as it is before anyone hears it.
+    """The samples without the silence at both ends, which is also trimmed in speech.
 
-    Untrimmed, PESQ weighs how silent the silence is: it reads 3.56 for a word that it gives 4.48 trimmed.
+    Without trimming, PESQ also compares the silence: a word with 4.48 trimmed reads 3.56.
     """
     trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
     trimmer.push(whole)

@@ -1,4 +1,4 @@
-"""What a precision costs in sound and saves in time: a candidate against the float model."""
+"""Compares a precision with the float model: its loss of sound quality, and the time that it saves."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ GAINS = {
 def compare(
     reference: StagedDecoder, candidate: StagedDecoder, lines: Sequence[str], voices: Sequence[str]
 ) -> pd.DataFrame:
-    """Decode the same durations, F0 and energy with both, and see how far the candidate's own are off.
+    """Decode the same durations, F0 and energy with both, and measure how far the candidate's own prosody
+    differs.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def compare(
 
 
 class VariantMaker:
-    """Makes an integer variant otherwise than it ships, for comparison with fp32.
+    """Makes an integer variant with other options than shipped, for comparison with fp32.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def sensitivity(
 
 
 def controls(lines: Sequence[str], voice: str) -> list[NegativeControl]:
-    """Calibrations that are wrong on purpose; what is built from them must not pass."""
+    """Calibrations that are wrong on purpose; variants made with them must not pass."""
     maker = VariantMaker(replace(EngineConfig(), variant="int8"))
     found = []
     for name, factor in WRONG_RANGES.items():
@@ -241,9 +242,9 @@ def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: what the variant
-        gains on fp32's sound by keeping them in float, and how much longer it takes, as a share of fp32's
-        time. A changed share of durations that is below 0 is a gain.
+        One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: how much nearer the
+        variant comes to fp32's sound by keeping them in float, and how much longer it takes, as a share of
+        fp32's time. A changed share of durations that is below 0 is a gain.
     """
     maker = VariantMaker(replace(EngineConfig.from_settings(), variant=variant))
     patterns = list(exclusions()[variant])

@@ -1,4 +1,4 @@
-"""Fits the predictor of statistics: a regression of low rank, and what bends it."""
+"""Fits the predictor of statistics: a regression of low rank, and a correction of its errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit(
     Parameters
     ----------
     voices : iterable of str
-        Who speaks in the rows.
+        The voices of the rows.
     rank : int
         Kept directions of the prediction: reduced-rank regression (Izenman 1975).
     ridge : tuple of float
@@ -37,15 +37,15 @@ def fit(
         penalty times the number of rows over 1,000: kernel ridge regression of what the ridge leaves, by
         distances between what the ridge predicts. None leaves it out.
     known : int
-        From so many of the rows, spread over all: the subset of regressors (Rasmussen & Williams 2006,
-        section 8.3.1).
+        How many rows, spread over all, the correction uses: the subset of regressors (Rasmussen & Williams
+        2006, section 8.3.1).
     unit : numpy.ndarray, optional
         How large an error in each target counts as one. None counts what it does to the normalised
-        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, it is taken
-        from there.
+        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, that
+        predictor's unit is used.
     towards : StatisticsPredictor, optional
-        Its regression is what the ridge draws to, instead of to nothing: what was learnt from rows that are
-        no more is not lost.
+        A predictor towards whose regression the ridge shrinks, instead of towards 0, so that what was learnt
+        from earlier rows is kept.
     """
     half = targets.shape[1] // 2
     mean, deviation = inputs.mean(0), inputs.std(0) + 1e-6
@@ -67,14 +67,14 @@ def fit(
     if bend is not None:
         straight = x @ full
         kernels, _ = _gaussian(straight @ basis, (straight @ basis)[kept], bend[0])
-        # Directions in which it bends may be none of the regression's
+        # The correction may need directions that the regression does not have
         basis = _principal(straight + kernels[0] @ _solved(kernels, y - straight, bend[1]), rank)
     inner = full @ basis
     coordinates = x @ inner
     scale = np.sqrt((coordinates**2).mean(0))
     found = None
     if bend is not None:
-        # From where it will be said that they are: weights are large and cancel, so places are not to move
+        # From the rounded coordinates that will be stored: large weights cancel, so the points must not move
         points = np.rint(coordinates[kept] / scale / POINT_STEP) * POINT_STEP * scale
         kernels, reach = _gaussian(coordinates, points, bend[0])
         weights = _solved(kernels, y @ basis - coordinates, bend[1]) / scale
@@ -103,7 +103,7 @@ def _ridge(x: Doubles, y: Doubles, penalties: tuple[float, float], half: int) ->
 
 
 def _gaussian(rows: Doubles, points: Doubles, reach: float) -> tuple[tuple[Doubles, Doubles], float]:
-    """How near rows are to points, and points to each other; and the reach as a squared distance."""
+    """The kernels of rows with points and of points with each other, and the reach as a squared distance."""
 
     def distance(a: Doubles, b: Doubles) -> Doubles:
         found: Doubles = (a**2).sum(1)[:, np.newaxis] + (b**2).sum(1) - 2 * a @ b.T

@@ -1,6 +1,6 @@
-"""What happens inside the model while it speaks: to fit on, to calibrate with, to test against.
+"""Reads tensors inside the model while it speaks: for fitting, calibration and tests.
 
-`calibrate` finds the ranges of what enters each layer, so that eight bits are spent on what occurs.
+`calibrate` finds the range of each layer's inputs, so that eight bits cover the values that occur.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ POSITIONS = 4000
 
 
 class TrunkStatistics:
-    """The true statistics of the published model's trunk, of the channels that it can be told of."""
+    """The exact statistics of the published model's trunk, for the channels whose statistics can be set."""
 
     def __init__(self, config: EngineConfig) -> None:
         trunk = rewriting.apply(published_stages(config)["trunk"], (passes.fold_constants,))
@@ -59,7 +59,7 @@ class TrunkStatistics:
 
 
 class OwnStatistics:
-    """A variant's vocoder as it ships, and the statistics that it finds of what it decodes whole."""
+    """The exact statistics that a variant's shipped vocoder computes for whole segments."""
 
     def __init__(self, config: EngineConfig) -> None:
         native = native_operators(config)
@@ -67,7 +67,7 @@ class OwnStatistics:
         self._layers = AdainLayers.load(folder / "layers.npz")
         model = onnx.load(signatures.graph_path(folder, "vocoder"))
         chosen = {n.output[0]: n for n in model.graph.node if signatures.KNOWN in n.input}
-        # The one that takes the statistics as they are given knows which layer of the stack it is
+        # The node that takes given statistics knows its layer in the stack
         ordered = sorted(chosen.values(), key=_place)
         self._names = [n.output[0] for n in ordered] + [n.output[1] for n in ordered]
         model.graph.output.extend(
@@ -117,7 +117,7 @@ def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
 
 
 class ActivationReporter:
-    """The float model in stages, and what enters every layer that can run on integers.
+    """The float model in stages, with the input of every layer that can run on integers.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _stock_stages(config: EngineConfig) -> Path:
 
 
 class _WatchedGraph:
-    """A graph that gives out what its integer layers read, beside its outputs."""
+    """A graph with the inputs of its integer layers as further outputs."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         model = passes.fold_constants(onnx.load(path))
@@ -186,7 +186,8 @@ class _WatchedGraph:
 
 
 def calibrate(texts: Sequence[str], voices: Sequence[str]) -> Calibration:
-    """Let the float model speak every text, by each voice in turn, and keep the widest range of each channel.
+    """Have the float model speak every text, by each voice in turn, and keep the widest range of each
+    channel.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Better integers for a layer: weights fitted to what enters it, instead of each to its nearest level.
+"""Better integers for a layer: weights fitted to its inputs, instead of each rounded to its nearest level.
 
 A convolution is a matrix `target` (channels out, channels in · taps) times columns `x` of inputs. On
 integers it is `scale · levels` times columns `q` of rounded inputs, and the error that it makes,
@@ -9,10 +9,10 @@ is quadratic: the second `Moments` of x and q tell all about it, however many po
 Everything here is in units of the input's steps, so that q are the integers themselves.
 
 Seen on `resblocks.5` (6 convolutions, 12 texts to fit on, 5 held out, mean of the layers): nearest 28.9 dB,
-gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: what is left is the
-inputs' rounding, which no training of weights takes away but by learning texts by heart (34.0 dB on the 12).
-With the prosody forced, the block alone on integers gains PESQ 0.006 (22 segments, 95 % interval 0.001 to
-0.013) of the 0.06 that it lacks, and all of `int8` 0.001: not worth its 0.5 MB a block.
+gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: the remaining error
+is the inputs' rounding, which training of weights can only reduce by overfitting (34.0 dB on the 12). With
+the prosody forced, the block alone on integers gains PESQ 0.006 (22 segments, 95 % interval 0.001 to 0.013)
+of the 0.06 that it lacks, and all of `int8` 0.001: not worth its 0.5 MB a block.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Matrix = npt.NDArray[np.float64]
 POSITIONS = 1500
 """At most this many positions of a segment are looked at, evenly spread."""
 RIDGE = 1e-3
-"""Of the mean power of an input: how strongly a fit is held to the weights that it comes from. Inputs that
-were hardly there in calibration must not take any weight that they like."""
+"""How strongly a fit is drawn to its original weights, as a share of an input's mean power. Inputs that were
+hardly there in calibration must not take any weight that they like."""
 COLUMNS_AT_ONCE = 128
 DESCENT_STEPS, POWER_STEPS = 150, 30
 
@@ -106,7 +106,7 @@ class MomentSum:
         self._products = np.zeros((3, inputs, inputs))
 
     def add(self, values: Values) -> None:
-        """Look at what entered the layer while a segment was spoken, float32 (channels in, positions)."""
+        """Add the layer's input of a segment, float32 (channels in, positions)."""
         started = time.process_time()
         quantised = self._quantised
         exact, rounded = (
@@ -203,7 +203,7 @@ def feedback(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def separable_feedback(target: Matrix, moments: Moments) -> RoundedLevels:
-    """The same with no more than could be shipped: covariances of channels and of taps, and no refit."""
+    """`feedback` with data small enough to ship: covariances of channels and of taps, without a refit."""
     return fed_back(target, moments.separable())
 
 

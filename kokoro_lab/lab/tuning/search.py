@@ -1,4 +1,4 @@
-"""The search: each candidate once, by Optuna, in a store that lasts; and which of them is chosen.
+"""The tuner's search: measures each candidate once, by Optuna, keeps the study on the disk, and chooses one.
 
 Sources: Bergstra, Bardenet, Bengio, Kégl, "Algorithms for hyper-parameter optimization", NIPS 2011 (the
 tree-structured Parzen estimator); for several objectives Ozaki, Tanigaki, Watanabe, Onishi, GECCO 2020. The
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 FEASIBLE, TOO_FAR, FAILED = "feasible", "sounds otherwise", "failed"
 STARTUP_TRIALS = 10
-"""So many are drawn at random before the estimator has a say."""
+"""How many configurations are drawn at random before the estimator suggests any."""
 FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
-"""What the sampler is told of a configuration that did not speak: worse than any that did."""
+"""The figures given to the sampler for a configuration that did not speak, worse than any real ones."""
 RATIOS = {"ttfa_ratio": 2, "rtf_ratio": 1, "memory_ratio": 1}
 """The objectives as columns of a table of trials, and what each weighs in the choice: a listener waits for
 the first sound; the rest is only paid for."""
@@ -56,10 +56,10 @@ class Search:
     folder : Path
         For stores; studies of other machines and spaces stand beside each other.
     identity : mapping
-        All that the figures depend on: model, machine, texts. Another one is another study.
+        Everything on which the figures depend: model, machine, texts. Another identity is another study.
     space : Space
     default : mapping
-        Setting → value of the defaults; measured first, so that what noise does is in the table.
+        Setting → value of the defaults; measured first, so that the table shows the noise.
     seed : int
         Of the sampler.
     """
@@ -95,7 +95,7 @@ def run_trials(
         Figures of a configuration. `CandidateFailed` is a row like another; any other error ends the search,
         and what was measured until then is kept.
     done : callable
-        Told how many there are, and the row of the last one.
+        Called with the number of configurations, and the row of the last one.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def run_trials(
                 name: trial.suggest_categorical(name, values)
                 for name, values in search.space.choices().items()
             }
-            if again := known.get(_key(chosen)):  # it repeats itself: told so, and sent somewhere else
+            if again := known.get(_key(chosen)):  # the sampler repeats itself
                 _tell(study, trial, again)
                 study.enqueue_trial(_new_one(search, known, trial.number))
                 continue
@@ -186,7 +186,7 @@ def _opened(search: Search) -> Iterator[optuna.Study]:
             study_name=search.name,
             storage=storage,
             directions=["minimize"] * len(OBJECTIVES),
-            # As many seeds as there were trials: one that goes on does not draw the same ones again
+            # The seed depends on the number of trials, so a continued study does not draw the same ones again
             sampler=optuna.samplers.TPESampler(
                 multivariate=True, n_startup_trials=STARTUP_TRIALS, seed=search.seed + _count(storage, search)
             ),
@@ -205,7 +205,7 @@ def _count(storage: Any, search: Search) -> int:
 
 
 def _take_up_again(study: optuna.Study) -> None:
-    """A trial that was under way when its process ended is asked for anew."""
+    """Enqueue again a trial that was under way when its process ended."""
     states = imported("optuna.trial", extra="tune").TrialState
     for cut in study.get_trials(states=(states.RUNNING,)):
         study.tell(cut.number, state=states.FAIL)

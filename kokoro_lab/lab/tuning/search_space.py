@@ -1,4 +1,4 @@
-"""What may be tuned: the values of each setting that the search may choose from."""
+"""The search space of the tuner: the values of each setting that the search may choose from."""
 
 from __future__ import annotations
 

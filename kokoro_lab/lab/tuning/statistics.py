@@ -58,15 +58,15 @@ DNSMOS_CHANGE_LOW = -0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Rows of features and of true statistics (means, then log variances), and whose voice they are.
+    """Rows of features and of exact statistics (means, then log variances), and the voice of each row.
 
     Parameters
     ----------
     inputs, targets : numpy.ndarray
-        float32 (N, F) and (N, 2·8448): what there is behind the trunk, and the vocoder's statistics.
+        float32 (N, F) and (N, 2·8448): features after the trunk, and the vocoder's statistics.
     voices : tuple of str
     contours, trunk : numpy.ndarray
-        float32 (N, 2722) and (N, 2·8704): what there is in front of the trunk, and its own statistics.
+        float32 (N, 2722) and (N, 2·8704): features before the trunk, and the trunk's statistics.
     """
 
     inputs: Values
@@ -80,7 +80,7 @@ class TrainingSet:
 
     @property
     def beginnings(self) -> Values:
-        """What is to be known in front of the trunk: its statistics, and behind them the vocoder's."""
+        """The targets of the early predictor: the trunk's statistics, followed by the vocoder's."""
         (mean, variance), (later_mean, later_variance) = (
             np.split(part, 2, axis=1) for part in (self.trunk, self.targets)
         )
@@ -96,7 +96,7 @@ class TrainingSet:
 def make_training_set(
     lines: Sequence[str], voices: Sequence[str], path: Path, *, minutes: float
 ) -> TrainingSet:
-    """Let the model speak `lines` and parts of them with voices, blends and speeds drawn at random.
+    """Have the model speak `lines` and parts of them with voices, blends and speeds drawn at random.
 
     Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
     interrupted run is not lost.
@@ -122,7 +122,7 @@ def make_training_set(
             prosody = stages.prosody.behind(contours, style)
             target, trunk = _target(*own(prosody)), _target(*own_of_trunk(contours, style))
             if not np.isfinite(target).all():
-                # Of a channel that the style multiplies by 0, the statistics cannot be told
+                # The statistics of a channel that the style multiplies by 0 cannot be found
                 bar.write(f"{name} at speed {speed:.2f}: an utterance without all statistics is left out")
                 continue
             rows.append((features(prosody), target, contour_features(contours, style), trunk))
@@ -246,7 +246,7 @@ def _mean_rank(samples: Values, seams: Sequence[int]) -> float:
 
 
 class Predictors(NamedTuple):
-    """What a stream is told: `whole` behind the trunk, `beginning` in front of it."""
+    """The predictors of a stream: `whole` works after the trunk, `beginning` before it."""
 
     whole: StatisticsPredictor
     beginning: StatisticsPredictor
@@ -273,8 +273,8 @@ def predictors_for(
     ridge: tuple[float, float] = (100.0, 100.0),
     bend: tuple[float, float] = (1.0, 0.002),
 ) -> Predictors:
-    """The predictors to judge: those that ship, or those that go on from them with the training set that is
-    named or made."""
+    """The predictors to judge: the shipped ones, or ones fitted from these with the named or a new training
+    set."""
     shipped = Predictors.load()
     if not training and not minutes:
         return shipped

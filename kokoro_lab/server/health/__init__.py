@@ -1,1 +1,1 @@
-"""How the server is: from loading to its end, its figures, what it does when it cannot keep up, its log."""
+"""The server's state: loading and stopping, figures, degrade modes, memory limit, and log."""

@@ -1,4 +1,4 @@
-"""Work that nobody waits for: the first synthesis, other languages, benchmarks. It makes way for requests."""
+"""Background work that makes way for requests: the warm-up, further languages, benchmarks at start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.text.language import SPOKEN, resolve_language
 
 if TYPE_CHECKING:
-    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    # For type checking alone: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -29,18 +29,18 @@ LOOK_S = 0.1
 
 
 def wait_until_idle(slots: Slots) -> None:
-    """Return when no request is live and none has been for `QUIET_S`."""
+    """Wait until no request has been served for `QUIET_S`."""
     while not slots.idle(QUIET_S):
         time.sleep(LOOK_S)
 
 
 class Stages:
-    """Stages one after another, and the seconds that each took. Call it when one begins.
+    """The steps of starting, one after another, and the seconds of each. Call it when a step begins.
 
     Parameters
     ----------
     finished_s : mapping, optional
-        Seconds of stages that came before.
+        Seconds of earlier steps.
     """
 
     def __init__(self, finished_s: Mapping[str, float] | None = None) -> None:
@@ -49,12 +49,12 @@ class Stages:
         self._since_s = time.perf_counter()
 
     def __call__(self, stage: str) -> None:
-        """`stage` begins, and with that the one before has ended."""
+        """Note that `stage` begins, which ends the one before."""
         self.end()
         self.current = stage
 
     def end(self) -> None:
-        """The last one has ended."""
+        """Note that the last one has ended."""
         now_s = time.perf_counter()
         if self.current is not None:
             self._finished_s[self.current] = round(now_s - self._since_s, 3)
@@ -69,19 +69,19 @@ class Stages:
 class WarmUp:
     """The first synthesis, in stages and in the background, so that `/health` can answer meanwhile.
 
-    What came before the application existed (`imports`, `weights`, which are checked, and `graphs`, made and
-    loaded), `voice`, `text` (the language's G2P), `model` (a long sentence, spoken to nobody, or
-    what those hear who came meanwhile). Then requests
-    are served as fast as they ever will be, and `state` is "ok". What comes after, the G2P of `languages`,
-    only spares a later listener a second; it waits until nobody is being served.
+    The steps are those before the application existed (`imports`; `weights`, which are checked; `graphs`,
+    which are made and loaded), then `voice`, `text` (the language's G2P), and `model` (a long sentence that
+    nobody hears, or a waiting client's own speech). Then requests are served at full speed, and `state` is
+    "ok". Afterwards the G2P of further `languages` is loaded, which saves later listeners a second; it waits
+    until nobody is being served.
 
     Attributes
     ----------
     state : {"warming", "ok", "failed"}
     stages : Stages
-        Those that are finished, and the one under way or that failed.
+        The finished steps, and the step that is under way or failed.
     seconds : float or None
-        How long it took until ready, once it is.
+        Seconds until it was ready; None before.
     reason : str or None
         Why it failed.
     languages : dict
@@ -89,7 +89,7 @@ class WarmUp:
     complete : bool
         Whether nothing more will be loaded unasked.
     measured : callable
-        Told what the first words cost.
+        Called with what the first words cost.
     """
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
@@ -118,18 +118,18 @@ class WarmUp:
         ----------
         engine : Engine
         voice : str
-            Whose language and style come first.
+            The voice whose language and style are loaded first.
         slots : Slots
-            Where live requests are seen.
+            Show whether requests are being served.
         every_language : bool
             Whether the G2P of the other languages is loaded too.
         defer : bool
             Whether they wait until no request is live.
         own_process : bool
-            Whether what is loaded then may be kept from the collector of garbage.
+            Whether the garbage collector may be told to ignore what was loaded.
         spoken : callable
-            Whether one who is being served hears something already: those who come back after a crash come
-            before the warm-up is over.
+            Whether a client already hears speech: clients that return after a crash come before the warm-up
+            is over.
         """
 
         def warm() -> None:
@@ -143,7 +143,7 @@ class WarmUp:
                 log.info("Warm after %.1f s", self.seconds)
                 if every_language:
                     if defer:
-                        time.sleep(QUIET_S)  # whoever has waited for "ok" asks now
+                        time.sleep(QUIET_S)  # clients that waited for "ok" ask now
                         wait_until_idle(slots)
                     self._warm_others(engine, language, slots if defer else None)
                     if own_process:
@@ -156,7 +156,7 @@ class WarmUp:
         return thread
 
     def _made_ready(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> str | None:
-        """The voice's language, once everything is loaded that it needs; None if that failed."""
+        """Load everything that the voice needs; returns its language, or None if that failed."""
         started = time.perf_counter()
         try:
             self.stages("voice")
@@ -166,7 +166,7 @@ class WarmUp:
                 engine.front_end.speakers.of(language)
             self.stages("model")
             self._first_words(engine, voice, slots, spoken)
-            # The detector of languages: who came meanwhile was served without
+            # The language detector: clients that came meanwhile were served without it
             with native_work():
                 engine.front_end.warm(language)
             self.stages.end()
@@ -181,11 +181,11 @@ class WarmUp:
         return language
 
     def _first_words(self, engine: Engine, voice: str, slots: Slots, spoken: Callable[[], bool]) -> None:
-        """Speak to nobody, unless somebody is there who would have to wait for that: their speech will do.
+        """Speak a sentence that nobody hears, unless a client is waiting: then its speech is the first.
 
-        It is done where the first listener's will be: memory is a thread's own.
+        This runs in a thread that later serves listeners, because each thread has memory of its own.
         """
-        time.sleep(LOOK_S)  # who waited at the door, while it was loaded, takes a slot first
+        time.sleep(LOOK_S)  # clients that waited while it was loaded take slots first
         while not slots.idle():
             if spoken():
                 return
@@ -201,7 +201,7 @@ class WarmUp:
                 with native_work():
                     engine.front_end.warm(tag)
             except Exception as error:
-                # It is found out again, and said to whoever asks for the language
+                # The same error is raised again for a request in that language
                 reason = error if isinstance(error, KokoroLabError) else type(error).__name__
                 log.warning("The language %s could not be warmed: %s", tag, reason)
                 self.languages[tag] = "failed"

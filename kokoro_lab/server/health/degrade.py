@@ -1,9 +1,8 @@
-"""What the server does when it cannot keep up, and how it finds out.
+"""Degrade modes: what the server changes when it cannot keep up with its listeners.
 
-The degrade modes are a table: what brings each of them, what it changes, and when it goes. A mode changes how
-speech is cut into chunks, how much a player is advised to hold back and how many are served at a time. It
-never changes a sample: the same request sounds the same. A request that names its `chunk_ms` gets it in every
-mode.
+A table has a row for each mode: what triggers it, what it changes, and when it ends. A mode changes the
+length of chunks, the pre-buffer that players are advised to hold, and how many requests are served at a time.
+It never changes a sample. A request that names its `chunk_ms` gets it in every mode.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ PRE_BUFFER_MOST_S = 1.0
 LOOK_BACK = 10
 """Requests in which trouble is looked for."""
 TROUBLED = 2
-"""So many of them, and it is no accident."""
+"""So many troubled requests are no chance."""
 HOLD_S = 60.0
-"""A mode is kept so long behind the last sign of its trouble: what it cures is otherwise back at once."""
+"""How long a mode is kept after the last sign of its trouble, which would otherwise return at once."""
 WAY_BACK = f"{HOLD_S:.0f} s without what brings it"
 
 
@@ -45,9 +44,9 @@ class Mode:
     profile : BufferProfile or None
         Instead of the one in the settings.
     share : float
-        Of the syntheses at a time.
+        Share of the usual number of syntheses at a time.
     learns_pre_buffer : bool
-        Whether players are advised to hold back what the last streams needed.
+        Whether players are advised to use the pre-buffer that the last streams needed.
     """
 
     name: str
@@ -90,9 +89,9 @@ class ModeRule:
     ----------
     mode : Mode
     trigger : str
-        What brings it, in words.
+        What triggers it, in words.
     because : callable
-        Given the last requests and the objectives that are missed, why it is due now; None if it is not.
+        Takes the last requests and the missed objectives; returns why the mode is due, or None if it is not.
     """
 
     mode: Mode
@@ -103,7 +102,7 @@ class ModeRule:
 def _several(
     troubled: Callable[[ServedRequest], bool], what: str
 ) -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """Whether so many of the last requests were troubled that it is no accident."""
+    """Whether so many of the last requests had trouble that it is no chance."""
 
     def because(last: Sequence[ServedRequest], _: Missed) -> str | None:
         count = sum(map(troubled, last))
@@ -155,15 +154,15 @@ def table() -> list[dict[str, str]]:
 
 
 class Degrader:
-    """Chooses the mode from what the last listeners noticed, or keeps to the one that is set. Thread-safe.
+    """Chooses the mode by what the last listeners noticed, or keeps the one that is set. Thread-safe.
 
     Parameters
     ----------
     settings : Settings
     slots : Slots
-        Restricted by the mode.
+        Their number is reduced by the mode.
     objectives : ObjectiveWatch
-        Where the last requests are looked up.
+        Has the figures of the last requests.
     clock : callable
         Seconds; a test gives its own.
     chunk_s : float, optional
@@ -194,12 +193,12 @@ class Degrader:
 
     @property
     def mode(self) -> Mode:
-        """The one in force."""
+        """The mode in force."""
         self._look()
         return self._mode
 
     def profile(self) -> BufferProfile:
-        """How the next stream is cut, and what its player is advised to hold back."""
+        """The chunk length and advised pre-buffer of the next stream."""
         mode = self.mode
         profile = mode.profile or self._profile
         if not mode.learns_pre_buffer:
@@ -209,7 +208,7 @@ class Degrader:
         return BufferProfile(mode.name, profile.chunk_s, held_s)
 
     def reset(self) -> None:
-        """Back to where the server started."""
+        """Return to the mode with which the server started."""
         self.objectives.forget()
         with self._lock:
             self._set(NORMAL, "nothing is amiss")
@@ -232,7 +231,7 @@ class Degrader:
         }
 
     def _lighter_after_s(self) -> float | None:
-        """How long the mode is kept at least; None where it does not go by itself."""
+        """For how long the mode is kept at least; None if it does not end by itself."""
         if self._mode is NORMAL or self._setting != "auto":
             return None
         return round(max(0.0, self._seen_s + HOLD_S - self._clock()), 1)

@@ -1,4 +1,4 @@
-"""How the last requests went, for `/status` and for Prometheus. The warm-up is not among them."""
+"""Counts and percentiles of the last requests, for `/status` and for Prometheus, without the warm-up."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _HISTOGRAMS: dict[Measure, tuple[str, str, tuple[float, ...]]] = {
         (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
     ),
 }
-"""What Prometheus is told of: name, help and buckets."""
+"""The histograms for Prometheus: name, help and buckets."""
 
 
 class ServerFigures:
     """Counts of outcomes, and rolling percentiles of what was measured. Thread-safe.
 
-    Outcomes are `completed`; `failed`, on our side, before or after the first byte; `expired`, it took longer
-    than it may; `cancelled`, the client left, stopped reading or was stopped; `rejected`, no slot was free;
-    `invalid`, the request was wrong.
+    Outcomes are `completed`; `failed`: by an error of the server, before or after the first byte; `expired`:
+    it took longer than it may; `cancelled`: the client left, stopped reading or stopped it; `rejected`: no
+    slot was free; `invalid`: the request was wrong.
 
     Measures are, of a request, seconds from its acceptance to the first bytes of a stream's speech
     (`ttfa_s`), of a file's (`ttfa_file_s`), and to the first byte of a stream, which is header or primer
@@ -87,19 +87,19 @@ class ServerFigures:
         )
 
     def measured(self, name: Measure, value: float) -> None:
-        """One more value."""
+        """Add a value of a measure."""
         with self._lock:
             self._last[name].append(value)
         if name in self._histograms:
             self._histograms[name].observe(value)
 
     def stalled(self) -> None:
-        """Nothing was ready to be sent for so long that the client had to be told to wait."""
+        """Count a stall: nothing was ready to be sent for so long that the client was told to wait."""
         with self._lock:
             self._stalls += 1
 
     def ended(self, outcome: Outcome, underruns: int = 0) -> None:
-        """A request has come to its end; a player would have waited for so many of its chunks."""
+        """Count a request that ended, and the chunks for which a player would have waited."""
         with self._lock:
             self._outcomes[outcome] += 1
             self._underruns += underruns
@@ -108,7 +108,7 @@ class ServerFigures:
         self._late_chunks.inc(underruns)
 
     def forget(self) -> None:
-        """Begin anew, but for Prometheus, where counters never fall."""
+        """Begin anew, except for Prometheus, whose counters never fall."""
         with self._lock:
             for values in self._last.values():
                 values.clear()
@@ -129,7 +129,7 @@ class ServerFigures:
             }
 
     def add_gauges(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
-        """Show Prometheus also what `read` gives when it asks: help and value by name."""
+        """Add gauges for Prometheus, which `read` returns when it is asked: help and value by name."""
         self._registry.register(_Gauges(read))
 
     def for_prometheus(self) -> bytes:
@@ -142,7 +142,7 @@ class _Gauges(Collector):
         self._read = read
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: their names are known only when they are read."""
+        """Describe no gauge: their names are known only when they are read."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
@@ -153,7 +153,7 @@ class _Gauges(Collector):
 def percentiles(values: Iterable[float]) -> dict[str, float | int | None]:
     """p50 and p95 by nearest rank, so that each is a value that occurred, and how many there are.
 
-    With fewer than 20 values p95 is the largest of them: `count` tells.
+    With fewer than 20 values, as `count` shows, p95 is the largest of them.
     """
     ordered = sorted(values)
     if not ordered:

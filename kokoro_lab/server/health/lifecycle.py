@@ -1,15 +1,15 @@
-"""The first moments of a process and its last: what answers while the engine is loaded, and how it stops.
+"""Start and stop of the server process: answers while the engine is loaded, and the end of streams.
 
-The worker listens at once. `/health` says how far loading is; everything else waits on the doorstep, so that
-a client who comes back after a crash is served as soon as that can be, and needs no second try. Only so many
-may wait: a further one is told to come back.
+The worker listens at once. `/health` says how far loading is; other requests wait, so that a client that
+comes back after a crash is served as soon as possible and need not retry. Their number is limited; a further
+request is told to come back.
 
-At the end, streams may end, and those that cannot are told where they can go on:
+At SIGTERM, streams may finish; those that cannot are told that they can be resumed:
 
-    SIGTERM → nothing new is taken → `KOKORO_SHUTDOWN_S` → what still speaks hears `server_stopping`, and ends
+    SIGTERM → new requests are refused → `KOKORO_SHUTDOWN_S` → the rest get `server_stopping`, and end
 
-A stream that was told, or even cut, goes on on the next server from the last frame that its client has (see
-`resume`): nothing is kept here that it would need.
+Such a stream, or one that was cut off, is resumed on the next server from the last chunk that its client has
+(see `resume`); this server need keep nothing for it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LOADING = "server_loading"
 LOADED_AFTER_S = 2
 STOPPING = "server_stopping"
 GOODBYE_S = 3.0
-"""Before the end of the time to stop: in it, those who still listen are told. A connection that does not take
-the message is cut after `syntheses.GRACE_S`."""
+"""How long before the end of `KOKORO_SHUTDOWN_S` the remaining listeners get their message. A connection that
+does not take it is cut after `syntheses.GRACE_S`."""
 NEXT_SERVER_AFTER_S = 5
 """About as long as the next server needs to load."""
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -50,15 +50,15 @@ MakeApp = Callable[[Stages], Flask]
 
 
 class Doorstep:
-    """A WSGI application that is there before the one that it stands for.
+    """A WSGI application that answers until the real one is loaded, and then passes requests on to it.
 
     Parameters
     ----------
     make : callable
-        Gives the application, told of by `Stages`; called in a thread once `open` is.
+        Makes the application, and notes its steps in `Stages`; called in a thread by `open`.
     settings : Settings
     end : callable
-        Ends the process with an exit code, where `make` fails. gunicorn's master takes no second try then.
+        Ends the process with an exit code if `make` fails, so that gunicorn's master does not retry.
     """
 
     def __init__(self, make: MakeApp, settings: Settings, end: Callable[[int], None] | None = None) -> None:
@@ -70,7 +70,7 @@ class Doorstep:
         self._stopping_s: float | None = None
         self._connections: Callable[[], dict[str, Any]] | None = None
         self._lock = threading.Lock()
-        # As many as have threads of their own beside those that `/health` needs
+        # As many as there are threads, less those that `/health` needs
         self._seats = threading.BoundedSemaphore(settings.concurrency + settings.queue)
         self._door = self._front_door()
         self.stages = Stages()
@@ -83,9 +83,9 @@ class Doorstep:
     def open(
         self, worker: int = 1, connections: Callable[[], dict[str, Any]] | None = None
     ) -> threading.Thread:
-        """Begin to make the application, in the `worker`-th process of this server.
+        """Begin to make the application, in the process number `worker` of this server.
 
-        `connections` gives the figures of those that are open.
+        `connections` returns the figures of open connections.
         """
         self._connections = connections
         thread = threading.Thread(target=self._run, args=(worker,), name="loading", daemon=True)
@@ -93,15 +93,15 @@ class Doorstep:
         return thread
 
     def begin_to_stop(self, within_s: float) -> None:
-        """Take nothing new, and let what is under way come to its end within so many seconds."""
+        """Refuse new requests, and give those under way so many seconds to end."""
         with self._lock:
             self._stopping_s = within_s
             if self._app is not None:
                 begin_to_stop(_state_of(self._app), within_s)
-        self._made.set()  # who waits for what will not be is told so
+        self._made.set()  # requests that wait for the application are refused
 
     def application(self) -> Flask | None:
-        """What this stands for, once it is made; None where that takes longer than one may wait."""
+        """The application, once it is made; None if that takes longer than a request may wait."""
         if self._app is None:
             self._wait()
         return self._app
@@ -161,12 +161,12 @@ class Doorstep:
 
 
 def still_loading() -> Unavailable:
-    """Why nobody is served yet."""
+    """Why requests are not served yet."""
     return Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
 
 
 def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
-    """Take nothing new, and tell those who are still being served `GOODBYE_S` before `within_s` is over."""
+    """Refuse new requests, and tell those still being served `GOODBYE_S` before `within_s` is over."""
     state.admission.refuse(
         Unavailable(
             "This server is being stopped.",
@@ -185,7 +185,7 @@ def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
 
 
 def say_goodbye(state: ServerState) -> None:
-    """End what is still under way, with words where the transport has any."""
+    """End the requests still under way, with a message where the transport has one."""
     reason = Unavailable(
         "This server stops now; the speech is not at its end.",
         retry_after_s=NEXT_SERVER_AFTER_S,
@@ -194,11 +194,11 @@ def say_goodbye(state: ServerState) -> None:
     )
     stopped = state.syntheses.interrupt(reason)
     if stopped:
-        log.warning("Stopped %d streams before their end; they can be gone on with.", len(stopped))
+        log.warning("Stopped %d streams before their end; they can be resumed.", len(stopped))
 
 
 def replace_this_worker() -> None:
-    """Have this process end as by SIGTERM; gunicorn's master starts another one in its place."""
+    """End this process as by SIGTERM; gunicorn's master starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -208,12 +208,12 @@ def _state_of(app: Flask) -> ServerState:
 
 
 def _end_process(code: int) -> None:
-    """At once: `sys.exit` ends only the thread that calls it."""
+    """End the process at once: `sys.exit` would end only the calling thread."""
     logging.shutdown()
     os._exit(code)
 
 
 def end_with(error: KokoroLabError, end: Callable[[int], None] = _end_process) -> None:
-    """Say why there can be no server, and end; gunicorn's master ends as well."""
+    """Say why the server cannot run, and end the process; gunicorn's master ends as well."""
     log.error("Error: %s", error)
     end(Arbiter.APP_LOAD_ERROR)

@@ -25,7 +25,7 @@ _FIELDS = "fields"
 class JsonLines(logging.Formatter):
     """`at`, `level`, `logger`, `message`, and the fields that were given with it.
 
-    Of an exception only types and stacks are written: its message may quote what a client sent.
+    For an exception, only types and stacks are written, since its message may quote what a client sent.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -42,7 +42,7 @@ class JsonLines(logging.Formatter):
 
 
 class PlainLines(logging.Formatter):
-    """The same for people: one line of words, then the fields as `name=value`."""
+    """The log for people: a line of words, then the fields as `name=value`."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -57,16 +57,15 @@ class PlainLines(logging.Formatter):
 
 
 def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """What to hand to `log.info(..., extra=...)` so that the line holds `fields`."""
+    """The `extra` of `log.info(..., extra=...)` that puts `fields` into the line."""
     return {_FIELDS: fields}
 
 
 def configure(kind: Format, *, verbose: bool) -> None:
     """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on.
 
-    Whatever was set up before is taken down: the command line has its own way of logging, and with that left
-    in place this would do nothing. What Python itself would print (warnings, exceptions that nobody caught)
-    is logged, too: whoever reads JSON reads all of it.
+    An earlier set-up, such as the command line's, is removed: with it, this one would have no effect.
+    Warnings and uncaught exceptions, which Python would print, are logged too, so that all output is JSON.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if kind == "json" else PlainLines())
@@ -86,7 +85,7 @@ def _log_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """A warning of a library: its kind and place. Its words may quote what a client sent."""
+    """Log a library's warning by kind and place: its message may quote what a client sent."""
     log.warning("%s in %s, line %d", category.__name__, filename, lineno)
 
 
@@ -99,7 +98,7 @@ def _log_uncaught(
 
 
 class OurGunicorn(GunicornLogger):  # type: ignore[misc]
-    """gunicorn's own lines, written as `configure` has it."""
+    """gunicorn's logger, whose lines go to the log that `configure` set up."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -1,4 +1,4 @@
-"""What the last requests were like, whether that is good enough, and what to do where it is not."""
+"""Compares the last requests with the service level objectives, and names remedies for a missed one."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kokoro_lab.server.health.figures import Outcome, percentiles
 from kokoro_lab.server.openapi.schemas import Objective
 
 if TYPE_CHECKING:
-    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    # For type checking alone: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 
 RECENT = 50
-"""Requests that are looked back on: few enough that what was mended is soon seen to be."""
+"""Number of requests that are evaluated: few enough that an improvement shows soon."""
 RECENT_S = 600.0
-"""What is older says nothing about now."""
+"""Older requests do not count."""
 ENOUGH = 10
 """Fewer say nothing: the 95th percentile is then the one slow request after a pause."""
 
@@ -38,11 +38,11 @@ class ServedRequest:
     ttfa_s : float or None
         None for files, for first audio from the cache, and where there was no sound.
     rtf : float or None
-        None unless it came to its end, and where it went on with a stream that broke.
+        None unless the speech was complete; also None for a resumed stream.
     underruns : int
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None
-        Pre-buffer with which none would have.
+        The pre-buffer in seconds with which none would have come late.
     shared : bool
         Whether another request was being served meanwhile.
     """
@@ -56,14 +56,14 @@ class ServedRequest:
 
 
 class ObjectiveWatch:
-    """Looks back on the last requests and warns, once, when an objective begins to be missed. Thread-safe.
+    """Looks at the last requests, and warns once when an objective begins to be missed. Thread-safe.
 
     Parameters
     ----------
     ttfa_s, rtf : float
         Limits of the 95th percentiles.
     remedies : callable
-        What to do about `ttfa_s` or `rtf`, given whether requests were served at the same time.
+        Returns what to do about `ttfa_s` or `rtf`; takes whether requests were served at the same time.
     clock : callable
         Seconds; a test gives its own.
     """
@@ -83,32 +83,32 @@ class ObjectiveWatch:
         self._missed: frozenset[str] = frozenset()
 
     def note(self, served: ServedRequest) -> None:
-        """One more request has ended."""
+        """Add a request that has ended."""
         with self._lock:
             self._served.append((self._clock(), served))
         self._speak_up()
 
     def forget(self) -> None:
-        """Look back on nothing."""
+        """Forget the last requests."""
         with self._lock:
             self._served.clear()
             self._missed = frozenset()
 
     def recent(self, count: int = RECENT) -> Sequence[ServedRequest]:
-        """The last requests, at most `count` and none that is too old."""
+        """The last requests: at most `count`, and only recent ones."""
         since_s = self._clock() - RECENT_S
         with self._lock:
             return [served for at_s, served in self._served if at_s >= since_s][-count:]
 
     def warnings(self) -> list[Objective]:
-        """Objectives that are missed now."""
+        """The objectives that are missed now."""
         missed = []
         for name, limit in self._limits.items():
             known = [(v, s.shared) for s in self.recent() if (v := getattr(s, name)) is not None]
             values = [value for value, _ in known]
             p95 = percentiles(values)["p95"]
             if len(values) >= ENOUGH and p95 is not None and p95 > limit:
-                # Those that are too slow, and not just any, were served beside another one
+                # Whether the slow requests, not just any, were served beside another one
                 shared = any(beside for value, beside in known if value > limit)
                 missed.append(
                     Objective(
@@ -142,9 +142,9 @@ class ObjectiveWatch:
 
 
 def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
-    """The first thing that helps with `ttfa_s` or `rtf` and has not been done yet.
+    """A function that returns the first remedy for `ttfa_s` or `rtf` that has not been applied yet.
 
-    The second argument is whether requests were served at the same time.
+    Its second argument is whether requests were served at the same time.
     """
     config = engine.config
 

@@ -1,4 +1,4 @@
-"""What an operator asks for: sessions, caches, figures for Prometheus, the API's description, debugging."""
+"""Routes for operators: sessions, caches, Prometheus figures, the API's description, debugging."""
 
 from __future__ import annotations
 
@@ -105,8 +105,9 @@ def stacks() -> Response:
 
 
 def _frames() -> dict[int, FrameType]:
-    """What each thread runs. While CPython 3.11 looks, it holds a lock of the interpreter: garbage that is
-    collected then, and gives way to other threads as it goes, would have all of them wait for ever."""
+    """The frame of each thread. Garbage collection is off meanwhile: CPython 3.11 holds an interpreter lock
+    while it collects the frames, and a finaliser that let other threads run then would block them all for
+    ever."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -140,7 +141,7 @@ def computing(state: ServerState) -> dict[str, Any]:
 
 
 def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
-    """What `/metrics` reads when it is asked: help and value by name."""
+    """The gauges of `/metrics`, read at each request: help and value by name."""
     cache = state.engine.first_audio.figures()
     phonemes = state.engine.front_end.cache.figures()
     memory = state.watchdog.figures()

@@ -1,4 +1,7 @@
-"""Health, status, and what there is to choose from. Open without a key: clients ask before they speak."""
+"""Health, status, and the lists of voices and models.
+
+All are open without a key, since clients ask before they speak.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +128,7 @@ def voices() -> dict[str, Any]:
 @blueprint.get("/voices")
 @documented(answer=VoiceNames)
 def plain_voices() -> dict[str, Any]:
-    """The same voices, as the Raycast client wants them."""
+    """The names of the voices, in the form that the Raycast client expects."""
     return {"voices": list(reading_voices())}
 
 
@@ -161,8 +164,8 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def described_voice(name: str) -> dict[str, str]:
-    """What clients are told of a voice."""
+    """A voice as clients see it."""
     language, gender = LANGUAGE_OF_PREFIX[name[0]], GENDERS[name[1]]
     called = name.partition("_")[2].capitalize()
-    # With its language, or there would be three called Santa
+    # With its language, since three voices are called Santa
     return {"id": name, "name": f"{called} ({language}, {gender})", "language": language, "gender": gender}

@@ -6,10 +6,10 @@
     over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
     still, with nobody left   the worker is replaced
 
-The limit is never raised. Where a warm worker does not fit into it, the server ends and says what it needs; a
-language that would not fit any more is refused (507), and the error says so, too. That depends on which
-languages have been loaded and not on what memory happens to be at, so the same request has the same answer
-however much is going on.
+The limit is never raised. If a warm worker does not fit into it, the server ends and says what it needs. A
+language that would not fit is refused (507), with an error that says so. Whether it fits depends on the
+languages loaded before, not on the memory in use at the moment, so that the same request gets the same answer
+under any load.
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ from kokoro_lab.errors import MemoryLimitError, SettingsError, Unavailable
 from kokoro_lab.server.requests.slots import Admission, Slots
 
 if TYPE_CHECKING:
-    # Only for its name: gunicorn's master process must not load ONNX Runtime before it forks
+    # For type checking alone: gunicorn's master process must not load ONNX Runtime before it forks
     from kokoro_lab.speech.engine import Engine
 
 log = logging.getLogger(__name__)
 
 MB = 2**20
 SHARE = 0.75
-"""Of all memory, where no limit is set: the rest is for whoever else lives here."""
+"""The default limit as a share of all memory; the rest is for other programs."""
 _CGROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux says what a container may have: of the second and of the first version."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Of `malloc.h`."""
+"""Constants of `malloc.h`."""
 LARGE_BYTES = 256 * 2**10
 MEMORY_SHORT = "memory_short"
 CLEAN_SHARE = 0.85
-"""Of the limit: from here on there is time to clean up before anybody is refused."""
+"""The share of the limit from which on memory is cleaned up, early enough before requests are refused."""
 ROOM_SHARE = 0.95
-"""Of the limit: speech is taken again from here. Nearer to it, one request would bring the refusal back."""
+"""The share of the limit below which speech is accepted again. Nearer to the limit, one request would bring
+the refusal back."""
 ROOM_MB = 64.0
-"""What requests must have to themselves, beside a warm worker and its languages."""
+"""Memory that requests need besides a warm worker and its languages."""
 LOOK_S = 1.0
 CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
-"""Caches are worth something: the wait doubles, up to the second, while cleaning does not bring memory under
-`CLEAN_SHARE`. While nobody new can be served it is always the first."""
+"""The first is the wait between two clean-ups. Since emptied caches cost time, it doubles up to the second
+while cleaning does not bring memory under `CLEAN_SHARE`, except while new requests are refused."""
 RETRY_AFTER_S = 5
 
 State = Literal["off", "ok", "cleaning", "refusing"]
@@ -68,26 +69,26 @@ def resident_mb() -> float:
 
 
 def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
-    """What the machine has, or the container if that is less, in MiB."""
+    """The memory of the machine, or of the container if that is less, in MiB."""
     found = [float(psutil.virtual_memory().total / MB)]
     for path in cgroups:
         try:
             found.append(int(path.read_text()) / MB)
-        except (OSError, ValueError):  # not this version, or `max`: no limit
+        except (OSError, ValueError):  # another version of cgroups, or `max`: no limit
             continue
     return min(found)
 
 
 def limit_of(asked_mb: int) -> float:
-    """The limit that a setting means, in MiB: itself, or where it is 0 a share of what there is."""
+    """The limit in MiB: the setting or, if that is 0, a share of the machine's memory."""
     return float(asked_mb) if asked_mb else round(SHARE * given_mb(), 1)
 
 
 def give_back_freed() -> bool:
-    """Have the C library hand back to the system what was freed; False where it has no way to.
+    """Have the C library return freed memory to the system; False if it cannot.
 
     glibc keeps freed memory in its lists (`malloc_trim`), macOS in its zones (`malloc_zone_pressure_relief`).
-    Takes milliseconds, in which others may allocate.
+    Takes some milliseconds, while other threads may allocate.
     """
     library = _c_library()
     if hasattr(library, "malloc_trim"):
@@ -100,13 +101,13 @@ def give_back_freed() -> bool:
 
 
 def give_large_blocks_back(library: Any = None) -> bool:
-    """Have large blocks come from the system one by one, so that they go back to it when they are freed.
+    """Have the C library take large blocks from the system one by one, and return each when it is freed.
 
     glibc serves blocks above a threshold by `mmap`, and raises that threshold to the size of whatever is
-    freed (`mallopt(3)`, M_MMAP_THRESHOLD). Soon the arrays of a segment, some megabytes each and of another
-    length every time, come from the heap, whose holes fit nobody: over 70 streams a server grew from 1.0 to
-    1.4 GB. This fixes the threshold for the process, which must be one of its own; False where the C library
-    has none.
+    freed (`mallopt(3)`, M_MMAP_THRESHOLD). Soon the arrays of segments, some megabytes each and always of
+    another length, come from the heap, and leave gaps there that no later array fits: over 70 streams a
+    server grew from 1.0 to 1.4 GB. This fixes the threshold for the whole process, which must belong to the
+    server alone. False if the C library has no threshold.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def give_large_blocks_back(library: Any = None) -> bool:
         The C library, unless a test has another.
     """
     library = _c_library() if library is None else library
-    if not hasattr(library, "mallopt"):  # macOS and musl give large blocks back as it is
+    if not hasattr(library, "mallopt"):  # macOS and musl return large blocks anyway
         return False
     return all(library.mallopt(option, LARGE_BYTES) == 1 for option in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD))
 
@@ -126,26 +127,26 @@ def _c_library() -> Any:
 
 @dataclass(eq=False)
 class Watchdog:
-    """Looks at resident memory, and does what the table above says.
+    """Watches resident memory and acts as the table above says.
 
     Parameters
     ----------
     limit_mb : float
         Resident memory that the process may have, in MiB; 0 watches nothing.
     slots : Slots
-        Where it is seen whether anybody is served.
+        Show whether anybody is being served.
     admission : Admission
-        Told to refuse, and to admit.
+        Refuses or admits new speech.
     clean : mapping of str to callable
-        What can be given back, by its name, in the order in which it is tried.
+        What can be freed, by name, in the order in which it is tried.
     settle : callable
-        Called after a clean-up if nobody is served, for what is only given back with the next inference.
+        Called after a clean-up if nobody is served: frees what only the next inference gives back.
     replace : callable
-        Has another worker take the place of this one.
+        Replaces this worker by a new one.
     complete : callable
-        Whether all has been loaded that is loaded unasked. Before that, no worker is replaced.
+        Whether background loading is over. Before that, no worker is replaced.
     unfit : callable
-        Ends the server, with the error that says what it needs: it does not fit into its limit.
+        Ends the server with the error that it does not fit into its limit, and what it needs.
     read : callable
         Resident memory in MiB; a test gives its own.
     clock : callable
@@ -154,7 +155,7 @@ class Watchdog:
     Attributes
     ----------
     state : {"off", "ok", "cleaning", "refusing"}
-        As of the last look.
+        As of the last check.
     """
 
     limit_mb: float
@@ -181,7 +182,7 @@ class Watchdog:
         self._replaced = False
 
     def start(self, warm: Callable[[], bool]) -> None:
-        """Look every `LOOK_S`, in a thread of its own, from when `warm` is true: loading has its own peak."""
+        """Check every `LOOK_S` in a thread of its own, once `warm` is true: loading has a peak of its own."""
 
         def watch() -> None:
             while not warm():
@@ -190,7 +191,7 @@ class Watchdog:
                 return
             growing = True
             while not self._replaced:
-                # Not while somebody speaks: what a stream holds is no part of a warm worker
+                # Not while a stream runs: its memory is no part of a warm worker
                 if growing and self.complete() and self.slots.idle():
                     growing = False
                     self._warm_mb = self.read()
@@ -201,7 +202,7 @@ class Watchdog:
             threading.Thread(target=watch, name="memory", daemon=True).start()
 
     def note_warm(self) -> bool:
-        """The worker is as small as it will be: whether it fits. What does not fit now never will."""
+        """Check whether the warm worker fits into the limit: it will never be smaller."""
         self._warm_mb = self._peak_mb = self.read()
         with self._taking:
             self._taken_mb = self._warm_mb
@@ -229,7 +230,7 @@ class Watchdog:
             With it, the worker would not fit into its limit.
         """
         with self._taking:
-            if self.state == "off" or self._taken_mb is None:  # what a worker begins with is judged when warm
+            if self.state == "off" or self._taken_mb is None:  # judged when the worker is warm
                 return
             least_mb = math.ceil(self._taken_mb + needed_mb + ROOM_MB)
             if least_mb > self.limit_mb:
@@ -244,7 +245,7 @@ class Watchdog:
             self._taken_mb += needed_mb
 
     def look(self) -> State:
-        """One look, and what it leads to."""
+        """Check once, and act on it."""
         if self.state == "off":
             return self.state
         rss_mb = self.read()
@@ -257,7 +258,7 @@ class Watchdog:
         if rss_mb <= bound_mb:
             return self._becomes("ok" if rss_mb < CLEAN_SHARE * self.limit_mb else "cleaning", rss_mb)
         self._becomes("refusing", rss_mb)
-        # Asked after the refusal: from now on nobody comes who could be cut off
+        # Asked after the refusal, so that no new request can come and be cut off
         if self.slots.idle() and self.complete() and not self._replaced:
             self._replaced = True
             log.error("Memory is at %.0f MB with nobody served: the worker is replaced.", rss_mb)
@@ -280,7 +281,7 @@ class Watchdog:
         now_s = self.clock()
         needed = rss_mb > self.limit_mb or self.state == "refusing"
         again_s = CLEAN_AGAIN_S if needed else self._again_s
-        # Once more when the last listener has left: what they held is free only now
+        # Once more when the last listener has left, since their memory is free only now
         leaving = self.state == "refusing" and self.slots.idle()
         if not leaving and self._cleaned_s is not None and now_s - self._cleaned_s < again_s:
             return False
@@ -288,7 +289,7 @@ class Watchdog:
         return True
 
     def _clean_up(self, before_mb: float) -> float:
-        """What is resident after everything that can be given back was."""
+        """Free everything that can be freed; returns the resident memory then."""
         for name, action in self.clean.items():
             if self._tried(name, action):
                 self._done[name] += 1
@@ -306,7 +307,7 @@ class Watchdog:
     def _tried(name: str, action: Callable[[], object]) -> bool:
         try:
             action()
-        except Exception:  # one that fails keeps neither the others nor the watch from going on
+        except Exception:  # if one fails, the others and the watch go on
             log.exception("Clean-up failed: %s.", name)
             return False
         return True
@@ -330,7 +331,7 @@ class Watchdog:
 
 
 def given_back(engine: Engine) -> dict[str, Callable[[], object]]:
-    """What a server that speaks with `engine` has to give back, in the order in which it is tried."""
+    """What a server with this `engine` can free, in the order in which it is tried."""
     return {
         "caches": engine.clear_caches,
         "garbage": gc.collect,
@@ -340,6 +341,6 @@ def given_back(engine: Engine) -> dict[str, Callable[[], object]]:
 
 
 def settle(engine: Engine, voice: str) -> None:
-    """Run each session once, at whose end its arena shrinks, and give that back, too."""
+    """Run each session once, at the end of which its arena shrinks, and return that memory, too."""
     engine.warm(voice, text="Yes.")
     give_back_freed()

@@ -1,1 +1,1 @@
-"""How requests come and answers go: connections, who may ask, one way in for each transport, the page."""
+"""HTTP and WebSocket: connections, access checks, a module for each transport, and the page."""

@@ -1,6 +1,6 @@
-"""What is said over a WebSocket, in whichever words: one text is spoken at a time, and the client is heard.
+"""A conversation over a WebSocket in any dialect: speaks one text at a time, and listens meanwhile.
 
-The words are a dialect, a class of its own: ours (`websocket_conversation`), ElevenLabs' and Mistral's.
+Each dialect is a subclass: ours (`websocket_conversation`), ElevenLabs' and Mistral's.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Conversation:
     ws : simple_websocket.Server
         The connection.
     state : ServerState
-        Who speaks.
+        Has the engine and its queue.
     request_id : str
-        For the log; the first synthesis is called so, too.
+        For the log; the first synthesis has the same id.
     watched : WatchedSocket
-        Tells whether it was cut.
+        Tells whether the connection was cut.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Conversation:
     """
 
     ending = "`end`"
-    """What a client says behind a live text."""
+    """The messages that end a live text."""
 
     def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
         self._ws = ws
@@ -94,51 +94,53 @@ class Conversation:
         self._over = self._told_stopping = False
         self.closing = (NORMAL, "")
 
-    # --------------------------------------------------------------------------- what a dialect says
+    # --------------------------------------------------------------------------- what a dialect defines
 
     def _heed(self, said: dict[str, Any]) -> None:
-        """Do what a message asks for.
+        """Carry out a client's message.
 
         Raises
         ------
         KokoroLabError, werkzeug.exceptions.HTTPException
-            It cannot be done; the client is told.
+            It cannot be done; the client gets the error.
         """
 
     def _read(self, fields: dict[str, Any]) -> tuple[SpeechRequest, LiveText | None, float]:
-        """The request that `fields` are, whether its text is still being written, and the first credit."""
+        """Read `fields`: the request, the options of a live text or None, and the first credit."""
         raise NotImplementedError
 
     def _tell_audio(self, frame: AudioBytes) -> None:
-        """A frame of speech."""
+        """Send a chunk of speech."""
 
     def _tell_done(self, done: Done) -> None:
-        """All of a text is spoken."""
+        """Send that a text was spoken completely."""
 
     def _tell_error(self, error: Exception) -> None:
-        """Something could not be done, or what was spoken came to no good end."""
+        """Send an error: a message could not be carried out, or speech failed."""
 
     def _tell_begun(self, asked: SpeechRequest, events: SpeechEvents) -> None:
-        """A text begins to be spoken."""
+        """Send that a text begins to be spoken."""
 
     def _tell_words(self, words: Words) -> None:
-        """When the words of a segment are heard."""
+        """Send when the words of a segment are heard."""
 
     def _tell_waiting(self) -> None:
-        """Nothing has been ready for a while."""
+        """Send that nothing has been ready for a while."""
 
     def _go_on(self) -> None:
-        """Called again and again: begin what has been waiting."""
+        """Called repeatedly: begin to speak a waiting text."""
 
     def _withdraws(self, message: str | bytes) -> bool:
-        """Whether a message, said while a text waits for its slot, takes that text back; else it is kept."""
+        """Whether a message that comes while a text waits for its slot withdraws the text; other messages are
+        kept."""
         self._said_meanwhile.append(message)
         return False
 
     # ------------------------------------------------------------------------------ listening
 
     def run(self) -> None:
-        """Listen and speak until the client is idle for too long, grants nothing, or all has been said.
+        """Listen and speak until the client is idle or gives no credit for too long, or the conversation is
+        over.
 
         Raises
         ------
@@ -148,10 +150,10 @@ class Conversation:
         while not self._over:
             if self._synthesis is not None and self._synthesis.stopped:
                 self._refuse(Interrupted("This synthesis was stopped."), ends=True)
-                continue  # it may have been the last word
+                continue  # the message may have ended the conversation
             if self._synthesis is None and STOPPING in self._state.admission.reasons:
                 if not self._told_stopping:
-                    self._attempt(self._state.admission.check)  # rather than at the next request
+                    self._attempt(self._state.admission.check)  # now, not only at the next request
                 return
             self._attempt(self._go_on)
             speaking = self._events is not None and self._credit > 0
@@ -164,7 +166,7 @@ class Conversation:
                 self._attempt(partial(self._hear, message))
                 events = self._events
                 if events is not None and self._credit > 0 and not self._over and events.ready(0):
-                    self._speak_on()  # who says much hears speech meanwhile
+                    self._speak_on()  # a client that sends much still hears speech meanwhile
             elif speaking:
                 self._speak_on()
             elif self._waited_s() > (self._idle_s if self._events is None else self._stall_s):
@@ -172,13 +174,13 @@ class Conversation:
                 return
 
     def end(self) -> None:
-        """The connection is over: what was being spoken is stopped."""
+        """End: stop the speech under way."""
         if self._synthesis is not None:
             log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
             self._finish("cancelled")
 
     def _idled(self) -> None:
-        """The client has been idle for too long: say so if it waits for something."""
+        """Handle a client that was idle for too long: tell it so if it waits for something."""
         if self._events is not None:
             late = Interrupted(f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`.")
             self._refuse(late, ends=True)
@@ -196,9 +198,9 @@ class Conversation:
         self._heed(control_of(message))
 
     def _given_up(self) -> bool:
-        """Whether the client does not want any more what waits for its slot: it has left, or takes it back.
+        """Whether the client has given up the text that waits for its slot: it has left, or withdraws it.
 
-        What else it says is kept for later: no more of it than one message may have.
+        Its other messages are kept for later, up to the size of one message.
         """
         while self._ws.connected:
             try:
@@ -245,14 +247,14 @@ class Conversation:
         events = self._events
         assert events is not None
         synthesis = events.synthesis
-        synthesis.account.taken()  # not before: without credit, it is the client that makes us wait
+        synthesis.account.taken()  # only with credit: without it, we wait for the client
         if not events.ready(POLL_S):
             starving_s = 0.0 if synthesis.live is None else synthesis.live.starving_s
             if min(starving_s, time.monotonic() - self._heard_s) > self._idle_s:
                 self._refuse(self._starved(), ends=True)
             elif self._waited_s() > self._keepalive_s:
                 self._since_s = time.monotonic()
-                if not starving_s:  # else it is the writer that makes us wait
+                if not starving_s:  # else we wait for the writer
                     synthesis.account.stalled()
                 self._tell_waiting()
             return
@@ -278,10 +280,10 @@ class Conversation:
             self._tell_words(event)
         elif isinstance(event, Done):
             warn_of_clipping(self._request_id, encoder)
-            # Before it is said, or the client's next request might not find the slot free
+            # Before the end is sent, or the client's next request might not find the slot free
             self._finish("completed")
             self._tell_done(event)
-        elif self._synthesis is None or self._synthesis.live is None:  # else `_speak_on` says it in its time
+        elif self._synthesis is None or self._synthesis.live is None:  # else `_speak_on` sends it in its turn
             self._tell_waiting()
 
     def _say(self, **fields: Any) -> None:
@@ -293,7 +295,7 @@ class Conversation:
         return described
 
     def _refuse(self, error: Exception, *, ends: bool = False) -> None:
-        """Tell of an error. What was being spoken ends with it if it `ends`, or if it did not begin."""
+        """Send an error. Speech under way ends with it if `ends`, or if it had not begun."""
         account = None if self._synthesis is None else self._synthesis.account
         outcome = outcome_of(error) if account is None else account.outcome_of(error)
         error = error if account is None else account.reason(error)

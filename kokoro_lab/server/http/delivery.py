@@ -1,4 +1,4 @@
-"""The body of a streamed answer, and what becomes of a listener who leaves."""
+"""The body of a streamed answer: raw audio or server-sent events, until it ends or the listener leaves."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class StreamBroken(BrokenPipeError):
 
 
 def in_slices(whole: bytes, size: int = FILE_SLICE_BYTES) -> Iterator[bytes]:
-    """`whole`, a slice at a time."""
+    """The bytes of `whole`, slice by slice."""
     return (whole[at : at + size] for at in range(0, len(whole), size))
 
 
 def until_sent(body: Iterable[bytes], sent: Callable[[], None]) -> Iterator[bytes]:
-    """The body; at the end, whichever it is, `sent` is called."""
+    """Pass the body on; `sent` is called at its end, however it ends."""
     try:
         yield from body
     finally:
@@ -53,7 +53,7 @@ def until_sent(body: Iterable[bytes], sent: Callable[[], None]) -> Iterator[byte
 
 
 class RawWriter:
-    """The bytes of the audio themselves. While computing stalls, silence.
+    """Sends the bytes of the audio alone; while computing stalls, it sends silence.
 
     Parameters
     ----------
@@ -66,30 +66,30 @@ class RawWriter:
         self._encoder = encoder
 
     def begin(self) -> bytes:
-        """Sent before anything is computed."""
+        """The bytes to send before anything is computed."""
         return self._encoder.prime(PRIMER_S)
 
     def write(self, event: Event) -> bytes:
-        """The bytes of an event, perhaps none."""
+        """The bytes of an event; may be empty."""
         if isinstance(event, AudioBytes):
             return event.data
         return self._encoder.still(PRIMER_S) if isinstance(event, KeepAlive) else b""
 
     def failed(self, error: BaseException) -> bytes | None:
-        """How the client is told of an error: it can only be cut off."""
+        """None: raw audio cannot report an error, so the connection is cut."""
         return None
 
 
 class EventWriter:
     """Server-sent events, as OpenAI streams speech: `speech.audio.delta`, `speech.audio.done`, and an error.
 
-    Each delta has an `id:`, `segment.chunk`, behind which a client may go on, and that of a segment's first
-    frame the token that it needs for that (see `resume`).
+    Each delta has an `id:` (`segment.chunk`) after which a client may resume; a segment's first chunk also
+    has the token for that (see `resume`).
 
     Parameters
     ----------
     stream_id : str
-        Said in the first line, a comment, which also opens the connection of an impatient proxy.
+        Sent in the first line, a comment, which also keeps an impatient proxy from closing the connection.
     describe : callable
         An error in OpenAI's shape.
     """
@@ -129,7 +129,7 @@ def _event(fields: dict[str, Any], head: str = "") -> bytes:
 
 
 class ResponseBody(Iterator[bytes]):
-    """The body of a streamed answer: events as they come, in the words of its writer.
+    """The body of a streamed answer: events as they come, formatted by its writer.
 
     The WSGI server iterates it, and calls `close` however it ended. A client that left is noticed when
     bytes cannot be sent; then nothing further is computed.
@@ -137,10 +137,9 @@ class ResponseBody(Iterator[bytes]):
     Parameters
     ----------
     events : SpeechEvents
-        Of a stream that has begun, so that what is wrong with a request has been found by now. The account of
-        its synthesis is told of the first byte, of what the socket has taken and of the outcome; the
-        synthesis, when bytes are handed over to be sent, and it is cut if the answer does not come to its
-        end.
+        The events of a stream that has begun, so that errors of the request have been found. Its synthesis'
+        account notes the first byte, the bytes that the socket took, and the outcome. The connection is cut
+        if the answer does not come to its end.
     writer : RawWriter or EventWriter
         For the transport.
     """
@@ -163,11 +162,11 @@ class ResponseBody(Iterator[bytes]):
             self._synthesis.sending = True
             return data
         except StopIteration:
-            self.close()  # now, and not after the client has seen the end and may have sent its next request
+            self.close()  # now: once the client has seen the end, it may send its next request
             raise
 
     def close(self) -> None:
-        """Stop computing, say in log and figures how it ended, and give the slot back."""
+        """Stop computing, record in log and figures how it ended, and free the slot."""
         if self._closed:
             return
         self._closed = True
@@ -177,7 +176,7 @@ class ResponseBody(Iterator[bytes]):
         finally:
             outcome = self._outcome or self._account.interrupted() or "cancelled"
             if outcome != "completed" and not self._told:
-                # Or gunicorn's main thread waits up to 2 s for the client to do it
+                # Else gunicorn's main thread waits up to 2 s for the client to close
                 self._synthesis.cut()
             self._synthesis.finish(outcome, self._code)
 
@@ -185,7 +184,7 @@ class ResponseBody(Iterator[bytes]):
         head = self._writer.begin()
         if head:
             self._account.first_byte()
-        yield head  # even if it is empty: a codec that holds the primer back holds no headers back
+        yield head  # even if it is empty: a codec may hold the primer back, but not the headers
         try:
             for event in self._events:
                 data = self._writer.write(event)
@@ -211,6 +210,6 @@ class ResponseBody(Iterator[bytes]):
 
 
 def warn_of_clipping(request_id: str, encoder: Encoder) -> None:
-    """Samples that did not fit into 16 bit are heard: say so."""
+    """Log samples that were clipped because they did not fit into 16 bits."""
     if encoder.clipped_samples:
         log.warning("%s: %d samples were clipped to 16 bit", request_id, encoder.clipped_samples)

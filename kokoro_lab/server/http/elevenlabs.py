@@ -1,12 +1,12 @@
 """ElevenLabs' WebSockets, `stream-input` and `multi-stream-input`, over our live text.
 
-The client writes {`text`}; `flush` has what is there be spoken, and {`text`: ""} ends it. With contexts,
-{`close_context`} ends one, and an empty text only says that the client is still there. It hears {`audio`,
-`alignment`, `normalizedAlignment`} and, at the end, {`isFinal`} with what was `ignored` and the `fallbacks`.
-Contexts are spoken one behind another. What goes wrong is said as {`message`, `error`, `code`}, and closes
-the connection.
+The client writes {`text`}; with `flush` the text so far is spoken, and {`text`: ""} ends it. With contexts,
+{`close_context`} ends one, and an empty text only shows that the client is still there. The server sends
+{`audio`, `alignment`, `normalizedAlignment`} and, at the end, {`isFinal`} with the `ignored` fields and the
+`fallbacks`. Contexts are spoken one behind another. An error is sent as {`message`, `error`, `code`}, and
+closes the connection.
 
-What only tells when ElevenLabs' model is to begin (`try_trigger_generation`, `chunk_length_schedule`) has no
+Fields that set when ElevenLabs' model begins (`try_trigger_generation`, `chunk_length_schedule`) have no
 effect: our speech begins as soon as the text allows.
 """
 
@@ -39,7 +39,7 @@ class _StrictModel(BaseModel):
 
 
 class ConnectionQuery(_StrictModel):
-    """What may stand behind the `?` of the address."""
+    """The query parameters of the connection."""
 
     model_id: str | None = None
     output_format: OutputFormat = "mp3_44100_128"
@@ -56,7 +56,7 @@ class ConnectionQuery(_StrictModel):
 
 
 class ElevenLabsMessage(_StrictModel):
-    """What a client says. The key belongs into the head, and is not looked at here."""
+    """A client's message. The key belongs in the request's headers, and is not read here."""
 
     text: StrictStr | None = None
     context_id: StrictStr | None = None
@@ -126,7 +126,7 @@ class ElevenLabsConversation(LiveConversation):
             raise ParameterError("A message has a text.", field="text", allowed="a string")
         turn = turns[-1] if turns and not turns[-1].ended else None
         if turn is None:
-            words = (asked.text or "").strip()  # behind the end, only those matter
+            words = (asked.text or "").strip()  # after the end, only words matter
             if not (words if self._leaving else asked.text or closes):
                 return
             turn = self._open_turn(asked.context_id, self._fields | self._heard_settings(asked))
@@ -142,9 +142,10 @@ class ElevenLabsConversation(LiveConversation):
         return speed
 
     def _close(self, turn: Turn, *, socket: bool) -> None:
-        """Speak what was flushed, as ElevenLabs does. What was not, or is closed once more, nobody wants.
+        """Close a context: flushed text is still spoken, as by ElevenLabs; other text is dropped, and so is
+        all of it when the context is closed again.
 
-        The end of the `socket` closes no context once more.
+        The end of the `socket` does not count as closing a context again.
         """
         if not turn.flushed or (turn.ended and not socket):
             self._drop(turn)
@@ -197,14 +198,14 @@ def alignment_of(
 ) -> dict[str, list[Any]]:
     """When each character of a segment is heard, in ElevenLabs' words.
 
-    We know of words alone. Their characters share their time evenly; those between two words share the pause,
-    and the marks behind the last word take no time. Times are counted from `start_s`, where those of the last
-    message end: one alignment is behind the other, without a gap.
+    We only know times of words. A word's characters share its time evenly; those between two words share the
+    pause, and the marks behind the last word take no time. Times are counted from `start_s`, where the last
+    message's alignment ends, so that alignments follow one another without a gap.
 
     Parameters
     ----------
     text : str
-        From the `first_char`-th character of the whole text on.
+        The whole text from its character `first_char` on.
     words : sequence of WordTiming
         Of one segment, one at least.
     first_char : int
@@ -216,7 +217,7 @@ def alignment_of(
         `chars`, `charStartTimesMs` and `charDurationsMs`, equally long.
     """
     heard: dict[tuple[int, int], list[float]] = {}
-    for word in words:  # several stand at the same place where one is said as several
+    for word in words:  # several words have the same place where one written word is said as several
         heard.setdefault((word.start, word.end), [word.start_s])[1:] = [word.end_s]
     places = [0, *(place - first_char for span in heard for place in span)]
     times_s = [start_s, *(second for span in heard.values() for second in span)]

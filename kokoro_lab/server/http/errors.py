@@ -1,7 +1,7 @@
 """Every error in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
 
-Messages go to the client, who sent the text; the log gets status, code and, for what is our fault,
-where it happened. Messages of exceptions that are not ours may quote the text, so they are in neither.
+Messages go to the client, who sent the text; the log gets status, code and, for errors of the server, where
+they happened. Messages of other libraries' exceptions may quote the text, so they go to neither.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from kokoro_lab.server.openapi.schemas import ErrorBody, ErrorDetail
 log = logging.getLogger(__name__)
 
 RETRYABLE = frozenset({408, 429, 503})
-"""What may go better the next time. OpenAI's SDKs would send everything from 500 up three times over,
-and a text that cannot be spoken once cannot be spoken thrice."""
+"""Statuses for which a retry may help. OpenAI's SDKs retry every status from 500 on, although a text that
+cannot be spoken once cannot be spoken the next time."""
 
 RETRY_AFTER_S = 1
-"""Of a 503 that does not know better."""
+"""`Retry-After` of a 503 without a time of its own."""
 NO_MEMORY = (
     "There was not enough memory to speak this. Go on behind what you have, or ask again; if it comes back, "
     "lower KOKORO_CONCURRENCY or end other programs."
@@ -71,21 +71,21 @@ _KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
     gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
 }
 _QUOTED_CHARACTERS = 200
-"""Of what is quoted to the client from its own bytes."""
+"""How many characters of a client's bytes an error quotes."""
 _OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
 
 
 def register(app: Flask) -> None:
-    """Answer every exception of `app` in the one shape."""
+    """Answer every exception of `app` in OpenAI's shape."""
     app.register_error_handler(KokoroLabError, _on_ours)
     app.register_error_handler(HTTPException, _on_http)
     app.register_error_handler(Exception, _on_unexpected)
 
 
 def status_of(error: BaseException) -> int:
-    """400 for what the client can mend, 404 for what is not installed, 409 and 410 for what was stopped or
-    cannot go on, 503 for a provider or a server that may come back, 504 for what took too long, 507 for what
-    its memory has no room for, else 500."""
+    """The status: 400 for an error that the client can mend, 404 for what is not installed, 409 if it was
+    stopped, 410 if it cannot be resumed, 503 for a provider or a server that may come back, 504 for a request
+    that took too long, 507 if memory does not suffice, else 500."""
     if isinstance(error, HTTPException):
         return error.code or 500
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
@@ -101,7 +101,7 @@ def code_of(error: BaseException) -> str:
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """How a request ends that ends with this error, for the figures."""
+    """The outcome, for the figures, of a request that ends with this error."""
     if isinstance(error, DeadlineExceeded):
         return "expired"
     if isinstance(error, Unavailable):
@@ -129,9 +129,9 @@ def log_failure(error: BaseException, what: str, request_id: str) -> None:
 def body_of(
     error: BaseException, request_id: str, client_names: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """What a client is told of an exception, whatever the transport: OpenAI's shape.
+    """The body that tells a client of an exception over any transport, in OpenAI's shape.
 
-    The engine says `input`; a client that sent `text` is to be told of `text`, by `client_names`.
+    The engine calls the field `input`; `client_names` gives the name that the client used, such as `text`.
     """
     param, message = None, f"The server failed; its log says where, under {request_id}."
     if isinstance(error, KokoroLabError):
@@ -148,9 +148,10 @@ def body_of(
 
 
 def refusal(error: BaseException) -> bytes:
-    """The whole answer where no application was asked: a request is malformed, too long, or late.
+    """A whole answer, for a request that is refused before any application sees it: malformed, too long, or
+    late.
 
-    It ends its connection: where the next request would begin is not known any more.
+    It closes the connection, because the start of the next request cannot be known any more.
     """
     request_id = uuid4().hex
     if isinstance(error, gunicorn_errors.ParseException):

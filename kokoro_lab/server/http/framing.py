@@ -1,8 +1,8 @@
-"""Where the requests of a connection end, found while their bytes arrive.
+"""Finds where the requests of a connection end, while their bytes arrive.
 
-What is valid HTTP is for gunicorn's parser to say: it reads each head once that is whole, and a chunked
-body once that is. Here only their ends are looked for, so that nobody waits for bytes: the parser is given
-all that it will ever get, and takes the end of it for the end of the connection.
+gunicorn's parser decides what is valid HTTP: it reads each head, and each chunked body, once it is complete.
+Here only their ends are looked for, so that no thread waits for bytes: the parser gets all bytes at once, and
+takes their end for the end of the connection.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ FRAGMENT_BYTES = 8_192
 """As a socket would give them: gunicorn copies the rest of a fragment for each chunk in it."""
 
 Stage = Literal["idle", "head", "body"]
-"""What is there of the next request: nothing, some of its head, all of its head."""
+"""How much of the next request has arrived: nothing, a part of its head, its whole head."""
 
 BodyEnd = Callable[[bytearray], int | None]
-"""Where the body ends that begins with these bytes; None while it goes on."""
+"""Takes the bytes from the body's beginning on; returns where the body ends, or None if it is incomplete."""
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _CHUNK_LINE = re.compile(rb"([0-9a-fA-F]+)[ \t]*(?:;[^\n]*)?")
 
 
 class BodyTooLong(ParseException):  # type: ignore[misc]
-    """The body is longer than the longest that is taken."""
+    """The body is longer than allowed."""
 
     def __init__(self, limit: int, length: int | None = None) -> None:
         is_long = "longer" if length is None else f"{length} bytes long"
@@ -55,7 +55,7 @@ class BodyTooLong(ParseException):  # type: ignore[misc]
 
 
 class Incoming:
-    """The bytes that one connection has received and no request has taken; gunicorn's parser of them, too.
+    """The bytes that a connection has received and no request has taken, with gunicorn's parser for them.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Incoming:
     client : tuple
         The client's address.
     most_body_bytes : int
-        A body beyond it is refused: by its length before it is read, if it is chunked while it is read.
+        A longer body is refused: by its length before it is read or, if it is chunked, while it is read.
     """
 
     def __init__(self, cfg: Any, client: Any, most_body_bytes: int) -> None:
@@ -76,10 +76,10 @@ class Incoming:
         self._body_end: BodyEnd = lambda data: 0
         self._count = 0
         self.waits_for_continue = False
-        """Whether the client holds the body back until it is told to go on."""
+        """Whether the client sends the body only after `100 Continue`."""
 
     def __len__(self) -> int:
-        """Bytes that are held, those of a request that is being served included."""
+        """The bytes held, with those of a request that is being served."""
         return len(self._data) + (0 if self._request is None else len(self._request.unreader))
 
     @property
@@ -89,16 +89,16 @@ class Incoming:
         return "head" if self._data else "idle"
 
     def push(self, data: bytes) -> None:
-        """Bytes have arrived."""
+        """Add bytes that have arrived."""
         self._data += data
 
     def whole(self) -> bool:
-        """Whether a request is there with all of its body; then `next` gives it.
+        """Whether a request with its whole body has arrived; then `next` returns it.
 
         Raises
         ------
         gunicorn.http.errors.ParseException
-            It will never be one: malformed, or beyond a limit.
+            The bytes can be no request: malformed, or beyond a limit.
         """
         if self._request is None:
             end = self._head_end()
@@ -115,7 +115,7 @@ class Incoming:
         return True
 
     def __next__(self) -> Any:
-        """The request that is whole, a chunked body joined: its head says a length, whatever came."""
+        """The complete request. A chunked body is joined, and its head then states a length."""
         request, self._request = self._request, None
         if isinstance(request.body.reader, ChunkedReader):
             try:
@@ -130,11 +130,11 @@ class Incoming:
         return request
 
     def finish_body(self, deadline: float | None = None) -> bool:
-        """True: what the application did not read of a body is not on the socket any more."""
+        """Always True: no rest of a body is left on the socket."""
         return True
 
     def _head_end(self) -> int | None:
-        """Where the head ends; None if it goes on."""
+        """Where the head ends; None if its end has not arrived."""
         data, seen = self._data, self._seen
         end = data.find(b"\r\n\r\n", max(0, seen - 3))
         end = -1 if end < 0 else end + 4
@@ -153,7 +153,7 @@ class Incoming:
         return None
 
     def _refuse(self, end: int, otherwise: ParseException) -> None:
-        """Have gunicorn's parser say what is wrong up to `end`, in its own order of looking at things."""
+        """Raise the error that gunicorn's parser finds up to `end`."""
         with suppress(NoMoreData):
             self._judged(bytes(self._data[:end]))
         raise otherwise
@@ -166,13 +166,13 @@ class Incoming:
             request = self._judged(head)
         except NoMoreData:
             raise InvalidHeader("the head does not end where it should") from None
-        if len(request.unreader):  # it and we see another end: what follows cannot be trusted
+        if len(request.unreader):  # the parser sees another end than we do: what follows cannot be trusted
             raise InvalidHeader("the head ends before it should")
         codings = [value for name, value in request.headers if name == "TRANSFER-ENCODING"]
         if any(coding.lower() != "chunked" for coding in codings):
             raise UnsupportedTransferCoding(", ".join(codings))
         self._body_end = self._body_end_of(request)
-        self.waits_for_continue = request._expected_100_continue  # gunicorn would say it with the answer
+        self.waits_for_continue = request._expected_100_continue  # gunicorn would report it with the answer
         request._expected_100_continue = False
         self._request = request
         self._count += 1
@@ -188,7 +188,7 @@ class Incoming:
 
 
 class _Chunks:
-    """Follows the lines of chunks without looking at what is in them, and counts their bytes."""
+    """Finds the end of a chunked body by its chunk lines, and counts its bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -203,7 +203,7 @@ class _Chunks:
         ------
         BodyTooLong
         InvalidChunkSize, ChunkMissingTerminator
-            A line is no chunk's. All else that may be wrong is left to gunicorn's parser.
+            A line is no chunk line. All other errors are left to gunicorn's parser.
         """
         while not self._last:
             if len(data) < self._at:
@@ -236,12 +236,12 @@ class _Chunks:
     def _line_goes_on(self, data: bytearray) -> None:
         if len(data) - self._at >= MOST_CHUNK_LINE_BYTES:
             raise InvalidChunkSize(b"a line that is too long")
-        if _BARE_LF.search(data, self._at):  # the end of its line would be waited for in vain
+        if _BARE_LF.search(data, self._at):  # its line would never end
             raise InvalidChunkSize(b"bare LF as line terminator")
 
 
 class _FixedBytes(Unreader):  # type: ignore[misc]
-    """Bytes that are there, and an end behind them."""
+    """A reader of given bytes, with an end behind them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()

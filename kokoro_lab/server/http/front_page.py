@@ -40,6 +40,6 @@ def _guard_the_page(answer: Response) -> Response:
     answer.headers["Content-Security-Policy"] = POLICY
     answer.headers["X-Content-Type-Options"] = "nosniff"
     answer.headers["Referrer-Policy"] = "no-referrer"
-    # Asked for each time, answered 304: a page of yesterday's version does not meet today's server
+    # Validated at each load (304), so that an old version's page never meets a newer server
     answer.headers["Cache-Control"] = "no-cache"
     return answer

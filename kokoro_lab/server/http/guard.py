@@ -1,4 +1,4 @@
-"""Who may ask, where, and how much: path, Host, Origin, key, size, and time for each read and write."""
+"""Checks before each request: path, Host, Origin, key, size, and time limits for reads and writes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ OTHER_FIELDS_BYTES = 65_536
 STALL_S = 10.0
 """A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
 SEND_BUFFER_BYTES = 65_536
-"""Of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client that
-does not read is noticed."""
+"""Send buffer of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client
+that does not read is noticed."""
 
 REQUEST_ID = re.compile(rf"(?!ws$|realtime$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
 """What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
@@ -48,7 +48,7 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class RequestIds(BaseConverter):
-    """Ids in paths, so that what can be no id is not found rather than looked for."""
+    """Ids in paths: a path with an impossible id is answered 404."""
 
     regex = REQUEST_ID.pattern.replace("$", "(?:/|$)")
 
@@ -59,7 +59,7 @@ def max_body_bytes(settings: Settings) -> int:
 
 
 def register(app: Flask, settings: Settings) -> None:
-    """Put the checks before every request of `app`, and the CORS headers behind it."""
+    """Run the checks before every request of `app`, and add the CORS headers to its answer."""
     app.url_map.converters["stream_id"] = RequestIds
     app.url_map.strict_slashes = False
     app.wsgi_app = placed(app.wsgi_app, settings.root_path)  # type: ignore[method-assign,assignment]
@@ -91,10 +91,10 @@ def register(app: Flask, settings: Settings) -> None:
 
 
 def path_within(root_path: str, path: str) -> str:
-    """Which of the server's own paths is asked for.
+    """The server's own path for a requested path.
 
-    `root_path` is taken off where it is there: some proxies take it off themselves. Slashes that stand side
-    by side are one: a redirect, which is the usual answer to them, loses the body with some clients.
+    `root_path` is removed if it is there; some proxies remove it themselves. Adjacent slashes count as one:
+    with the usual redirect, some clients lose the body.
     """
     path = re.sub("//+", "/", path)
     if root_path and (path == root_path or path.startswith(f"{root_path}/")):
@@ -103,7 +103,7 @@ def path_within(root_path: str, path: str) -> str:
 
 
 def placed(app: WsgiApp, root_path: str) -> WsgiApp:
-    """`app`, which the outside finds at `root_path`."""
+    """`app`, mounted at `root_path`."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = path_within(root_path, environ.get("PATH_INFO", ""))
@@ -119,14 +119,14 @@ def placed(app: WsgiApp, root_path: str) -> WsgiApp:
 def require_key() -> None:
     """Refuse a request for speech without the key, where one is set.
 
-    Voices, models and health stay open: OpenWebUI asks for them without its key.
+    Voices, models and health need no key: OpenWebUI asks for them without its key.
     """
     key = server_state().settings.api_key
     if not key:
         return
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        given = request.headers.get("xi-api-key", "")  # as ElevenLabs' clients send it
+        given = request.headers.get("xi-api-key", "")  # the header of ElevenLabs' clients
     if not hmac.compare_digest(given.strip().encode(), key.encode()):
         raise Unauthorized(
             "The API key is missing or wrong. Send it as `Authorization: Bearer <key>`.",
@@ -135,23 +135,23 @@ def require_key() -> None:
 
 
 def caller() -> str:
-    """Who makes the current request, where it does not say so itself: its key, and the address from which it
-    comes. A name that says nothing of either."""
+    """A name for the client of the current request, if it gives none: a hash of its key and address, which
+    reveals neither."""
     key = request.headers.get("Authorization") or request.headers.get("xi-api-key", "")
     return f"{hash((key, request.remote_addr)):x}"
 
 
 def client_socket() -> socket.socket | None:
-    """The connection of the current request, where the server (gunicorn) lends it."""
+    """The socket of the current request, if the WSGI server (gunicorn) gives access to it."""
     found = request.environ.get("gunicorn.socket")
     return found if isinstance(found, socket.socket) else None
 
 
 def has_left(connection: socket.socket) -> bool:
-    """Whether the client has closed its side, found out without taking anything that it sent."""
+    """Whether the client has closed its side; leaves the bytes that it sent unread."""
     readable = (
         select.poll()
-    )  # first, because `recv` waits for the socket's own time limit, whatever its flags
+    )  # polled first, because `recv` waits for the socket's time limit whatever its flags
     readable.register(connection, select.POLLIN)
     if not readable.poll(0):
         return False
@@ -167,7 +167,7 @@ def _accept() -> None:
     g.request_id = asked if REQUEST_ID.fullmatch(asked) else uuid4().hex
     connection = client_socket()
     if connection is not None:
-        # For each recv and each send. gunicorn takes it off before the next request
+        # For each recv and each send. gunicorn removes it before the next request
         connection.settimeout(current_app.config["STALL_S"])
 
 
@@ -177,7 +177,7 @@ def _check_host(allowed: frozenset[str]) -> None:
 
 
 def _check_origin(allowed: frozenset[str]) -> Response | None:
-    """Refuse web pages from elsewhere; answer the preflight of a listed one."""
+    """Refuse web pages from other origins; answer the preflight request of a listed one."""
     origin = request.headers.get("Origin")
     if origin is None:
         return None
@@ -190,14 +190,15 @@ def _check_origin(allowed: frozenset[str]) -> Response | None:
     answer = Response(status=204)
     answer.headers["Access-Control-Allow-Methods"] = "GET, POST, DELETE"
     wanted = request.headers.get("Access-Control-Request-Headers", "")
-    if _HEADER_NAMES.fullmatch(wanted):  # SDKs add headers of their own; a listed origin is trusted with any
+    if _HEADER_NAMES.fullmatch(wanted):  # SDKs add headers of their own; a listed origin may send any
         answer.headers["Access-Control-Allow-Headers"] = wanted
     answer.headers["Access-Control-Max-Age"] = "600"
     return answer
 
 
 def _check_length() -> None:
-    """Our worker has looked at it already, and has given a chunked body its length; others may not have."""
+    """Refuse a body that is too long. Our worker has checked it already, and given a chunked body its length;
+    other WSGI servers may not."""
     limit = current_app.config["MAX_CONTENT_LENGTH"]
     if request.content_length is not None and request.content_length > limit:
         abort(413, f"The request body is {request.content_length} bytes long. Allowed: up to {limit}.")

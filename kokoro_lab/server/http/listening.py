@@ -1,4 +1,4 @@
-"""The address that is listened on, and the descriptors that its connections need."""
+"""The listening socket, and the file descriptors that its connections need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kokoro_lab.errors import SettingsError
 log = logging.getLogger(__name__)
 
 OTHER_DESCRIPTORS = 256
-"""Beside one for each connection: files, pipes, libraries, what a benchmark opens."""
+"""Descriptors besides one for each connection: for files, pipes, libraries and benchmarks."""
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _REASONS = {
     errno.EADDRINUSE: ("port", "Something else listens there.", "End it, or give another --port."),
@@ -23,15 +23,15 @@ _REASONS = {
 
 
 def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> socket.socket:
-    """A socket that listens on `host` and `port`; with port 0, on one that is free.
+    """A socket that listens on `host` and `port`; with port 0, on a free port.
 
-    `backlog` is how many may have connected and not been accepted yet. The system may allow fewer.
-    `port_setting` is what sets the port for good.
+    `backlog` is how many connections may wait to be accepted; the system may allow fewer. `port_setting` is
+    the setting of the port, for the error.
 
     Raises
     ------
     SettingsError
-        It cannot be; names `--host` or `--port`.
+        The address cannot be used; the error names `--host` or `--port`.
     """
     if not 0 <= port <= 65535:
         raise SettingsError(
@@ -41,12 +41,12 @@ def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> 
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         _refuse(host, port, error, port_setting)
-    family, kind, protocol, _, address = sorted(found)[0]  # IPv4 before IPv6, where a name has both
+    family, kind, protocol, _, address = sorted(found)[0]  # IPv4 first, if a name has both
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(backlog)  # Linux lets two bind, and refuses the second only here
+        bound.listen(backlog)  # Linux lets two processes bind, and refuses the second one here
     except OSError as error:
         bound.close()
         _refuse(host, port, error, port_setting)
@@ -54,12 +54,12 @@ def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> 
 
 
 def page_url(bound: socket.socket) -> str:
-    """Where a browser on this machine finds what listens on `bound`."""
+    """The URL for a browser on this machine, of a server that listens on `bound`."""
     return url_of(*bound.getsockname()[:2])
 
 
 def url_of(host: str, port: int) -> str:
-    """Where a browser on this machine finds what listens on `host` and `port`."""
+    """The URL for a browser on this machine, of a server that listens on `host` and `port`."""
     host = host.strip("[]")
     host = _EVERY_ADDRESS.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
@@ -68,7 +68,7 @@ def url_of(host: str, port: int) -> str:
 def room_for(connections: int) -> int:
     """How many connections this process may have open, once its limit of descriptors is raised for them.
 
-    Up to `connections`. The log says if they are fewer.
+    At most `connections`; the log says if fewer fit.
     """
     needed = connections + OTHER_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -77,7 +77,7 @@ def room_for(connections: int) -> int:
     limit = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    except (OSError, ValueError):  # macOS may have a lower one than it says
+    except (OSError, ValueError):  # macOS may have a lower limit than it reports
         limit = soft
     room = max(limit - OTHER_DESCRIPTORS, limit // 2)
     if room >= connections:

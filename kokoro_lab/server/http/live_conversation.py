@@ -1,4 +1,4 @@
-"""Live texts over a WebSocket, one behind another, as other vendors' protocols have them."""
+"""Live texts over a WebSocket, one behind another, for the protocols of other vendors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kokoro_lab.server.requests.speech_events import Done, LiveText, SpeechEvent
 from kokoro_lab.server.requests.speech_request import SpeechRequest, speech_request_of
 
 REFUSED, FAILED, TRY_LATER = 1008, 1011, 1013
-"""Codes with which a connection is closed: by the client's fault, by ours, for want of room."""
+"""Codes with which a connection is closed: by the client's fault, by ours, for lack of room."""
 REASON_BYTES = 123
 """The longest reason that fits into the frame that closes a connection."""
 MOST_TURNS = 5
@@ -29,19 +29,19 @@ class Turn:
     Parameters
     ----------
     name : str or None
-        What the client calls it.
+        The client's name for it.
     fields : dict
-        Of its request.
+        The fields of its request.
 
     Attributes
     ----------
     waiting : deque of str or None
-        What is to be written once it is spoken; None is a flush.
+        Text to write once the turn is being spoken; None is a flush.
     waiting_chars : int
     has_words : bool
         Whether there is something to speak.
     flushed : bool
-        Whether nothing was written behind the last flush.
+        Whether nothing was written after the last flush.
     ended : bool
         Whether all is written.
     """
@@ -56,7 +56,7 @@ class Turn:
 
 
 class LiveConversation(Conversation):
-    """Speaks texts that are still being written, each in its turn; an error ends the connection.
+    """Speaks texts that are still being written, one after the other; an error ends the connection.
 
     A dialect calls `_open_turn`, `_write` and `_drop`, and sets `_leaving`.
 
@@ -65,7 +65,7 @@ class LiveConversation(Conversation):
     *connection
         As of `Conversation`.
     query : mapping of str to str
-        What stands behind the `?` of the address.
+        The query parameters of the connection.
     """
 
     def __init__(self, *connection: Any, query: Mapping[str, str]) -> None:
@@ -78,19 +78,20 @@ class LiveConversation(Conversation):
         """What the client asked for in its own words that has no effect."""
         self._notes: dict[str, Any] = {}
 
-    # --------------------------------------------------------------------------- what a dialect says
+    # --------------------------------------------------------------------------- what a dialect defines
 
     def _greet(self) -> None:
-        """Said first. Raises what `_heed` raises."""
+        """Send the first message. Raises what `_heed` raises."""
 
     def _tell_end(self, turn: Turn, done: Done | None = None, **notes: Any) -> None:
-        """A turn is over; there is no `done` where it was taken back, or had no words.
+        """Send that a turn is over; `done` is None if the turn was withdrawn or had no words.
 
-        `notes` are what was ignored, and what was substituted.
+        `notes` are the ignored fields and the fallbacks.
         """
 
     def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:
-        """Of an error in OpenAI's shape, its HTTP status and the code with which the connection is closed."""
+        """Send an error, given in OpenAI's shape with its HTTP status and the code that closes the
+        connection."""
 
     # ----------------------------------------------------------------------------------------- turns
 
@@ -103,7 +104,7 @@ class LiveConversation(Conversation):
         return self._turns[-1]
 
     def _write(self, turn: Turn, text: str, *, flush: bool = False, end: bool = False) -> None:
-        """Have `text` be spoken in its turn."""
+        """Write `text` to a turn."""
         if text:
             turn.waiting.append(text)
             turn.waiting_chars += len(text)
@@ -119,7 +120,7 @@ class LiveConversation(Conversation):
             raise TextError(f"{turn.waiting_chars} characters wait for the texts before them to be spoken.")
 
     def _drop(self, turn: Turn) -> None:
-        """The client does not want it any more."""
+        """Drop a turn that the client has withdrawn."""
         if turn is self._turns[0] and self._synthesis is not None:
             self._finish("cancelled")
         self._turns.remove(turn)
@@ -147,7 +148,7 @@ class LiveConversation(Conversation):
             turn = next((each for each in self._turns if each.has_words or each.ended), None)
             if turn is None:
                 break
-            self._turns.remove(turn)  # before those of which nothing is known yet
+            self._turns.remove(turn)  # before turns that have no text yet
             self._turns.appendleft(turn)
             if turn.has_words:
                 self._begin(turn.fields)

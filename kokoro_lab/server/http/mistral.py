@@ -1,11 +1,11 @@
-"""Mistral's realtime speech, by its names, over our live text.
+"""Mistral's realtime speech protocol over our live text.
 
-The client says `session.update` {`session`}, `input_text.append` {`text`}, `input_text.flush` {perhaps
-`text`}, which ends a text, and `input_text.end`, which ends the connection, too. It hears `session.created`
-and `session.updated` {`session`}, `speech.audio.delta` {`audio_data`}, `speech.audio.done` {`usage`,
-`ignored`, `fallbacks`} for each text, and `error` {`error`}, which closes the connection.
+The client sends `session.update` {`session`}, `input_text.append` {`text`}, `input_text.flush` {optionally
+`text`}, which ends a text, and `input_text.end`, which also ends the connection. The server sends
+`session.created` and `session.updated` {`session`}, `speech.audio.delta` {`audio_data`}, `speech.audio.done`
+{`usage`, `ignored`, `fallbacks`} for each text, and `error` {`error`}, which closes the connection.
 
-As Mistral has it, `pcm` is 32 bit floating point; the samples are those of our 16 bit.
+As with Mistral, `pcm` is 32-bit floating point; the samples are those of our 16-bit PCM.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FULL_SCALE = 32_768
 
 
 class MistralQuery(BaseModel):
-    """What may stand behind the `?` of the address."""
+    """The query parameters of the connection."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class MistralQuery(BaseModel):
 
 
 class MistralSession(BaseModel):
-    """What a `session.update` may change."""
+    """The fields that a `session.update` may change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,7 +45,7 @@ class MistralSession(BaseModel):
 
 
 class MistralMessage(BaseModel):
-    """What a client says."""
+    """A client's message."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,7 +55,7 @@ class MistralMessage(BaseModel):
 
 
 class MistralConversation(LiveConversation):
-    """Each `input_text.flush` is the end of a turn."""
+    """Mistral's dialect: each `input_text.flush` ends a turn."""
 
     ending = "`input_text.end`"
 

@@ -1,4 +1,4 @@
-"""`POST /v1/audio/speech`: a text in, its speech out, streamed or as a file."""
+"""`POST /v1/audio/speech`: speaks a text, as a stream or as a file."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def speak() -> Response:
     """Speak what the body asks for.
 
     The answer is audio of the format that is asked for; with `stream_format` sse, events that hold it; with
-    `timestamps` and no events, JSON. A stream that broke goes on with `resume` and `last_id`, or the header
-    `Last-Event-ID`.
+    `timestamps` and no events, JSON. A stream that broke is resumed with `resume` and `last_id`, or the
+    header `Last-Event-ID`.
     """
     state = server_state()
     account = _account()
     asked = read_speech_request(request, state.settings, state.engine.config.variant)
     as_events = asked.stream_format == "sse"
-    # HTTP/1.0 has no chunks: there, a stream that breaks would look like one that is finished
+    # HTTP/1.0 has no chunked bodies: a stream that breaks would look complete
     streamed = asked.stream and request.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"
     streamed = (streamed or as_events) and not asked.as_json and not asked.captions
     transport = "events" if as_events else "stream" if streamed else "file"
@@ -128,8 +128,8 @@ def speak() -> Response:
 def stop(stream_id: str) -> dict[str, Any]:
     """Stop every synthesis with this id, and answer once their slots are free.
 
-    Of two requests that came with one id the second has a number behind it, such as `a.2`, as its
-    `X-Request-Id` says: `a` stops both, `a.2` that one.
+    If two requests came with one id, the second gets a number behind it, such as `a.2`, as its `X-Request-Id`
+    says: `a` stops both, `a.2` that one.
     """
     stopped = server_state().syntheses.stop(stream_id)
     if not stopped:
@@ -138,7 +138,7 @@ def stop(stream_id: str) -> dict[str, Any]:
 
 
 def _account() -> Account:
-    """The books of this request, opened at the first call."""
+    """The account of this request, opened at the first call."""
     if "account" not in g:
         state = server_state()
         note = state.degrader.objectives.note
@@ -149,7 +149,7 @@ def _account() -> Account:
 
 @blueprint.after_request
 def _say_what_ran(answer: Response) -> Response:
-    """On errors too: which variant and provider failed is half of what one needs to know."""
+    """Add headers with variant and provider, on errors too: an error report needs them."""
     engine = server_state().engine
     answer.headers["X-Kokoro-Variant"] = engine.config.variant
     answer.headers["X-Kokoro-Provider"] = engine.active_provider
@@ -158,7 +158,7 @@ def _say_what_ran(answer: Response) -> Response:
 
 @blueprint.after_request
 def _count(answer: Response) -> Response:
-    """Outcomes of requests that were answered with an error. Others are counted where they end."""
+    """Count requests that were answered with an error. Others are counted where they end."""
     if "error_code" in g and request.method != "DELETE":
         account = _account()
         account.close(account.interrupted() or g.outcome, g.error_code)
@@ -168,7 +168,7 @@ def _count(answer: Response) -> Response:
 def _streamed(state: ServerState, synthesis: Synthesis) -> Response:
     account = synthesis.account
     as_events = synthesis.asked.stream_format == "sse"
-    # Before the answer begins, so that a text without a word still gets an error's status
+    # Before the answer begins, so that a text without words still gets an error status
     events = open_stream(state, synthesis, tells=as_events)
     writer: RawWriter | EventWriter = RawWriter(events.encoder)
     if as_events:
@@ -187,7 +187,7 @@ def _streamed(state: ServerState, synthesis: Synthesis) -> Response:
 
 def _file(state: ServerState, synthesis: Synthesis) -> Response:
     account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
-    # Before the speech, lest it be computed for a format that cannot be had
+    # Before the speech, so that none is computed for a format that is not available
     encoder = Encoder(asked.kind, asked.sample_rate, utterance.seed, streamed=False, dither=asked.dither)
     stream = state.engine.stream(
         utterance,
@@ -200,7 +200,7 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
     state.syntheses.begin(synthesis, stream, streamed=False, tells=True)
     try:
         with closing(encoder):
-            for chunk in stream:  # each is let go once it is encoded
+            for chunk in stream:  # each is freed once it is encoded
                 encoder.push(chunk.samples)
             whole = encoder.finish()
     except Interrupted as error:
@@ -227,9 +227,9 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
 
 
 def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
-    """Free the slot, since what is left is sending, and give what frees the rest behind that.
+    """Free the slot, since only sending is left; returns a function that frees the sender afterwards.
 
-    Where many clients take their files slowly, the slot is kept: they would hold every thread else.
+    If many clients take their files slowly, the slot is kept: else they would occupy every thread.
     """
     try:
         sender = state.senders.take()
@@ -240,7 +240,7 @@ def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
 
 
 def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tuple[Iterator[bytes], int]:
-    """A file and when its words are heard, as JSON: a slice at a time, and how long it is."""
+    """A file and its word times as JSON: its slices, and their total length."""
     report = stream.report
     described = {
         "object": "audio.speech",
@@ -257,8 +257,8 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
 
 
 def _describe(answer: Response, synthesis: Synthesis, run: SpeechStream | SynthesisReport) -> None:
-    """Say in headers what is sent, what was not heeded, and what the engine chose and had to substitute; of a
-    stream, as far as it has come."""
+    """Set headers: the format, ignored fields, and the engine's choices and fallbacks (for a stream, those so
+    far)."""
     asked, account = synthesis.asked, synthesis.account
     ignored = asked.ignored
     if asked.chunk_ms is not None and not synthesis.streamed:
@@ -266,7 +266,7 @@ def _describe(answer: Response, synthesis: Synthesis, run: SpeechStream | Synthe
     headers = {
         "Content-Type": _content_type(asked),
         "Cache-Control": "no-store",
-        "X-Accel-Buffering": "no",  # nginx would collect a stream before passing it on
+        "X-Accel-Buffering": "no",  # else nginx would collect a stream before passing it on
         "X-Sample-Rate": str(asked.heard_hz),
         "X-Kokoro-Stream-Id": account.request_id,
         "X-Kokoro-Voice": account.asked["voice"],

@@ -1,4 +1,4 @@
-"""The doors of the WebSockets: who may come in, how many at a time, and how a connection ends."""
+"""The WebSocket routes: how many connections are admitted, and how a connection ends."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ ELEVENLABS = "/v1/text-to-speech/<voice_id>"
 VOICE = Parameter("voice_id", {"type": "string", "pattern": r"^[A-Za-z0-9_]+$"})
 
 blueprint = Blueprint("websocket", __name__)
-# Host and Origin have been checked by then, as for every request: browsers do not do it for WebSockets
+# `guard` has checked Host and Origin, as for every request: browsers do not do it for WebSockets
 blueprint.before_request(require_key)
 _sock = Sock()
 
 
 def options(settings: Settings) -> dict[str, Any]:
-    """What the WebSocket library is told: pings, and the largest message."""
+    """Options of the WebSocket library: pings, and the largest message."""
     return {"ping_interval": PING_S, "max_message_size": max_body_bytes(settings)}
 
 
 class UpgradeRequired(HTTPException):
-    """A plain request came to where only a WebSocket is spoken."""
+    """A plain request came to a WebSocket route."""
 
     code = 426
     name = "Upgrade Required"
@@ -57,7 +57,7 @@ class UpgradeRequired(HTTPException):
 
 @blueprint.before_request
 def _admit() -> None:
-    """A connection takes a thread of the server for as long as it lasts."""
+    """Admit a connection, which occupies a thread of the server for as long as it lasts."""
     connection = client_socket()
     if connection is None or request.url_rule is None or not request.url_rule.websocket:
         return
@@ -83,8 +83,7 @@ def _leave(error: BaseException | None) -> None:
 def knock() -> NoReturn:
     """Speak over a WebSocket: the fields of a request as JSON messages, audio in binary ones.
 
-    What either side says stands in docs/clients.md. A request that does not ask for a WebSocket is answered
-    426.
+    docs/clients.md describes the messages. A request that does not ask for a WebSocket is answered 426.
     """
     raise UpgradeRequired
 
@@ -131,7 +130,7 @@ def talk_with_contexts(ws: Server, voice_id: str) -> None:
 
 
 def _talk(ws: Server, dialect: Callable[..., Conversation], **said: Any) -> None:
-    """Talk until the client goes; `said` is what it has said in the address."""
+    """Run a conversation until the client leaves."""
     watched: WatchedSocket = ws.sock
     conversation = dialect(ws, server_state(), g.request_id, watched, **said)
     try:

@@ -1,17 +1,17 @@
-"""What is said over a WebSocket, at the client's pace: control in JSON, audio in binary messages.
+"""Our own WebSocket protocol: control messages in JSON, audio in binary messages, at the client's pace.
 
-The client says `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
-`credit` {`frames`} and `cancel`. The server says `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
+The client sends `speak` {the fields of a request, `credit`}, `resume` {the same, `last_id`, `resume`},
+`credit` {`frames`} and `cancel`. The server sends `started` {`id`, `format`, `sample_rate`, `chunk_ms`,
 `pre_buffer_ms`}, `segment` {`segment_id`, `start_s`, `resume`}, `words` {`segment_id`, `words`}, `keepalive`,
-`done` {`usage`} and `error` {`error`, `ended`: whether nothing is spoken any more}. Where a field has no
-effect or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
+`done` {`usage`} and `error` {`error`, `ended`: whether the speech ended with it}. Where a field has no effect
+or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
-With `live`, the text of a `speak` is a beginning, and the client goes on with `append` {`text`}, `flush`
-(what is there is spoken now) and `end`; how it cuts the text changes no sample. With `max_wait_ms` the server
-flushes by itself when no text has come for so long.
+With `live`, the text of a `speak` is a beginning; the client continues with `append` {`text`}, `flush` (speak
+the text so far now) and `end`. How it cuts the text changes no sample. With `max_wait_ms` the server flushes
+by itself when no text has come for so long.
 
-A binary message costs one credit (see `messages_of`); without any, sending waits, and computing with it. A
-`speak` while another is under way takes its place. One who was cut off comes back, with `resume`.
+A binary message costs one credit (see `messages_of`); without credit, sending waits, and so does computing. A
+`speak` while another is under way replaces it. A client whose connection broke reconnects and sends `resume`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MESSAGE_BYTES = 16_384
 
 
 class WebSocketConversation(Conversation):
-    """Our own dialect: credit, frames with a head, whole and live texts, and resuming."""
+    """Our own dialect: credit, chunks with a header, whole and live texts, and resuming."""
 
     # ------------------------------------------------------------------------------ listening
 
@@ -99,7 +99,7 @@ class WebSocketConversation(Conversation):
             self._said_meanwhile.append(message)
         if kind not in ("cancel", "speak", "resume"):
             return False
-        # What was written to the one that is given up is of no other
+        # Text written to the stream that is replaced belongs to no other
         kept = [each for each in self._said_meanwhile if _kind_of(each) not in WRITING]
         self._said_meanwhile = deque(kept)
         return True
@@ -118,15 +118,15 @@ class WebSocketConversation(Conversation):
         for name in ("stream", "stream_format"):
             if name in fields:
                 raise ParameterError(
-                    f"A WebSocket has no {name}.", field=name, mend="Leave it out: audio comes in frames."
+                    f"A WebSocket has no {name}.", field=name, mend="Leave it out: audio comes in chunks."
                 )
         asked = speech_request_of(fields, self._state.settings, self._state.engine.config.variant)
         require_last_id(asked)
         if resumed and asked.last_id is None:
             raise ParameterError(
-                "A stream goes on behind a frame, and none is named.",
+                "Resuming needs the id of the last chunk.",
                 field="last_id",
-                allowed="segment.chunk of the last frame, such as 3.57",
+                allowed="segment.chunk of the last chunk, such as 3.57",
             )
         if asked.captions:
             raise ParameterError(
@@ -178,7 +178,7 @@ class WebSocketConversation(Conversation):
 
 
 def messages_of(frame: AudioBytes) -> Iterator[bytes]:
-    """The binary messages, `MESSAGE_BYTES` at most each, that a frame is sent as: a head, then audio.
+    """The binary messages of a chunk, each at most `MESSAGE_BYTES`: a header, then audio.
 
     | bytes | what (little-endian) |
     |---|---|
@@ -199,7 +199,7 @@ def messages_of(frame: AudioBytes) -> Iterator[bytes]:
 
 
 def _live(fields: dict[str, Any]) -> LiveText | None:
-    """What a message says of a text that is still being written; takes it out of its fields."""
+    """The options of a live text in a message, which are removed from its fields."""
     live, max_wait_ms = fields.pop("live", False), fields.pop("max_wait_ms", None)
     if not isinstance(live, bool):
         raise ParameterError(
@@ -219,7 +219,7 @@ def _live(fields: dict[str, Any]) -> LiveText | None:
 
 
 def _kind_of(message: str | bytes) -> str | None:
-    """What a message says that may be none."""
+    """The kind of a message that may be malformed."""
     try:
         return str(control_of(message).get("type"))
     except ParameterError:

@@ -1,4 +1,4 @@
-"""`/benchmarks` where the extra `lab`, which measures, is not installed: it says how that is had."""
+"""`/benchmarks` without the extra `lab`: answers with the command that installs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ blueprint = Blueprint("without_lab", __name__)
 
 
 def hang_into(app: Flask) -> None:
-    """Tell clients of `app` who ask for benchmarks what is missing, and the log if the settings ask."""
+    """Add the routes to `app`; if the settings ask for benchmarks at start, log what is missing."""
     state: ServerState = app.extensions[EXTENSION]
     app.register_blueprint(blueprint)
     if state.settings.benchmark_interval_s and not state.settings.skip_benchmarking:

@@ -1,6 +1,6 @@
-"""gunicorn's worker: one thread polls all connections, and the pool is given whole requests alone.
+"""Our gunicorn worker: one thread polls all connections, and its thread pool only gets complete requests.
 
-It keeps books of what each connection waits for, and which has to go for another.
+It records what each connection waits for, and closes the longest silent one if there are too many.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LEAVING_S = 2.0
 its answer."""
 LEAVING_BYTES = 16_777_216
 MOST_HELD_BYTES = 67_108_864
-"""Of requests that are not whole, or not answered, over all connections."""
+"""Bytes of incomplete or unanswered requests that all connections may hold."""
 READ_BYTES = 65_536
 AT_A_TIME = 50
 """Connections that are accepted or closed before others are looked at again."""
@@ -56,7 +56,7 @@ _LATE: dict[State, tuple[Reason, str]] = {
 
 
 class Connection(TConn):  # type: ignore[misc]
-    """One client's connection; gunicorn's, which is neither to wait for bytes nor to parse them itself."""
+    """A client's connection: gunicorn's class, changed so that it neither waits for bytes nor parses them."""
 
     def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any, most_body_bytes: int) -> None:
         super().__init__(cfg, sock, client, server)
@@ -70,16 +70,16 @@ class Connection(TConn):  # type: ignore[misc]
 
 
 class Connections:
-    """The books of the thread that polls; others may ask for `figures`.
+    """The connections of the polling thread; other threads may ask for `figures`.
 
     Parameters
     ----------
     most : int
         Open connections.
     most_held_bytes : int
-        What all of them hold together of requests that are not answered yet.
+        Limit of the bytes that all of them together hold of unanswered requests.
     threads : int
-        Of the pool; only said.
+        Size of the thread pool; for the figures alone.
     """
 
     def __init__(self, most: int, most_held_bytes: int, threads: int) -> None:
@@ -89,19 +89,20 @@ class Connections:
         self._held_bytes = 0
         self._open = 0
         self._accepted = 0
-        # Both in the order of a dict: whose deadline is next, and who has been silent longest
+        # Both in dict order: the next deadline first, and the longest silent connection first
         self._waiting: dict[State, dict[Connection, None]] = {state: {} for state in WAITING}
         self._silent: dict[Connection, None] = {}
         self._closed: Counter[Reason] = Counter()
 
     def add(self, connection: Connection, deadline_s: float) -> None:
-        """One has come, and said nothing yet."""
+        """Add a connection that has sent nothing yet."""
         self._open += 1
         self._accepted += 1
         self.awaits(connection, "idle", deadline_s)
 
     def awaits(self, connection: Connection, state: State, deadline_s: float) -> None:
-        """It is in `state` now. All that are in one are given the same time, so that they stay in order."""
+        """Note that a connection now waits in `state`. All in one state have the same time limit, so they
+        stay in order."""
         self._waiting.get(connection.state, {}).pop(connection, None)
         connection.state, connection.deadline_s = state, deadline_s
         self._waiting[state][connection] = None
@@ -109,29 +110,29 @@ class Connections:
             self.heard(connection)
 
     def heard(self, connection: Connection) -> None:
-        """It is the last now of those who are silent."""
+        """Note that a connection sent something: it is now the most recent one."""
         self._silent.pop(connection, None)
         self._silent[connection] = None
 
     def serves(self, connection: Connection) -> None:
-        """It waits for nothing: a request of it is with the pool."""
+        """Note that a connection waits for nothing: the pool has a request of it."""
         self._waiting[connection.state].pop(connection, None)
         self._silent.pop(connection, None)
         connection.state = "served"
 
     def holds(self, connection: Connection) -> bool:
-        """Take note of what it holds. Whether all may hold so much."""
+        """Note how many bytes a connection holds; returns whether all together may hold so many."""
         self._held_bytes += len(connection.incoming) - connection.held_bytes
         connection.held_bytes = len(connection.incoming)
         return self._held_bytes <= self.most_held_bytes
 
     def forgets(self, connection: Connection) -> None:
-        """What it holds will not be needed any more."""
+        """Note that a connection's bytes are no longer needed."""
         self._held_bytes -= connection.held_bytes
         connection.held_bytes = 0
 
     def closes(self, connection: Connection) -> None:
-        """It is gone, for the reason that it has."""
+        """Note that a connection is closed, and why."""
         self._waiting.get(connection.state, {}).pop(connection, None)
         self._silent.pop(connection, None)
         self.forgets(connection)
@@ -140,17 +141,18 @@ class Connections:
         self._closed[connection.reason] += 1
 
     def longest_silent(self, *, holding: bool = False) -> Connection | None:
-        """Of those that wait, or of those among them that hold bytes."""
+        """The longest silent connection of those that wait, or of those among them that hold bytes."""
         return next((one for one in self._silent if one.held_bytes or not holding), None)
 
     def late(self, now_s: float) -> Iterator[Connection]:
-        """Those whose time is over; each must be closed, or wait for something else, before the next."""
+        """The connections whose time is over; each must be closed, or change its state, before the next is
+        asked for."""
         for queue in self._waiting.values():
             while (first := next(iter(queue), None)) is not None and first.deadline_s <= now_s:
                 yield first
 
     def hasten(self, deadline_s: float) -> None:
-        """Whoever waits has no more time than this."""
+        """Shorten the time limit of every waiting connection."""
         for connection in self._silent:
             connection.deadline_s = min(connection.deadline_s, deadline_s)
 
@@ -178,14 +180,15 @@ class Connections:
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]
-    """Serves from threads. Whoever is silent, slow or half-open waits in the poller and holds none.
+    """Serves requests from threads. Silent, slow and half-open connections wait in the poller and occupy no
+    thread.
 
-    gunicorn waits for the first byte inside of its pool, and reads heads and bodies there without end: a
-    dozen slow clients would take every thread.
+    gunicorn's own worker waits for the first byte in its pool, and reads heads and bodies there without a
+    time limit: a dozen slow clients would occupy every thread.
 
-    From SIGTERM on it listens no more. gunicorn leaves its copy of the socket open until the last stream has
-    ended: who connects meanwhile would wait, unanswered, and be cut off in the end, and no other server could
-    have the port.
+    From SIGTERM on it does not listen any more. gunicorn would leave its copy of the socket open until the
+    last stream has ended: new clients would wait, unanswered, to be cut off at last, and no other server
+    could use the port.
     """
 
     alive: bool
@@ -194,12 +197,12 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        most = self.cfg.worker_connections - 1  # one further is accepted, and another closed for it
+        most = self.cfg.worker_connections - 1  # one more is accepted, and another closed for it
         self.connections = Connections(most, MOST_HELD_BYTES, self.cfg.threads)
         self.wsgi.open(self.age, self.connections.figures)
 
     def is_parent_alive(self) -> bool:
-        """Whether the master is; without it, this is a stop like any other."""
+        """Whether the master process is alive; without it, the worker stops as at SIGTERM."""
         alive = bool(super().is_parent_alive())
         self.alive = self.alive and alive
         return alive
@@ -215,14 +218,14 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     # ------------------------------------------------------------ what the poller calls, in the main thread
 
     def accept(self, listener: Any) -> None:
-        """Take those who have connected. Beyond the limit, who has been silent longest goes for each."""
+        """Accept new connections. Beyond the limit, the longest silent one is closed for each."""
         for _ in range(AT_A_TIME):
             try:
                 sock, address = listener.accept()
             except OSError as error:
                 if error.errno in _FULL:
                     self._make_room("crowded_out")
-                return  # or there is none left, or it has left again
+                return  # none is left, or the client has left again
             if self.connections.full and not self._make_room("crowded_out"):
                 sock.close()
                 continue
@@ -234,17 +237,17 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             self._poll(connection)
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """Close those whose time is over, or who wait for whatever.
+        """Close the connections whose time is over.
 
         gunicorn calls it after each turn of its loop.
         """
         now_s = float("inf") if force else time.monotonic()
         late = list(islice(self._give_up(now_s), None if force else AT_A_TIME))
-        if len(late) == AT_A_TIME:  # the rest in the next turn, which comes at once
+        if len(late) == AT_A_TIME:  # the rest in the next turn of the loop, which comes at once
             self.method_queue.defer(lambda: None)
 
     def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
-        """The pool has answered: the next request is awaited, or the end."""
+        """Called when the pool has answered: wait for the next request, or close."""
         self.connections.forgets(conn)
         try:
             goes_on = fs.result()
@@ -258,7 +261,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         linger_s = SILENT_S if self.alive else min(SILENT_S, LEAVING_S)
         self.connections.awaits(conn, "idle", time.monotonic() + linger_s)
         self._poll(conn)
-        self._look(conn)  # at what was sent behind the request
+        self._look(conn)  # look at the bytes that followed the request
 
     def _cap_keepalive(self, deadline: float) -> None:
         self.connections.hasten(deadline)
@@ -267,7 +270,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self.poller.register(conn.sock, EVENT_READ, partial(self._readable, conn))
 
     def _readable(self, conn: Connection, sock: socket.socket) -> None:
-        if conn.state in ("served", "closed"):  # by an event before this one, of the same turn
+        if conn.state in ("served", "closed"):  # closed by an earlier event of the same turn
             return
         try:
             data = sock.recv(READ_BYTES)
@@ -287,10 +290,10 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             self._look(conn)
 
     def _look(self, conn: Connection) -> None:
-        """See how far its next request has come."""
+        """Check whether a connection's next request is complete."""
         try:
             whole = conn.incoming.whole()
-        except Exception as error:  # whatever it is, it must not end the worker
+        except Exception as error:  # no error may end the worker
             self._refuse(conn, error, "refused")
             return
         if conn.incoming.waits_for_continue:
@@ -302,7 +305,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             span_s = {"idle": SILENT_S, "head": HEAD_S, "body": BODY_S}[stage]
             self.connections.awaits(conn, stage, time.monotonic() + span_s)
         while not self.connections.holds(conn) and self._make_room("memory", holding=True):
-            if conn.state == "closed":  # those that are served hold all that may be held
+            if conn.state == "closed":  # the requests being served hold all bytes that may be held
                 return
         if whole and conn.state == "body":
             self.poller.unregister(conn.sock)
@@ -319,7 +322,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             yield conn
 
     def _make_room(self, reason: Reason, *, holding: bool = False) -> bool:
-        """Close who has been silent longest. Whether there was one."""
+        """Close the longest silent connection; returns whether there was one."""
         conn = self.connections.longest_silent(holding=holding)
         if conn is None:
             return False
@@ -335,7 +338,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self._leave(conn, reason)
 
     def _leave(self, conn: Connection, reason: Reason) -> None:
-        """Send no more, and wait for the client to close. gunicorn has all others wait for that as well."""
+        """Shut down sending, and wait for the client to close. gunicorn's own worker would make all others
+        wait for that."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             if conn.state == "served":
@@ -358,6 +362,6 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     # -------------------------------------------------------------------------- what the pool's threads call
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """Answer in the one shape what gunicorn answers in HTML."""
+        """Answer an error in OpenAI's shape, where gunicorn would answer in HTML."""
         with suppress(OSError):
             client.send(refusal(exc))

@@ -1,1 +1,1 @@
-"""What may be asked and is answered, as models, and the document that is made from them."""
+"""Models of requests and answers, and the OpenAPI document that is made from them."""

@@ -1,4 +1,4 @@
-"""`/openapi.json`: the routes that there are, described by the models that validate."""
+"""Makes `/openapi.json` from the application's routes and the models that validate requests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _WRITING = (413,)
 _WITH_BODY = (408, 415)
 _KEY = "key"
 _STATUSES = {int(row["status"]): row for row in rows(__package__, "statuses.tsv")}
-"""What each says, and what header it has beside those of every answer."""
+"""The description of each status, and the header that it has besides those of every answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Something that a request says outside its body.
+    """A parameter of a request outside its body.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDescription:
-    """What a view takes and gives; its docstring's first sentence is the summary. Decorates the view.
+    """Describes a view, which it decorates: what it takes and returns. The summary is the first sentence of
+    the view's docstring.
 
     Parameters
     ----------
@@ -65,23 +66,23 @@ class ViewDescription:
     status : int
         Of success.
     errors : tuple of int
-        Statuses with an error body, beside those that any request may have.
+        Statuses with an error body, besides those that any request may have.
     also : tuple of int
         Other statuses with the same answer as success.
     parameters : tuple of Parameter
-        Of the path, where there is more to say than that it is a string, and of the head.
+        Headers, and parameters of the path that are more than a string.
     optional_body : bool
         Whether the body may be left out.
     events : pydantic model, optional
         One server-sent event, where it may answer by such.
     headers : mapping of str to str
-        Of success: which ones are always there, and what they say.
+        Headers that a successful answer always has, and their meaning.
     at_times : mapping of str to str
-        Of success: those that are there where they have something to say.
+        Headers that a successful answer may have, and their meaning.
     links : mapping of str to mapping
-        OpenAPI's links: what to ask next with something out of the answer.
+        OpenAPI links: requests that use a value of the answer.
     refine : callable, optional
-        Adds to the body's schema what depends on the server.
+        Adds to the body's schema what depends on the server's settings.
     """
 
     body: type[BaseModel] | None = None
@@ -110,8 +111,8 @@ documented = ViewDescription
 def document(app: Flask) -> dict[str, Any]:
     """The OpenAPI 3.1 description of every route of `app`, as it is set up.
 
-    A route without `documented` is there too, with no more than its docstring. A WebSocket, of which OpenAPI
-    knows nothing, is there as the plain request that asks for it.
+    A route without a description has its docstring alone. A WebSocket, which OpenAPI cannot describe, appears
+    as the plain request that opens it.
     """
     operations = [
         (rule, method.lower(), app.view_functions[rule.endpoint])
@@ -154,7 +155,7 @@ def document(app: Flask) -> dict[str, Any]:
 
 
 def operation_id(method: str, endpoint: str) -> str:
-    """By which links call the operation of a Flask endpoint, such as `speech.stop`."""
+    """The OpenAPI operation id of a Flask endpoint such as `speech.stop`, for links."""
     return f"{method}_{endpoint.replace('.', '_')}"
 
 

@@ -1,8 +1,8 @@
-"""What a request for speech may hold, as JSON Schema, where its model alone does not say so.
+"""Adds to the JSON Schema of a speech request the rules that its pydantic model does not express.
 
-The model and what stands behind it refuse more than types: a voice that there is none of, fields that do not
-go together. A client that reads `/openapi.json` is told of that here. What no schema can say (whether SSML is
-well formed, whether a text has anything to speak) is left to the errors.
+The server refuses more than wrong types: unknown voices, fields that exclude each other. This module puts
+such rules into `/openapi.json`. Rules that no schema can express (whether SSML is well-formed, whether a text
+has anything to speak) are left to the errors.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _WEIGHT = r"(?:\([1-9][0-9]{0,3}(?:\.[0-9]{1,3})?\))?"
 
 
 def anchored(pattern: re.Pattern[str]) -> str:
-    """`pattern` as JSON Schema has it, whose patterns are searched for: from end to end, without names."""
+    """`pattern` for JSON Schema, which searches: anchored at both ends, and without group names."""
     return f"^{re.sub(r'[(][?]P<[a-z_]+>', '(', pattern.pattern)}$"
 
 
 def describe(schema: Schema) -> None:
-    """Say in the schema of `SpeechRequest` what holds for every server."""
+    """Add to the schema of `SpeechRequest` the rules of every server."""
     fields = schema["properties"]
     for field in fields.values():
         if "description" in field:
@@ -86,7 +86,7 @@ def describe(schema: Schema) -> None:
 
 
 def limit(schema: Schema, state: ServerState) -> None:
-    """Say in it what this server allows: how long a text may be, and which variant is served."""
+    """Add to it what this server allows: the longest text, and the variant that is served."""
     fields = schema["properties"]
     for name in ("input", "text"):
         fields[name]["maxLength"] = state.settings.max_input_chars
@@ -96,17 +96,17 @@ def limit(schema: Schema, state: ServerState) -> None:
 
 
 def describe_voice(schema: Schema) -> None:
-    """Say in the schema of a body that may have a `voice` which there are; empty is the server's."""
+    """Add the voices to the schema of a body with a `voice`; an empty one means the server's default."""
     schema["properties"]["voice"]["anyOf"][0] = _voice("")
 
 
 def describe_id(schema: Schema) -> None:
-    """The same of a body in which the voice is the `id`."""
+    """Add the voices to the schema of a body that names the voice in `id`."""
     schema["properties"]["id"] = _voice()
 
 
 def _also(field: Schema, other: Schema) -> None:
-    """Let a field be `other`, too."""
+    """Allow the type `other` for a field, too."""
     if "anyOf" not in field:
         about = ("description", "default", "title")
         own = {name: field.pop(name) for name in list(field) if name not in about}
@@ -158,10 +158,10 @@ def _lexicons() -> list[Schema]:
 
 
 def _together() -> list[Schema]:
-    """Fields of which one forbids or needs the other.
+    """Rules for fields of which one excludes or needs another.
 
-    The three ways of answering stand side by side, not as rules that exclude each other's cases: whoever
-    makes requests from this document multiplies such rules out, and gives up at some number of them.
+    The three kinds of answers are listed side by side, and not as rules that exclude each other: tools that
+    generate requests from this document multiply such rules out, and give up if there are many.
     """
     none: Schema = {"type": "null"}
     events: Schema = {"stream_format": {"const": "sse"}, "stream": {"enum": [True, None]}}

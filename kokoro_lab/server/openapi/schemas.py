@@ -1,4 +1,4 @@
-"""What the server answers, as models: `/openapi.json` is made from them, and answers are checked by them."""
+"""Models of the server's answers: `/openapi.json` is made from them, and tests check answers by them."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Worker(BaseModel):
 
 
 class ConnectionsState(BaseModel):
-    """Connections that are open. Of the pool's threads, only those that are served hold one each."""
+    """Connections that are open. Only connections that are being served occupy a thread of the pool."""
 
     most: int = Field(description="Beyond it, the one that has been silent longest is closed")
     open: int
@@ -424,7 +424,7 @@ class SpeechDelta(BaseModel):
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-    resume: str | None = Field(None, description="With the first frame of a segment: the token to go on with")
+    resume: str | None = Field(None, description="With a segment's first chunk: the token to resume with")
 
 
 class SpeechWords(BaseModel):

@@ -1,1 +1,1 @@
-"""A request for speech: what it asks, its books, its slot, its place among others, its stream's events."""
+"""A request for speech: its body, account and slot, its order among others, and its stream's events."""

@@ -1,4 +1,4 @@
-"""One request for speech from its acceptance to its end: what was asked, what it cost, how it ended.
+"""The account of one request for speech, from its acceptance to its end: options, times and outcome.
 
 It makes the request's line in the log and feeds the rolling figures. It never holds the text.
 """
@@ -43,29 +43,29 @@ _UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path"
 
 
 class Account:
-    """Keeps the books of one request.
+    """Records what one request asked, what it cost and how it ended.
 
     Parameters
     ----------
     request_id : str
-        By which it is found in the log.
+        Its id in the log.
     figures : ServerFigures
-        Told of every time as it is known, and of the outcome.
+        Get every time when it is known, and the outcome.
     on_close : callable
-        Told at the end, once, what a listener noticed.
+        Called once at the end, with what a listener noticed.
     accepted_s : float, optional
         When the request was accepted, by `time.perf_counter`; now, unless given.
 
     Attributes
     ----------
     asked : dict
-        What the log says of the request: never its text.
+        The options of the request for the log; never its text.
     first_audio_s : float or None
         Seconds from the accepted request to the first sample of speech.
     interruption : KokoroLabError or None
         Why it was stopped from outside.
     claim : Claim or None
-        Of its stream, once there is one: knows how long it waited while others computed.
+        The claim of its stream, once there is one: knows how long it waited while others computed.
     """
 
     def __init__(
@@ -102,23 +102,24 @@ class Account:
         self.chunks = 0
 
     def asks(self, text: str, *, ephemeral: bool, **fields: Any) -> None:
-        """What was asked. Of the text, its length and, unless nothing may be kept of it, its hash."""
+        """Record the options of the request; of the text, only its length and, if that is allowed, its
+        hash."""
         self.asked = {"characters": 0, "ephemeral": ephemeral, **fields}
         self.writes(text)
 
     def writes(self, text: str) -> None:
-        """More of the text that was asked for, which is still being written."""
+        """Record more text of a request whose text is still being written."""
         self.asked["characters"] += len(text)
         if not self.asked["ephemeral"]:
-            self._hash.update(text.encode(errors="surrogatepass"))  # half a pair may come alone
+            self._hash.update(text.encode(errors="surrogatepass"))  # half of a surrogate pair may come alone
             self.asked["sha256"] = self._hash.hexdigest()[:HASH_CHARACTERS]
 
     def admitted(self) -> None:
-        """It has its slot; until now it waited."""
+        """Record that the request got its slot, for which it waited until now."""
         self._queue_s = self.age_s
 
     def streams(self, profile: BufferProfile) -> None:
-        """It is sent as it is computed, cut by `profile`."""
+        """Record that it is sent as it is computed, in chunks by `profile`."""
         self._streamed = True
         self._player = PreBuffer.fixed(profile.pre_buffer_s)
         self.asked |= {
@@ -137,18 +138,18 @@ class Account:
         return self._player.underruns
 
     def first_byte(self) -> None:
-        """Something is on its way; only the first call counts."""
+        """Record the first byte sent; only the first call counts."""
         if self._ttfb_s is not None:
             return
         self._ttfb_s = self.age_s
         self._figures.measured("ttfb_s", self._ttfb_s)
 
     def chunk(self, length_s: float, *, cached: bool = False, text_came_s: float | None = None) -> None:
-        """A chunk of speech of `length_s` is ready to be sent.
+        """Record that a chunk of speech of `length_s` is ready to be sent.
 
-        `cached` if it was spoken before, goes on with a stream that broke, or waited for its text: then the
-        first one is no TTFA. `text_came_s` is when text came that had to be waited for: a listener who has
-        heard all by then is starved by the writer, which is no underrun.
+        `cached` says that it comes from the cache, belongs to a resumed stream, or waited for its text: then
+        the first chunk counts for no TTFA. `text_came_s` is when the text that was waited for came: a
+        listener who had heard all by then is starved by the writer, which is no underrun.
         """
         now_s = time.perf_counter()
         if self.first_audio_s is None:
@@ -157,7 +158,7 @@ class Account:
             if not cached:
                 self._figures.measured("ttfa_s" if self._streamed else "ttfa_file_s", self.first_audio_s)
         self.chunks += 1
-        # While the socket takes nothing, the client has more than it can hold: that time is its own
+        # While the socket takes nothing, the client is slow: that time is not ours
         if text_came_s is not None and self._first_arrival_s is not None:
             all_heard_s = self._first_arrival_s + self._heard_s + self._blocked_s + self._starved_s
             self._starved_s += max(0.0, text_came_s - all_heard_s)
@@ -175,39 +176,40 @@ class Account:
         self._last_s, self._last_length_s = arrived_s, length_s
 
     def taken(self) -> None:
-        """The socket has taken the last chunk."""
+        """Record that the socket has taken the last chunk."""
         if self._sent_s is not None:
             self._blocked_s += time.perf_counter() - self._sent_s
             self._sent_s = None
 
     def stalled(self) -> None:
-        """Nothing was ready for so long that the client is told to wait."""
+        """Record a stall: nothing was ready for so long that the client is told to wait."""
         self._figures.stalled()
 
     def finished(self, report: SynthesisReport) -> None:
-        """All of it is computed."""
+        """Record that all speech was computed."""
         self._report = report
         if self._rtf is not None:
             self._figures.measured("rtf", self._rtf)
 
     def reason(self, error: Exception) -> Exception:
-        """`error`; where it only says that the synthesis was stopped, why it was, if that is known."""
+        """`error` or, if that only says that the synthesis was stopped, the reason for the stop if it is
+        known."""
         if isinstance(error, Interrupted) and self.interruption is not None:
             return self.interruption
         return error
 
     def interrupted(self) -> Outcome | None:
-        """How it ended if it was stopped from outside, else None."""
+        """The outcome if the request was stopped from outside, else None."""
         if self.interruption is None:
             return None
         return "expired" if isinstance(self.interruption, DeadlineExceeded) else "cancelled"
 
     def outcome_of(self, error: Exception) -> Outcome:
-        """How it ended, by an error. One that was stopped from outside was, whatever it is told."""
+        """The outcome by an error. If the request was stopped from outside, that is the outcome."""
         return self.interrupted() or outcome_of(self.reason(error))
 
     def close(self, outcome: Outcome, code: str | None = None) -> None:
-        """It is over: count it and write its line. Only the first call does anything."""
+        """End the account: count the request and write its log line. Only the first call has an effect."""
         with self._lock:
             if self._closed:
                 return
@@ -237,8 +239,8 @@ class Account:
 
     @property
     def _rtf(self) -> float | None:
-        """None before the end; where there was no word; and where it went on with a stream that broke: what
-        is computed again to get there is no speech of its own, of which there may be none."""
+        """The RTF. None before the end, if there was no word, and for a resumed stream, where much is
+        computed again that is not sent."""
         if self._report is None or self.asked.get("resumed") or not self._report.segments:
             return None
         return self._report.rtf
@@ -259,7 +261,7 @@ class Account:
             "needed_pre_buffer_s": self._needed_s,
             "cpu_s": cpu_s,
             "gc_s": gc_s,
-            # Both are the process's: they are this request's alone only if no other was served meanwhile
+            # Both are of the whole process, and of this request alone only if no other was served meanwhile
             "shared": self.shared,
             "waited_s": self.claim.waited_s if self.claim else None,
             "rtf": self._rtf,
@@ -274,7 +276,7 @@ class Account:
 
 
 class _Collections:
-    """Times every garbage collection. While one runs, no other Python code of the process does."""
+    """Times every garbage collection, during which no other Python code of the process runs."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -294,7 +296,7 @@ def _collections() -> _Collections:
 
 
 def usage() -> tuple[float, float]:
-    """Seconds of the processor that this process has had, of all threads, and those of collecting garbage.
+    """CPU seconds of this process over all threads, and the seconds of garbage collection.
 
     Collections are timed from the first call on.
     """

@@ -1,4 +1,4 @@
-"""What speech costs on this machine, as it was measured: by this, one more listener is admitted or waits."""
+"""The measured cost of speech on this machine, by which one more listener is admitted or waits."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from cachetools import LRUCache
 START_COST = 0.1
 """Seconds of computing for a second of speech, before anything was spoken."""
 FORGOTTEN = 0.9
-"""What is kept of the sums of earlier streams when one more is added."""
+"""The factor by which earlier sums shrink when a stream is added."""
 
 
 class MeasuredCosts:
-    """Seconds of computing for a second of speech, by voice, as the last streams have had it. Thread-safe."""
+    """Seconds of computing for a second of speech by voice, measured on the last streams. Thread-safe."""
 
     def __init__(self) -> None:
         self._sums: LRUCache[str, tuple[float, float]] = LRUCache(64)
         self._lock = threading.Lock()
 
     def note(self, voice: str, compute_s: float, audio_s: float) -> None:
-        """One more has been spoken; longer ones weigh more."""
+        """Add a stream that was spoken; longer ones weigh more."""
         with self._lock:
             for name in (voice, ""):
                 before = self._sums.get(name, (0.0, 0.0))
                 self._sums[name] = FORGOTTEN * before[0] + compute_s, FORGOTTEN * before[1] + audio_s
 
     def of(self, voice: str) -> float:
-        """Of this voice, or of all if it has not spoken yet."""
+        """The cost of a voice, or of all voices if this one has not spoken yet."""
         with self._lock:
             compute_s, audio_s = self._sums.get(voice) or self._sums.get("") or (START_COST, 1.0)
             return compute_s / max(audio_s, 1e-9)
 
     def figures(self) -> dict[str, float]:
-        """By voice; of all, under the empty name."""
+        """The cost by voice; the empty name stands for all."""
         with self._lock:
             names = list(self._sums)
         return {name: round(self.of(name), 4) for name in names}

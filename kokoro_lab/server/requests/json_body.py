@@ -1,4 +1,4 @@
-"""A request's JSON body, checked by a model."""
+"""Reads a request's JSON body and checks it against a pydantic model."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def json_object(request: Request) -> dict[str, Any]:
     except ClientDisconnected as error:
         raise _too_late() from error
     if len(body) < (request.content_length or 0):
-        raise _too_late()  # what had come until then is handed on
+        raise _too_late()  # the bytes so far are passed on
     return object_of(body, "The request body")
 
 
 def object_of(text: str | bytes, what: str) -> dict[str, Any]:
-    """The JSON object that `text`, called `what` to the client, is.
+    """The JSON object in `text`, which errors call `what`.
 
     Raises
     ------
     ParameterError
-        It is none, or it has a name twice, of which one value would be ignored without a word.
+        `text` is no JSON object, or has a name twice, so that one value would be ignored unnoticed.
     """
     try:
         payload = pydantic_core.from_json(text, allow_inf_nan=False)
@@ -58,7 +58,7 @@ def object_of(text: str | bytes, what: str) -> dict[str, Any]:
         raise ParameterError(f"{what} is not JSON in UTF-8: {error}.", allowed="a JSON object") from None
     if not isinstance(payload, dict):
         raise ParameterError(f"{what} is JSON, but not an object.", allowed="a JSON object")
-    # Numbers stay as they are written: Python refuses to read those that are very long
+    # Numbers are kept as text: Python refuses to parse very long ones
     json.loads(text, object_pairs_hook=_once_each, parse_int=str, parse_float=str)
     return payload
 
@@ -79,7 +79,7 @@ def _too_late() -> RequestTimeout:
 
 
 def optional_model(request: Request, model: type[M]) -> M:
-    """The body as `model`; no body at all is one without fields.
+    """The body as `model`; an empty body counts as one without fields.
 
     Raises
     ------

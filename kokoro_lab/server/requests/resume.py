@@ -1,10 +1,12 @@
-"""How a stream that broke goes on. Nothing is stored: synthesis is deterministic, so the client brings its
-request again, with the id of the last frame it has and a token, and the rest is computed.
+"""How a stream that broke is resumed.
 
-A token says when the stream began, which request it was (as a hash), how long its frames are, since a degrade
-mode may cut them otherwise by now, and where the segment begins in which the frame lies, with what it takes
-to decode it from its middle. It holds no text, is no secret, and is not signed: who forges one asks for
-speech that they could have asked for plainly.
+The server stores nothing: synthesis is deterministic, so the client sends its request again, with a token and
+the id of the last chunk that it has, and the rest is computed.
+
+A token holds when the stream began, a hash of the request, the length of its chunks (a degrade mode may have
+changed it since), and where the segment of the chunk begins, with what is needed to decode it from its
+middle. It holds no text, is no secret, and is not signed: a forged token yields only speech that its maker
+could have requested anyway.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ ANEW = "Ask for the whole speech anew."
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where a stream goes on.
+    """Where a stream is resumed.
 
     Parameters
     ----------
     after : int
         The last chunk that the client has.
     place : Place or None
-        The segment that it lies in; None to compute from the beginning.
+        The segment in which that chunk lies; None to compute from the beginning.
     issued_s : int
         When the stream began, in seconds since 1970.
     chunk_s : float
@@ -58,8 +60,8 @@ class Resumption:
 
 
 def digest_of(utterance: Utterance, engine: Engine, *, chunk_s: float, written: tuple[object, ...]) -> str:
-    """A hash of all that the bytes of a stream and their cut into frames depend on; `written` is how samples
-    become bytes."""
+    """A hash of everything on which the bytes of a stream and its chunks depend; `written` describes the
+    encoding."""
     lexicon = engine.front_end.lexicons.current().with_request(utterance.lexicon)
     served = (
         __version__,
@@ -67,7 +69,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, chunk_s: float, written: 
         engine.model_sha256,
         engine.active_provider,
         sorted(engine.decoder.details.items()),
-        engine.config.window_frames,  # cut otherwise, they round otherwise
+        engine.config.window_frames,  # cut in another way, samples round differently
         [about.get("sha256") for about in engine.conversion.get("graphs", {}).values()],
     )
     asked = (sorted(asdict(utterance).items()), lexicon.version, chunk_s, *written)
@@ -75,7 +77,7 @@ def digest_of(utterance: Utterance, engine: Engine, *, chunk_s: float, written: 
 
 
 def token_of(issued_s: int, digest: str, chunk_s: float, place: Place) -> str:
-    """The token for a client that holds frames of the segment at `place`."""
+    """The token for a client that has chunks of the segment at `place`."""
     numbers = (
         place.sentence,
         place.first_segment_id,
@@ -90,33 +92,33 @@ def token_of(issued_s: int, digest: str, chunk_s: float, place: Place) -> str:
 def resumption_of(
     last_id: str, token: str | None, digest: Callable[[float], str], *, ttl_s: float, chunk_s: float
 ) -> Resumption:
-    """What `last_id` and `token` say, checked.
+    """The resumption that `last_id` and `token` ask for, checked.
 
     Parameters
     ----------
     last_id : str
-        `segment.chunk` of the last frame that the client has.
+        `segment.chunk` of the last chunk that the client has.
     token : str, optional
-        Without one, everything before has to be computed again.
+        Without a token, everything before has to be computed again.
     digest : callable
-        Of the request that came with them, by the length of a frame.
+        Returns the digest of the present request for a length of chunks.
     ttl_s : float
-        How long a stream may be taken up again after it began.
+        For how long a stream may be resumed after it began.
     chunk_s : float
-        Length of a chunk as they are cut now; it counts where there is no token to say otherwise.
+        The present length of chunks, used if there is no token.
 
     Raises
     ------
     ParameterError
         `last_id` is not of this form.
     Gone
-        The token has expired, is none, or is another request's or another server's.
+        The token has expired, is malformed, or is another request's or another server version's.
     """
     now_s = int(time.time())
     frame = FRAME_ID.fullmatch(last_id)
     if frame is None:
         raise ParameterError(
-            "The id of the last frame cannot be read.",
+            "The id of the last chunk cannot be read.",
             field="last_id",
             value=last_id[:40],
             allowed="segment.chunk, as in the `id:` of an event, such as 3.57",
@@ -133,7 +135,7 @@ def resumption_of(
     chunk_s = int(found["frame_ms"]) / 1000
     if found["digest"] != digest(chunk_s):
         raise Gone(
-            "This resume token is of another request, or the server speaks otherwise now.",
+            "This resume token is of another request, or the server has changed.",
             field="resume",
             mend="Send the very body of the first request; else ask for the whole speech anew.",
         )
@@ -143,5 +145,5 @@ def resumption_of(
     place = Place(sentence, first, segment, start, lead, opens=found["opens"] == "1")
     heard = (after + 1) * round(chunk_s * SAMPLE_RATE_HZ)
     if place.segment_id > int(frame["segment"]) or place.start_samples > heard:
-        raise Gone("This resume token is of a later frame than the last id.", field="resume", mend=ANEW)
+        raise Gone("This resume token is of a later chunk than the last id.", field="resume", mend=ANEW)
     return Resumption(after, place, issued_s, chunk_s)

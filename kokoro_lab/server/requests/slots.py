@@ -1,7 +1,7 @@
-"""Who has a listener's place, who waits for one, and who is told to come back, and why.
+"""Slots: how many syntheses may be under way, which requests wait for a slot, and which are refused.
 
-A slot is the place of a synthesis that is under way, however slowly its client takes it. Who of them computes
-at a moment is another question: `scheduling.deadlines` answers it.
+A synthesis holds a slot while it is under way, however slowly its client reads. Which of them computes at a
+moment is decided in `scheduling.deadlines`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ LOOK_S = 0.1
 
 
 class ClientLeft(HTTPException):
-    """The client closed its connection while its request waited. nginx' code: nobody reads the answer."""
+    """The client closed its connection while its request waited. The status is nginx' 499; nobody reads the
+    answer."""
 
     code = 499
     name = "Client Closed Request"
@@ -33,7 +34,7 @@ class ClientLeft(HTTPException):
 
 
 class _Ticket(NamedTuple):
-    """A request that waits. `since` is the round of its coming (see `RoundRobin`)."""
+    """A request that waits. `since` is the round in which it came (see `RoundRobin`)."""
 
     client: str
     since: int
@@ -42,11 +43,11 @@ class _Ticket(NamedTuple):
 
 
 class Slots:
-    """Places that may be taken at a time, and a short queue for those that come meanwhile.
+    """A number of slots, and a short queue of requests that wait for one.
 
-    Of those who wait, clients come by turns, and requests of one client in their order; one that does not fit
-    lets others go first that do. Where the queue is full, too, one is told at once to come back: the last of
-    the client who has most in it.
+    Waiting clients take turns, and one client's requests keep their order; a request that does not fit lets
+    others pass. If the queue is full, one request is refused at once: the last one of the client with most
+    requests in it.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Slots:
     Attributes
     ----------
     limit : int
-        Places that are given at a time now: `count`, or fewer in a degrade mode.
+        The present number of slots: `count`, or fewer in a degrade mode.
     """
 
     def __init__(self, count: int, queue: int = 0) -> None:
@@ -83,7 +84,7 @@ class Slots:
         return len(self._waiting)
 
     def restrict(self, limit: int) -> None:
-        """Give `limit` places from now on, at least 1 and at most `count`. What runs goes on."""
+        """Change the number of slots, between 1 and `count`. Syntheses under way go on."""
         with self._changed:
             self.limit = min(max(limit, 1), self.count)
             self._changed.notify_all()
@@ -105,20 +106,20 @@ class Slots:
         wait_s : float
             How long to wait in the queue.
         gone : callable
-            Whether the client has left meanwhile.
+            Returns whether the client has left.
         holder : object
-            Who takes it.
+            The synthesis that takes it.
         client : str
-            On whose behalf.
+            The client for whom it is taken.
         fits : callable
-            Given those who have one, whether this one can be served beside them.
+            Takes the present holders; returns whether this one can be served beside them.
         come_back_s : callable
-            Given how many wait before it, in how many seconds there will be one for this one.
+            Takes how many wait before it; returns in how many seconds a slot will be free.
 
         Raises
         ------
         werkzeug.exceptions.TooManyRequests
-            There is none and the queue is full, or `wait_s` is over.
+            No slot is free and the queue is full, or `wait_s` is over.
         ClientLeft
             `gone` became true.
         """
@@ -143,7 +144,7 @@ class Slots:
             finally:
                 if ticket in self._waiting:
                     self._waiting.remove(ticket)
-                self._changed.notify_all()  # who is first now may go
+                self._changed.notify_all()  # the request that is first now may go
 
     def idle(self, since_s: float = 0.0) -> bool:
         """Whether nobody has been served, and nobody has waited, for `since_s` seconds."""
@@ -155,12 +156,12 @@ class Slots:
         return self._robin.round_of(ticket.client, ticket.since), ticket.number
 
     def _last(self) -> _Ticket:
-        """Of the client with most requests in the queue, the last one."""
+        """The last request of the client with most requests in the queue."""
         count = Counter(each.client for each in self._waiting)
         return max(self._waiting, key=lambda each: (count[each.client], each.number))
 
     def _first(self) -> _Ticket | None:
-        """The one that waits and may go now."""
+        """The waiting request that may go now."""
         if len(self._held) >= self.limit:
             return None
         held = [slot.holder for slot in self._held]
@@ -181,7 +182,7 @@ class Slots:
 
 
 class Slot:
-    """One taken slot. Releasing it twice gives back one."""
+    """A taken slot. Releasing it twice counts once."""
 
     def __init__(self, slots: Slots, holder: Any = None) -> None:
         self.holder = holder
@@ -197,7 +198,7 @@ class Slot:
 
 
 class Admission:
-    """Reasons for which the server takes nothing new just now; what is under way goes on. Thread-safe."""
+    """The reasons for which the server refuses new requests; those under way go on. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -210,30 +211,30 @@ class Admission:
             return list(self._reasons)
 
     def refuse(self, reason: Unavailable, *, for_good: bool = False) -> None:
-        """Take nothing new from now on, for this reason; it is known by its code. One that is `for_good` is
-        told before those that pass: who hears of those alone would come back to here."""
+        """Refuse new requests from now on, for a reason that its code identifies. A reason `for_good` is
+        reported before temporary ones: a client that got only these would come back here."""
         with self._lock:
             others = {code: other for code, other in self._reasons.items() if code != reason.code}
             own = {reason.code: reason}
             self._reasons = {**own, **others} if for_good else {**others, **own}
 
     def admit(self, code: str) -> None:
-        """That reason is over. That it was none before is no error."""
+        """End a refusal for the reason with this code; no error if there is none."""
         with self._lock:
             self._reasons.pop(code, None)
 
     def check(self) -> None:
-        """Before something new is begun.
+        """Raise if new requests are refused.
 
         Raises
         ------
         Unavailable
-            The first reason of those in force.
+            The first of the reasons in force.
         """
         with self._lock:
             reason = next(iter(self._reasons.values()), None)
         if reason is not None:
-            # A new one for each: a raised exception holds on to the frames that it passed
+            # A new exception each time: a raised one keeps its stack frames alive
             raise Unavailable(
                 reason.message, retry_after_s=reason.retry_after_s, code=reason.code, mend=reason.mend
             )

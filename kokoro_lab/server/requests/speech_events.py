@@ -1,8 +1,8 @@
-"""How a request becomes a stream, from its beginning or from where it broke, and what that says, in order,
-whatever the transport: frames of audio, words, the end or what went wrong.
+"""Makes a stream of a request, from its beginning or resumed, and turns it into events for any transport:
+chunks of audio, words, the end or an error, in order.
 
-A thread of its own computes, a few frames ahead; whoever sends them only waits here, and so notices when
-computing stalls. An exception travels in the queue with the frames, in its turn.
+A thread computes a few chunks ahead; the sending thread waits here for them, and so notices when computing
+stalls. An exception travels in the queue with the chunks, in its turn.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from kokoro_lab.speech.stream import SpeechStream
 
 AHEAD = 4
-"""Frames that wait for their sender: the next one is computed while this one is sent, and a sender that
-cannot keep up makes computing wait."""
+"""How many chunks may wait to be sent: the next one is computed while one is sent, and a slow sender makes
+computing wait."""
 POLL_S = 0.005
 KEEPALIVE_S = 5.0
-"""When nothing has been ready for so long, the client is told that all is well."""
+"""When nothing has been ready for so long, the client gets a keep-alive event."""
 USAGE_HZ = 40
 """Output tokens a second of audio: the model speaks in duration frames of 25 ms."""
 
@@ -61,11 +61,11 @@ class AudioBytes:
     start_s : float
         When it is heard, from the start of the stream.
     data : bytes
-        In the format that was asked for; frames joined are the whole.
+        In the requested format; joined, they are the whole.
     place : Place or None
-        With the first frame of a segment: where one can begin again.
+        For the first chunk of a segment: where the stream can be resumed.
     token : str or None
-        With which the client may come back for what is behind `place`; None where nothing is kept.
+        The token with which the client may resume from `place`; None if the stream cannot be resumed.
     """
 
     segment_id: int
@@ -78,7 +78,7 @@ class AudioBytes:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """When the words of a segment are heard, and its marks reached. Comes when it has been spoken."""
+    """When the words of a segment are heard, and its marks reached. Follows the segment's audio."""
 
     segment_id: int
     timings: tuple[WordTiming, ...]
@@ -87,7 +87,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive:
-    """Nothing has been ready for a while; the client should be told that all is well."""
+    """Nothing has been ready for a while; tells the client that the stream is still alive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ Event = AudioBytes | Words | KeepAlive | Done
 
 
 class _Computed(NamedTuple):
-    """A chunk, and when the text came that it had to wait for."""
+    """A chunk, and when the text for which it waited came."""
 
     chunk: AudioChunk
     text_came_s: float | None
@@ -125,40 +125,40 @@ def usage_of(report: SynthesisReport) -> dict[str, int]:
 
 
 def by_stage(fallbacks: Iterable[Fallback]) -> dict[str, int]:
-    """How many substitutions were made, by stage."""
+    """The number of fallbacks by stage."""
     return dict(sorted(Counter(fallback.stage for fallback in fallbacks).items()))
 
 
 def timed(timings: Iterable[WordTiming], marks: Iterable[MarkTiming]) -> dict[str, Any]:
-    """When words are heard, and marks reached if there are any, as plain data: `start` and `end` are offsets
-    into the original text."""
+    """The times of words, and of marks if there are any, as plain data: `start` and `end` are offsets into
+    the original text."""
     found = {"words": [asdict(timing) for timing in timings]}
     return found | ({"marks": reached} if (reached := [asdict(mark) for mark in marks]) else {})
 
 
 @dataclass(eq=False)
 class SpeechEvents(Iterator[Event]):
-    """The events of a stream. Close it, however it ended.
+    """The events of a stream. It must be closed, however it ended.
 
     Parameters
     ----------
     synthesis : Synthesis
-        Whose stream it is. Its account is told of chunks as they come off the queue, of stalls and of the
-        end; its `stop` is the stream's own, and set to end the computing.
+        Owns the stream. Its account records chunks as they leave the queue, stalls and the end; its `stop`
+        ends the computing.
     stream : SpeechStream
         Has begun.
     encoder : Encoder
-        Gets the stream's samples from the first frame on that is sent.
+        Gets the stream's samples from the first chunk that is sent.
     token : callable
-        The resume token for a place; None if there is to be none.
+        Returns the resume token for a place; None if there is none.
     words : bool
-        Whether words are told of.
+        Whether there are events with words.
     after : int
         The last chunk that the client has: later ones are sent.
     encode_all : bool
-        Whether the encoder must hear the chunks that the client has, too.
+        Whether the encoder must get the chunks that the client already has, too.
     stall_s : float
-        Nothing for so long is a stall.
+        The seconds without a chunk that count as a stall.
 
     Raises
     ------
@@ -190,7 +190,8 @@ class SpeechEvents(Iterator[Event]):
         return next(self._events)
 
     def ready(self, timeout_s: float) -> bool:
-        """Whether `next` has something to work on within `timeout_s`: for one who has to listen as well."""
+        """Whether `next` will have something within `timeout_s`, for a thread that must also listen to its
+        client."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
         while self._queue.empty() and not self._ending:
@@ -220,7 +221,7 @@ class SpeechEvents(Iterator[Event]):
             try:
                 item = self._queue.get(timeout=self.stall_s)
             except queue.Empty:
-                if self.synthesis.live is None:  # else the writer is to be listened to, which is no stall
+                if self.synthesis.live is None:  # else it waits for the writer, which is no stall
                     self.synthesis.account.stalled()
                 yield KeepAlive()
                 continue
@@ -240,7 +241,7 @@ class SpeechEvents(Iterator[Event]):
 
     def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
         due = 0 if self._last is None else self._last.chunk_id + 1
-        # Of what the client has, nothing is missed, unless an encoder must hear it
+        # Chunks that the client has are not encoded, unless the encoder needs them
         due = due if self.encode_all else max(due, self.after + 1)
         if chunk.chunk_id > due:
             raise _lost(due)
@@ -249,7 +250,7 @@ class SpeechEvents(Iterator[Event]):
         data = self.encoder.push(chunk.samples) if wanted or self.encode_all else b""
         if wanted:
             self._held_s += chunk.duration_s
-        if not (wanted and data):  # a resampler or a codec keeps the first milliseconds back
+        if not (wanted and data):  # a resampler or a codec holds the first milliseconds back
             return
         if self.encoder.audible:
             self._ready_to_send()
@@ -267,7 +268,7 @@ class SpeechEvents(Iterator[Event]):
             self._held_s = 0.0
 
     def _rest(self) -> Iterator[AudioBytes]:
-        """What the encoder still holds goes out behind the last chunk, with the id after it."""
+        """The bytes that the encoder still holds, sent after the last chunk with the next id."""
         rest = self.encoder.finish()
         last = self._last
         if last is None or last.chunk_id + 1 < self.after:
@@ -307,7 +308,7 @@ class SpeechEvents(Iterator[Event]):
 
 
 def _lost(chunk_id: int) -> SynthesisError:
-    """Better an error that a client can mend than a word that is missing and nobody knows of it."""
+    """Raise if a chunk is missing: better an error that the client can handle than a word lost unnoticed."""
     return SynthesisError(
         f"Chunk {chunk_id} was lost on its way through the server.",
         mend="Go on behind the last one that came, with `resume` and `last_id`.",
@@ -324,12 +325,12 @@ def _drain(items: queue.Queue[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LiveText:
-    """That a text is still being written.
+    """The options of a text that is still being written.
 
     Parameters
     ----------
     max_wait_s : float
-        What is there is spoken once the writer has paused for so long.
+        After so many seconds without new text, the text so far is spoken.
     """
 
     max_wait_s: float = math.inf
@@ -338,10 +339,10 @@ class LiveText:
 def synthesis_of(
     state: ServerState, account: Account, asked: SpeechRequest, transport: str, caller: str
 ) -> Synthesis:
-    """The synthesis of a request. Its books say what was asked: by that it is found, and its text not read.
+    """The synthesis of a request, with an account that records the request's options and not its text.
 
-    The name of a voice only once there is one of that name: a client may have put anything there. `caller` is
-    who asks, where the request does not name its client.
+    The voice's name is recorded only if such a voice exists, since a client may send anything there. `caller`
+    identifies the client if the request does not name it.
 
     Raises
     ------
@@ -369,15 +370,15 @@ def synthesis_of(
 def open_stream(
     state: ServerState, synthesis: Synthesis, *, tells: bool, live: LiveText | None = None
 ) -> SpeechEvents:
-    """Begin to speak what was asked, from the beginning or from where it broke.
+    """Begin to speak a request, from its beginning or resumed.
 
-    `tells` is whether the transport has words for an error behind the first byte. With `live`, the text of
-    the request is its beginning, and more is written to `synthesis.live`.
+    `tells` is whether the transport can report an error after the first byte. With `live`, the text of the
+    request is its beginning, and more is written to `synthesis.live`.
 
     Raises
     ------
     TextError, VoiceError, LanguageError, LexiconError, ParameterError, Gone
-        It cannot be spoken, or not be gone on with; or it is to go on in other chunks than it began with.
+        The request cannot be spoken or resumed, or asks for another chunk length than the stream had.
     """
     account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
     profile = state.degrader.profile()
@@ -387,7 +388,7 @@ def open_stream(
 
     def digest(chunk_s: float) -> str:
         written: tuple[object, ...] = (asked.kind, asked.sample_rate, asked.dither)
-        if live is not None:  # its text grows, so the token cannot know it
+        if live is not None:  # its text still grows, so the token cannot hold its hash
             written = (*written, live)
         said = utterance if live is None else replace(utterance, text="")
         return digest_of(said, state.engine, chunk_s=chunk_s, written=written)
@@ -401,8 +402,8 @@ def open_stream(
             raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.chunk_s))
     chunk_s = from_.chunk_s
     account.streams(profile.cut_by(chunk_s))
-    # Only PCM at the model's own rate, with white noise, has no memory: any other encoder must hear all that
-    # came before
+    # Only PCM at the model's own rate with white dither has no memory: any other encoder needs all earlier
+    # chunks
     plain = asked.kind in ("pcm", "wav") and asked.sample_rate == SAMPLE_RATE_HZ and asked.dither == "tpdf"
     place = from_.place if plain else None
     skipped = round(chunk_s * SAMPLE_RATE_HZ) * (from_.after + 1) if plain else 0
@@ -416,7 +417,7 @@ def open_stream(
     }
     if live is None:
         stream = state.engine.stream(utterance, **how)
-        stream.begin()  # so that a text without a word still gets an error's status
+        stream.begin()  # so that a text without words still gets an error status
     else:
         most_ahead = state.settings.max_input_chars
         synthesis.live = state.engine.session(
@@ -426,7 +427,7 @@ def open_stream(
         synthesis.live.appended = account.writes
         stream = synthesis.live.stream
     encoder = Encoder(
-        "pcm" if skipped else asked.kind,  # the client has the head
+        "pcm" if skipped else asked.kind,  # the client has the header
         asked.sample_rate,
         utterance.seed,
         skipped_samples=skipped,
@@ -453,7 +454,7 @@ def open_stream(
 
 
 def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
-    """Ids count chunks: behind the last one that a client has, chunks of another length have no ids."""
+    """Refuse a resumed stream with another chunk length: ids count chunks, so they would not fit."""
     return ParameterError(
         "A stream is resumed in chunks of the length that it began with.",
         field="chunk_ms",

@@ -1,4 +1,4 @@
-"""What a client may put into `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
+"""The body of `POST /v1/audio/speech`: OpenAI's fields, ours, and Raycast's names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEVER_SHOWN = ("input", "instructions")
 
 
 class VoiceId(BaseModel):
-    """The other way in which OpenAI's clients may name a voice."""
+    """A voice as an object with an `id`, as OpenAI's clients may send it."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_id)
 
@@ -97,27 +97,27 @@ class SpeechRequest(BaseModel):
 
     @property
     def voice_name(self) -> str | None:
-        """The voice that was asked for, however it was written."""
+        """The name of the requested voice, in whichever form it was sent."""
         return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
 
     @property
     def kind(self) -> Format:
-        """The format of the sound; of captions, which are sent without it, WAV."""
+        """The format of the sound; WAV for captions, which are sent without sound."""
         return "wav" if self.captions else self.response_format or DEFAULT_FORMAT  # type: ignore[return-value]
 
     @property
     def captions(self) -> CaptionFormat | None:
-        """The format of captions, where these are asked for."""
+        """The format of the captions, if they are asked for."""
         return self.response_format if self.response_format in ("srt", "vtt") else None
 
     @property
     def heard_hz(self) -> int:
-        """The sample rate that a decoder gives."""
+        """The sample rate after decoding."""
         return decoded_hz(self.kind, self.sample_rate)
 
     @property
     def as_json(self) -> bool:
-        """Whether the answer is JSON that holds a whole file and its words."""
+        """Whether the answer is JSON with a whole file and its words."""
         return self.timestamps and self.stream_format == "audio"
 
     @property
@@ -133,7 +133,7 @@ class SpeechRequest(BaseModel):
         return tuple(name for name, ignored in given.items() if ignored)
 
     def utterance(self, default_voice: str) -> Utterance:
-        """What the engine is to speak."""
+        """The utterance for the engine."""
         return Utterance(
             self.input,
             voice=self.voice_name or default_voice,
@@ -155,9 +155,9 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
     request : flask.Request
         Its length has been checked.
     settings : Settings
-        For the longest text.
+        Have the limit of the text's length.
     variant : str
-        The one that is served.
+        The variant that is served.
 
     Raises
     ------
@@ -180,15 +180,16 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
 
 
 def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str) -> SpeechRequest:
-    """The request that `payload` is, by whichever transport it came. Its format may be open.
+    """The validated request in `payload`, which any transport may have brought. Its format may still be
+    undecided.
 
     Raises
     ------
     ParameterError, TextError
         It does not validate; `field` is the name that the client used.
     """
-    # Some clients write every field that they know, null for those that were not given
-    known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of which must be there
+    # Some clients send every field, null for those that were not set
+    known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of these is required
     payload = {name: value for name, value in payload.items() if value is not None or name not in known}
     names = {ours: alias for alias, ours in ALIASES.items() if alias in payload}
     g.client_names = names
@@ -222,24 +223,24 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
 
 
 def _variant(model: str | None) -> str | None:
-    """The variant that a model's name states, with `kokoro-` before it or not; None if it states none."""
+    """The variant in a model's name, with or without `kokoro-` before it; None if it names none."""
     name = (model or "").strip().lower().removeprefix(OUR_PREFIX)
     return name if name in VARIANTS else None
 
 
 def _check_transport(asked: SpeechRequest) -> None:
-    """Fields that do not go together are refused, rather than one of them not heeded."""
+    """Refuse fields that exclude each other, rather than ignore one."""
     events = asked.stream_format == "sse"
     if asked.captions and (events or asked.timestamps):
         raise ParameterError(
-            "Captions are a file of text.",
+            "Captions are sent as a text file.",
             field="response_format",
             value=asked.captions,
             allowed="with stream_format audio, without timestamps",
         )
     if events and not asked.stream:
         raise ParameterError(
-            "Events are a stream.",
+            "Events are always streamed.",
             field="stream",
             value=False,
             allowed="true with stream_format sse",
@@ -254,7 +255,7 @@ def _check_transport(asked: SpeechRequest) -> None:
         )
     if not events and (asked.resume is not None or asked.last_id is not None):
         raise ParameterError(
-            "Raw audio has no ids by which it could go on.",
+            "Raw audio has no ids by which it could be resumed.",
             field="resume" if asked.resume is not None else "last_id",
             value=asked.last_id or "a token",
             allowed="with stream_format sse, or over the WebSocket",
@@ -263,7 +264,7 @@ def _check_transport(asked: SpeechRequest) -> None:
 
 
 def require_last_id(asked: SpeechRequest) -> None:
-    """Refuse a token that comes without the place to go on from.
+    """Refuse a resume token without the id of the last chunk.
 
     Raises
     ------
@@ -272,26 +273,27 @@ def require_last_id(asked: SpeechRequest) -> None:
     """
     if asked.resume is not None and asked.last_id is None:
         raise ParameterError(
-            "A stream goes on behind a frame, and none is named.",
+            "Resuming needs the id of the last chunk.",
             field="last_id",
             allowed="the id of the last event, in last_id or the header Last-Event-ID",
         )
 
 
 def _accepted_format(request: Request) -> Format:
-    """What `Accept` likes best. A client that takes anything, or nothing that we have, gets the default."""
+    """The format that `Accept` prefers. A client that accepts everything, or nothing that we have, gets the
+    default."""
     # Without parameters, since `audio/pcm;rate=24000` would match nothing
     ranges = [(name.partition(";")[0].strip(), quality) for name, quality in request.accept_mimetypes]
 
     def liking(kind: Format) -> tuple[float, int]:
-        # What names a format more closely says more of it (RFC 9110, 12.5.1): `audio/mpeg;q=0, audio/*`
-        # takes all but that one
+        # A more specific range has precedence (RFC 9110, 12.5.1): `audio/mpeg;q=0, audio/*` accepts all but
+        # MP3
         said = [(_closeness(name, kind), quality) for name, quality in ranges]
         closeness, quality = max(said, default=(0, 0.0))
         return (quality, closeness) if closeness else (0.0, 0)
 
     likings = {kind: liking(kind) for kind in (DEFAULT_FORMAT, *FORMATS)}
-    best = max(likings, key=lambda kind: likings[kind])  # the first one of those that are liked alike
+    best = max(likings, key=lambda kind: likings[kind])  # the first of those that are preferred equally
     return best if likings[best][0] > 0 else DEFAULT_FORMAT
 
 
@@ -303,14 +305,14 @@ def _closeness(media_range: str, kind: Format) -> int:
 
 
 def _range_of(field: str) -> str:
-    """Both ends of what a number may be, whichever of them it is beyond."""
+    """Both limits of a number, whichever of them it exceeds."""
     schema = SpeechRequest.model_json_schema()["properties"][field]
     (number,) = [kind for kind in (schema, *schema.get("anyOf", ())) if "minimum" in kind]
     return f"{number['minimum']:g} to {number['maximum']:g}"
 
 
 def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterError:
-    """The first thing that is wrong, in the client's own names for fields."""
+    """The first validation error in plain words, with the client's names of fields."""
     first = error.errors(include_url=False)[0]
     ours = str(first["loc"][0])
     field = names.get(ours, ours)[:_SHOWN_CHARACTERS]

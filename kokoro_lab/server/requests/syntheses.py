@@ -1,7 +1,8 @@
-"""The syntheses under way: each has its slot, is seen, and is stopped by its id.
+"""The list of syntheses under way: they are admitted, shown, and stopped by their ids.
 
-A client with a name has one at a time. One more is admitted while all can be served in time, by what speech
-has cost on this machine so far; files, for which nobody waits word by word, are computed in what is left.
+A named client has one at a time. A further one is admitted as long as all can be served in time, by the
+measured cost of speech on this machine. Files, which nobody hears while they are computed, take the computing
+time that is left.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ if TYPE_CHECKING:
 LONGEST_ID = 64
 """Characters of a request's id."""
 END_S = 10.0
-"""How long one waits for a synthesis to end that was stopped: a window takes less, on any machine."""
+"""How long to wait for a stopped synthesis to end: a window takes less on any machine."""
 SEND_S = 0.5
 """How long one waits for a client to take what is being sent, before its connection is cut."""
 POLL_S = 0.01
 GRACE_S = 2.0
-"""A client that can still be told why it is stopped is, if its thread comes to it in this time."""
+"""How long a stopped client's thread has to send the reason, before its connection is cut."""
 FILES = 2
-"""At a time: each holds all of its samples, and their windows are computed one after the other anyway."""
+"""How many files are computed at a time: each holds all of its samples, and windows are computed one after
+the other anyway."""
 KNOWN_S = 5.0
-"""Speech after which a stream's own cost is known better than that of those before it."""
+"""Seconds of speech after which a stream's own cost is used, instead of that of earlier streams."""
 CHARACTERS_PER_S = 15.0
 LONGEST_RETRY_S = 600.0
 
@@ -54,19 +56,19 @@ class Synthesis:
     Parameters
     ----------
     account : Account
-        The books of the request; by its id, this synthesis alone can be stopped.
+        The account of the request. Its id stops this synthesis alone.
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
     caller : str
-        Who asks, as far as it can be told: several are served by turns.
+        The client, as far as it is known: clients are served in turn.
 
     Attributes
     ----------
     asked_id : str
-        The id that the client gave it, by which it can be stopped, too: another one may have had it before.
+        The id that the client gave it, which also stops it; other syntheses may have the same.
     stop : threading.Event
-        Set when it is to end; whoever computes looks at it after each window.
+        Set to end it; the computing thread looks at it after each window.
     connection : socket.socket or WatchedSocket, optional
         Shut down if it hangs in a send.
     sending : bool
@@ -74,16 +76,16 @@ class Synthesis:
     stream : SpeechStream or None
         None until it begins to speak.
     live : LiveSpeech or None
-        What more text is written to, where it is still being written.
+        Takes further text, if the text is still being written.
     streamed : bool
         Whether it is sent as it is computed.
     tells : bool
-        Whether the client can still be told of an error. Not so in raw audio: all that can be said there is
-        to break off.
+        Whether the client can still be told of an error. Raw audio cannot carry one: there, the connection is
+        only cut.
     forget : callable
-        Takes it out of those under way.
+        Takes it off the list.
     over : bool
-        Nothing is to be stopped any more: the connection may serve another request from now on.
+        Nothing may be stopped any more: the connection may already serve another request.
     """
 
     def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance, caller: str) -> None:
@@ -109,7 +111,7 @@ class Synthesis:
         return self.stop.is_set()
 
     def is_called(self, request_id: str) -> bool:
-        """Whether it has this id, or was given it."""
+        """Whether an id is its own or the one that the client gave it."""
         return request_id in (self.account.request_id, self.asked_id)
 
     @property
@@ -118,7 +120,7 @@ class Synthesis:
         return bool(self.account.asked["streamed"])
 
     def load(self, costs: MeasuredCosts) -> float:
-        """Seconds of computing that it needs in a second, so that its listener has speech in hand."""
+        """Seconds of computing that it needs in a second, so that its listener always has speech in hand."""
         stream = self.stream
         if not self.is_listened or (stream is not None and stream.is_computed):
             return 0.0
@@ -129,7 +131,7 @@ class Synthesis:
         return cost if stream is None else cost * min(1.0, stream.claim.pace)
 
     def left_s(self, costs: MeasuredCosts) -> float:
-        """In how many seconds it will have come to its end, as far as its text tells."""
+        """The seconds until its end, estimated from its text."""
         stream, done, given_s, pace = self.stream, 0, 0.0, 1.0
         if stream is not None:
             done = stream.segments[-1].end if stream.segments else 0
@@ -146,7 +148,7 @@ class Synthesis:
                 self.connection.shutdown(socket.SHUT_RDWR)
 
     def cancel(self) -> None:
-        """Have it end, and wait until its slot is free, or for `END_S`."""
+        """Stop it, and wait until its slot is free, at most for `END_S`."""
         self.stop.set()
         now_s = time.monotonic()
         until_s, computed_s = now_s + END_S, now_s
@@ -157,7 +159,7 @@ class Synthesis:
                 self.cut()
 
     def interrupt(self, reason: KokoroLabError) -> None:
-        """Stop it: nothing is computed beyond the window under way, and the client is let go."""
+        """Stop it: nothing is computed beyond the window under way, and its answer ends."""
         with self._lock:
             if self.over:
                 return
@@ -166,14 +168,14 @@ class Synthesis:
         self._after(GRACE_S if self.tells else 0.0, self._cut_unless_over)
 
     def expire_after(self, first_audio_s: float, total_s: float) -> None:
-        """Stop it when it has not begun to sound, or has not ended, so many seconds after its acceptance."""
+        """Stop it if it has not begun to sound, or has not ended, so many seconds after its acceptance."""
         age_s = self.account.age_s
-        if self.streamed and self.live is None:  # else it may be the writer who takes so long
+        if self.streamed and self.live is None:  # else the writer may be the one who takes so long
             self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
         self._after(total_s - age_s, lambda: self._expire("end", "deadline_s", total_s))
 
     def end(self) -> None:
-        """Free the slot, and whoever waits for that. Ending it twice is no error."""
+        """Free the slot, and wake the threads that wait for it. A second call has no effect."""
         with self._lock:
             self.over = True
             for timer in self._timers:
@@ -184,7 +186,7 @@ class Synthesis:
         self._released.set()
 
     def finish(self, outcome: Outcome, code: str | None = None) -> None:
-        """Close its books, and end it."""
+        """Close its account, and end it."""
         try:
             self.account.close(outcome, code)
         finally:
@@ -244,9 +246,9 @@ class Syntheses:
     slots : Slots
     admission : Admission
     settings : Settings
-        For the deadlines, and for how much listeners may need together.
+        Have the deadlines and the capacity.
     at_a_time : int
-        What is computed at a time without a loss for each.
+        How many units may be computed at a time.
 
     Attributes
     ----------
@@ -263,30 +265,31 @@ class Syntheses:
         self._entered: dict[str, Synthesis] = {}
 
     def admit(self, synthesis: Synthesis, gone: Callable[[], bool]) -> None:
-        """Give it its slot, after those of the same client have been stopped: the latest one wins.
+        """Give a synthesis its slot. Other syntheses of the same named client are stopped first: the latest
+        one wins.
 
-        Where another one under way has the id, it gets one with a number behind it: `a.2` for `a`.
+        If another one under way has its id, a number is added to it: `a.2` for `a`.
 
         Parameters
         ----------
         synthesis : Synthesis
         gone : callable
-            Whether the client has left while the request waits for its slot.
+            Returns whether the client has left while the request waits.
 
         Raises
         ------
         ParameterError
-            The client's name is none.
+            The client's name is not allowed.
         Unavailable
-            Nothing new is taken, or nothing any more while it waited.
+            New requests are refused, or were while it waited.
         Interrupted
             It was stopped while it waited.
         werkzeug.exceptions.TooManyRequests, ClientLeft
-            There is no slot, or nobody who waits for it.
+            No slot is free, or the client has left.
         """
         self._admission.check()
         self._enter(synthesis)
-        g.request_id = synthesis.account.request_id  # headers and log call it as it can be stopped
+        g.request_id = synthesis.account.request_id  # headers and log show the id that stops it
         try:
             synthesis.slot = self._wait(synthesis, gone)
         except BaseException:
@@ -294,9 +297,10 @@ class Syntheses:
             raise
 
     def begin(self, synthesis: Synthesis, stream: SpeechStream, *, streamed: bool, tells: bool) -> None:
-        """Its stream is there: from now on it is seen, can be stopped by operators, and has its deadlines.
+        """Note that its stream has begun: from now on it is shown, operators can stop it, and deadlines
+        apply.
 
-        It and those beside it share the processor.
+        It and the others under way share the processor.
         """
         with self._lock:
             synthesis.streamed, synthesis.tells, synthesis.stream = streamed, tells, stream
@@ -313,18 +317,18 @@ class Syntheses:
 
     @property
     def capacity(self) -> float:
-        """How many of them they may need."""
+        """How many seconds of computing listeners may need in a second."""
         return self._settings.capacity * self._at_a_time * self._slots.limit / self._slots.count
 
     def _fits(self, synthesis: Synthesis, held: Sequence[Synthesis]) -> bool:
-        """Whether it can be served in time beside those."""
+        """Whether a synthesis can be served in time beside the others."""
         if not synthesis.is_listened:
             return sum(not one.is_listened for one in held) < FILES
         loads = [load for one in held if (load := one.load(self.costs)) > 0]
         return not loads or sum(loads) + synthesis.load(self.costs) <= self.capacity
 
     def _come_back_s(self, synthesis: Synthesis, before: int) -> float:
-        """When as many will have ended as wait before it, and one more for itself."""
+        """The seconds until as many have ended as wait before it, and one more."""
         alike = [one for one in self.under_way() if one.is_listened == synthesis.is_listened]
         ends_s = sorted(one.left_s(self.costs) for one in alike or self.under_way())
         return min(LONGEST_RETRY_S, ends_s[min(before, len(ends_s) - 1)]) if ends_s else 0.0
@@ -339,7 +343,7 @@ class Syntheses:
         return any(one.account.first_audio_s is not None for one in self.under_way())
 
     def stop(self, request_id: str) -> list[str]:
-        """Stop all that are called so, those that wait too; returns their ids once their slots are free."""
+        """Stop all with an id, waiting ones too; returns their ids once their slots are free."""
         with self._lock:
             found = [one for one in self._entered.values() if one.is_called(request_id)]
         for one in found:
@@ -349,7 +353,7 @@ class Syntheses:
         return [one.account.request_id for one in found]
 
     def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
-        """Stop those that speak and are called so, or all, for a reason that they are told; says which."""
+        """Stop those under way with an id, or all, and tell their clients the reason; returns their ids."""
         found = [one for one in self.under_way() if request_id is None or one.is_called(request_id)]
         for one in found:
             one.interrupt(reason)
@@ -402,7 +406,7 @@ class Syntheses:
         account, admission = synthesis.account, self._admission
         left_s = self._settings.first_audio_deadline_s - account.age_s
         try:
-            # Where nothing new is taken, it had better ask elsewhere, or later, than wait here
+            # While new requests are refused, a client should ask elsewhere or later, and not wait here
             return self._slots.take(
                 left_s,
                 lambda: synthesis.stopped or bool(admission.reasons) or gone(),

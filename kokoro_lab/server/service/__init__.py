@@ -1,4 +1,4 @@
-"""The server as a service of its user: started with the session, and again when it fails.
+"""The server as a user's service of systemd or launchd: started at login, and again when it fails.
 
-supervisor: what a service is, and what is common to those that run one      systemd      launchd
+supervisor: a service, and what both supervisors share      systemd      launchd
 """

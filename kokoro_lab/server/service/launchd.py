@@ -1,4 +1,4 @@
-"""launchd: an agent of the user who is logged in on a Mac.
+"""launchd: runs the server as an agent of the user who is logged in on a Mac.
 
 Source: the manual's pages launchd.plist and launchctl.
 """
@@ -50,7 +50,7 @@ class Launchd(Supervisor):
             "EnvironmentVariables": dict(service.environment),
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
-            # Speech is waited for: no throttling of its processor and disk
+            # Somebody waits for speech: processor and disk must not be throttled
             "ProcessType": "Interactive",
             "ExitTimeOut": service.stop_s,
             "Umask": 0o077,
@@ -81,7 +81,7 @@ class Launchd(Supervisor):
         if changed or not self._loaded():
             self._tell("bootstrap", self._domain, str(self.path))
         else:
-            self._tell("kickstart", self._target)  # which leaves one alone that runs
+            self._tell("kickstart", self._target)  # this leaves a running one alone
 
     def _stop(self) -> None:
         self._unload()
@@ -96,7 +96,8 @@ class Launchd(Supervisor):
         return bool(self._tell("print", self._target, may_fail=True))
 
     def _unload(self) -> None:
-        """Have it end; `bootout` may come back before it has, and would have `bootstrap` refused."""
+        """Unload it and wait: `bootout` may return before it has ended, and `bootstrap` would then be
+        refused."""
         if not self._loaded():
             return
         self._tell("bootout", self._target, may_fail=True)

@@ -1,4 +1,4 @@
-"""A service of the user who asks for it, and the file that tells a supervisor to run it."""
+"""A user's service, and the file that tells systemd or launchd to run it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kokoro_lab.errors import ServiceError
 
 NAME = "kokoro-lab"
 TITLE = f"kokoro-lab {__version__}: speech over HTTP"
-"""With the version: it changes the file, so that a newer version's `install` starts the service anew."""
+"""With the version: it changes the file, so that a newer version's `install` restarts the service."""
 MARK = "Written by `kokoro-lab service install`"
-"""By which we know a file of ours."""
+"""The text by which we recognise our own file."""
 STOP_MARGIN_S = 10
-"""Beside the time in which streams may end: to say goodbye, and to give memory back."""
+"""Seconds beyond the time in which streams may end: for the last messages and for freeing memory."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What is to be kept running.
+    """The program that a supervisor keeps running.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class Service:
 
 
 class ServiceState(NamedTuple):
-    """Whether a service runs, and how it is in the words of its supervisor."""
+    """Whether a service runs, and its state in its supervisor's words."""
 
     running: bool
     said: str
 
 
 class Supervisor(ABC):
-    """What starts a user's service, and starts it again: how it is told, and asked."""
+    """Starts a user's service, and starts it again when it fails: systemd or launchd."""
 
     program: ClassVar[str]
-    """What it is told and asked by, a program on the path."""
+    """The program on the path by which it is controlled and queried."""
     path: Path
     """Where it looks for the file of this service."""
     log: str
@@ -83,27 +83,27 @@ class Supervisor(ABC):
 
     @abstractmethod
     def _reach(self) -> None:
-        """Raise ServiceError unless this user has a supervisor that can be told something."""
+        """Raise ServiceError unless the supervisor can be reached for this user."""
 
     @abstractmethod
     def _start(self, changed: bool) -> None:
-        """Have it run, now and from the next login on; anew if its file has changed."""
+        """Start it now and at each login; restart it if its file has changed."""
 
     @abstractmethod
     def _stop(self) -> None:
-        """Have it speak to its end, and not run again; delete its file."""
+        """Stop it once it has spoken to its end, disable it, and delete its file."""
 
     @abstractmethod
     def _mend(self, said: str) -> str:
-        """What to do where the supervisor has refused with these words."""
+        """How to mend a refusal of the supervisor, by its message."""
 
     def written(self) -> str | None:
-        """What we wrote to `path`; None if nothing is there.
+        """The text of our file at `path`; None if there is no file.
 
         Raises
         ------
         ServiceError
-            What is there is not ours.
+            The file there is not ours.
         """
         if not os.path.lexists(self.path):
             return None
@@ -116,7 +116,7 @@ class Supervisor(ABC):
         return text
 
     def install(self, service: Service) -> bool:
-        """Write the file and start what it describes; False if the same file was there.
+        """Write the file and start its service; False if the same file was there.
 
         Raises
         ------
@@ -160,8 +160,8 @@ class Supervisor(ABC):
     def _tell(self, *arguments: str, may_fail: bool = False) -> str:
         if shutil.which(self.program) is None:
             raise ServiceError(
-                f"{self.program} is not here, by which a service is installed.",
-                mend="Have what starts programs on this machine run `kokoro-lab serve`; "
+                f"{self.program}, which installs services, was not found.",
+                mend="Have another supervisor run `kokoro-lab serve`; "
                 "`kokoro-lab service install --print` shows with which settings.",
             )
         done = subprocess.run(
@@ -176,7 +176,7 @@ class Supervisor(ABC):
 
 
 def console_script() -> str:
-    """Where the program `kokoro-lab` is installed, by pip or by what uses its records.
+    """The path of the program `kokoro-lab`, from pip's records of the installation.
 
     Raises
     ------

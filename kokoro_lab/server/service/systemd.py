@@ -1,4 +1,4 @@
-"""systemd: a unit of the user's own manager.
+"""systemd: runs the server as a unit of the user's own manager.
 
 Source: the manual's pages systemd.unit, systemd.service, systemd.exec and systemd.syntax.
 """
@@ -95,7 +95,7 @@ class Systemd(Supervisor):
         self._tell("--user", "disable", "--quiet", "--now", UNIT)
         self.path.unlink()
         self._tell("--user", "daemon-reload")
-        # A service that had failed would be listed as such until the session ends
+        # Else a failed service would be listed as failed until the session ends
         self._tell("--user", "reset-failed", UNIT, may_fail=True)
 
     def _mend(self, said: str) -> str:
@@ -109,7 +109,7 @@ class Systemd(Supervisor):
 
 
 def _command(words: tuple[str, ...]) -> str:
-    if re.search(r"""["'\\]""", words[0]):  # systemd takes these in an argument, and not in a program's path
+    if re.search(r"""["'\\]""", words[0]):  # systemd takes these in arguments alone
         words = ("/bin/sh", "-c", 'exec "$0" "$@"', *words)
     program, *arguments = map(_quoted, words)
     return " ".join([program, *(argument.replace("$", "$$") for argument in arguments)])

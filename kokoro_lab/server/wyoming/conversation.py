@@ -1,4 +1,4 @@
-"""What is said over one connection of Wyoming: events come, speech goes.
+"""A conversation over one Wyoming connection: events in, speech out.
 
 | the client says | and hears |
 |---|---|
@@ -9,8 +9,8 @@
 | what cannot be done | `error` {`text`, `code`}, and the end of the connection |
 
 A text that comes in chunks is live: its first words are spoken while the next ones are written. For servers
-that know no chunks, Home Assistant sends all of it once more, by `synthesize` before `synthesize-stop`: that
-is spoken only if no chunk had words. Any other event is left unanswered, as the protocol wants it.
+that do not know chunks, Home Assistant sends the whole text again, by `synthesize` before `synthesize-stop`:
+that is spoken only if no chunk had words. Other events are not answered, as the protocol demands.
 
 While a text is spoken, the next event waits, and a client that has left is noticed.
 """
@@ -73,9 +73,9 @@ class WyomingConversation:
     Parameters
     ----------
     connection : socket.socket
-        Closed by whoever made it.
+        The caller closes it.
     state : ServerState
-        Who speaks.
+        Has the engine and its queue.
     """
 
     def __init__(self, connection: socket.socket, state: ServerState) -> None:
@@ -113,7 +113,8 @@ class WyomingConversation:
 
     @property
     def _is_over(self) -> bool:
-        """Whether nothing is spoken, and nothing will be: the server stops, or the client says no more."""
+        """Whether nothing is being spoken and nothing will be: the server stops, or the client has
+        finished."""
         stopping = STOPPING in self._state.admission.reasons
         return self._events is None and (stopping or time.monotonic() - self._since_s > IDLE_S)
 
@@ -121,7 +122,7 @@ class WyomingConversation:
 
     @property
     def _listens(self) -> bool:
-        """Whether it takes the next event now."""
+        """Whether the next event is taken now."""
         live = self._live
         return self._events is None or (self._writing and live is not None and not live.is_full)
 
@@ -130,7 +131,7 @@ class WyomingConversation:
         return None if self._synthesis is None else self._synthesis.live
 
     def _hear(self, wait_s: float) -> None:
-        """Take what the client has sent, if it is listened to.
+        """Read what the client has sent, if the next event is taken now.
 
         Raises
         ------
@@ -186,7 +187,8 @@ class WyomingConversation:
         self._events = open_stream(state, synthesis, tells=True, live=live)
 
     def _voice_of(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The voice that is named; of a language alone, the server's own if it reads that, else the first."""
+        """The named voice or, for a language alone, the server's default if that reads it, else the first
+        that does."""
         said = data.get("voice") or {}
         if not isinstance(said, dict):
             raise ParameterError("voice is no object.", field="voice", allowed="name, language, speaker")
@@ -219,7 +221,7 @@ class WyomingConversation:
             self._say("audio-chunk", {**PCM, "timestamp": round(1000 * event.start_s)}, event.data)
             account.first_byte()
         elif isinstance(event, Done):
-            self._finish("completed")  # before the client knows, who may ask for the next one at once
+            self._finish("completed")  # before the client knows, because it may ask for the next text at once
             self._say("audio-stop", {})
             if live is not None:
                 self._say("synthesize-stopped", {})
@@ -231,7 +233,7 @@ class WyomingConversation:
             raise ClientLeft from None
 
     def _refuse(self, error: Exception) -> None:
-        """Tell of an error, and end the connection: who waits for sound would wait for ever."""
+        """Send an error and end the connection: a client waiting for sound would wait for ever."""
         self._account = account = self._account or self._new_account()
         outcome, error = account.outcome_of(error), account.reason(error)
         if outcome == "failed":
@@ -258,7 +260,7 @@ class WyomingConversation:
 
 
 def say_error(connection: socket.socket, error: Exception, request_id: str) -> None:
-    """Tell of an error, and await the client's end of the connection for a moment."""
+    """Send an error, and wait a moment for the client to close."""
     said = body_of(error, request_id)["error"]
     with suppress(OSError):
         connection.settimeout(LEAVING_S)

@@ -1,7 +1,7 @@
 """Wyoming's events as bytes: a line of JSON, then data in JSON, then a payload.
 
-Version 1.10.2 of the package `wyoming` is the specification. Here a line or a payload has a longest length,
-and what is no event is refused with words.
+Version 1.10.2 of the package `wyoming` is the specification. Lines and payloads have a largest length here,
+and bytes that are no event are refused with an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kokoro_lab.server.requests.json_body import object_of
 from kokoro_lab.weights.voices import reading_voices
 
 VERSION = "1.10.2"
-"""Of the protocol that is spoken."""
+"""Version of the protocol."""
 _OURS = ("kokoro-lab", "https://github.com/kokoro-lab/kokoro-lab")
 _KOKORO = ("hexgrad", "https://huggingface.co/hexgrad/Kokoro-82M")
 
@@ -30,7 +30,7 @@ def event_bytes(kind: str, data: Mapping[str, Any], payload: bytes = b"") -> byt
 
 
 def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] | None:
-    """The kind and the data of the first event in `held`, which is taken out of it; None until it is whole.
+    """Take the first event out of `held`; returns its kind and data, or None while it is incomplete.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] 
     Raises
     ------
     ParameterError
-        It is no event, or too long. Where the next one begins is not known then.
+        The bytes are no event, or it is too long. The start of the next event is then unknown.
     """
     at = held.find(b"\n")
     if at < 0 and len(held) <= most_bytes:
@@ -64,7 +64,7 @@ def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] 
 
 
 def info() -> dict[str, Any]:
-    """What `describe` is answered: the voices whose own language can be read here."""
+    """The answer to `describe`: the voices whose own language can be read here."""
     program = _artifact("kokoro-lab", "Kokoro-82M, a small speech model", __version__, *_OURS)
     voices = [_voice(name) for name in reading_voices()]
     return {"tts": [{**program, "voices": voices, "supports_synthesize_streaming": True}]}

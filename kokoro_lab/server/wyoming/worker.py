@@ -20,9 +20,9 @@ LOOK_S = 0.5
 
 
 class WyomingWorker(Worker):  # type: ignore[misc]
-    """Takes connections until it is told to stop; then those that speak may go on, as over HTTP.
+    """Accepts connections until it is told to stop; those that speak may then finish, as over HTTP.
 
-    Whoever comes when there are as many as there may be waits.
+    If the most connections are open, further ones wait.
     """
 
     alive: bool
@@ -41,7 +41,7 @@ class WyomingWorker(Worker):  # type: ignore[misc]
             if len(talks) >= self.cfg.threads:
                 time.sleep(LOOK_S)
                 continue
-            with suppress(OSError):  # nobody has knocked, or who did has left again
+            with suppress(OSError):  # no client has connected, or it has left again
                 connection, _ = listener.accept()
                 talks.append(threading.Thread(target=self._talk, args=(connection,), daemon=True))
                 talks[-1].start()

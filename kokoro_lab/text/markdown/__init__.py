@@ -1,7 +1,7 @@
-"""Markdown as models write it: read by its structure, each block by itself, no mark spoken, no word lost.
+"""Markdown as language models write it, read block by block: no mark is spoken, and no word is lost.
 
-`parser` is markdown-it with places in the source, `reading` says what is said of a block, `formulas` reads
-LaTeX, and `document` puts the blocks together, or takes them from a text that is still written.
+`parser` is markdown-it with offsets into the source, `reading` puts a block into words, `formulas` reads
+LaTeX, and `document` joins the blocks, or takes them from a text that is still being written.
 """
 
 from kokoro_lab.text.markdown.document import (

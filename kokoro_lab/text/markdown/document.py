@@ -1,4 +1,4 @@
-"""A Markdown document as it is to be spoken, whole, or block by block while it is written."""
+"""Makes a spoken document of Markdown, as a whole or block by block while it is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parse(source: str, language: str, code: str = "skip") -> SsmlDocument:
 
 
 def document_of(blocks: list[Block]) -> SsmlDocument:
-    """What some blocks say, in one."""
+    """Several blocks as one document."""
     return SsmlDocument(
         tuple(chain.from_iterable(block.passages for block in blocks)),
         Spans(PLAIN, tuple(chain.from_iterable(block.styles for block in blocks))),
@@ -66,8 +66,8 @@ def blocks(
 
 
 class Certain(NamedTuple):
-    """What is known of a text that is still written: its first blocks, where what is left begins, and what
-    reading that needs to know of them."""
+    """The finished blocks of a text that is still being written, where the rest begins, and what reading the
+    rest must know of them."""
 
     blocks: list[Block]
     rest: int
@@ -85,13 +85,13 @@ def certain(
     Parameters
     ----------
     source : str
-        What is written so far, or what was left of it.
+        The text so far, or the rest of it that no earlier call took.
     language, code : str
         As in `parse`.
     offset : int
         Where `source` begins in the text.
     memory : Memory
-        As it was after what is before `source`.
+        The memory after the text before `source`.
     """
     complete = max(source.rfind("\n"), source.rfind("\r", 0, -1)) + 1
     text = _placed(source[:complete], offset)
@@ -122,7 +122,7 @@ def written(text: ReadAhead, language: str, code: str, noted: Noted) -> SsmlDocu
     language, code : str
         As in `parse`.
     noted : callable
-        Hears of what is left out, or read in another way, as the passages are read.
+        Called with each fallback as the passages are read.
     """
     styles: list[tuple[int, int, SpeakingStyle]] = []
 
@@ -139,7 +139,7 @@ def written(text: ReadAhead, language: str, code: str, noted: Noted) -> SsmlDocu
 def written_blocks(text: ReadAhead, language: str, code: str = "skip") -> Iterator[Block]:
     """The blocks of a text that may still be being written, each once it is certain.
 
-    Where a part of it ends, so does its last block, and what follows is a document of its own.
+    A part's end also ends its last block, and the next part is a document of its own.
     """
     offset, least, memory = 0, 1, START
     while True:

@@ -1,4 +1,4 @@
-"""LaTeX of school level, in words. What `signs.tsv` has no words for is read by its letters."""
+"""Reads LaTeX of school level. A sign that `signs.tsv` has no words for is read by its letters."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def said(latex: str, language: str) -> str | None:
 
 
 def bare(latex: str) -> str:
-    """A formula without what only sets it: its letters, digits and signs of ordinary text."""
+    """A formula as plain text, without layout commands: its letters, digits and ordinary signs."""
     plain = _SIMPLE_FRACTION.sub(r"\1/\2", latex)
     return " ".join(_COMMAND.sub(lambda found: _ordinary_sign(found.group()), plain).split())
 
 
 def _ordinary_sign(command: str) -> str:
-    """A sign of ordinary text instead of a command, or else its name, if it has one that is read."""
+    """The ordinary sign for a command, or else the command's name if that is read."""
     unread = command in _SETS_ONLY | _WRITTEN | _STRUCTURE or not command[-1].isalnum()
     return _ordinary_signs().get(command, " " if unread else f" {command[1:]} ")
 
@@ -109,7 +109,7 @@ class _Formula:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def _argument(self) -> list[str]:
-        """The words of the next token or group. Too deep, what it holds is read where it stands."""
+        """The words of the next token or group. A group nested too deeply is read as if it had no braces."""
         if self._depth >= _DEEPEST or not self._peek():
             return []
         self._depth += 1
@@ -196,7 +196,7 @@ class _Formula:
         return [opening, *self._argument()]
 
     def _with_limits(self, token: str) -> list[str]:
-        """A sum, product, integral or limit, of what is behind it."""
+        """A sum, product, integral or limit, with the expression behind it."""
         found = [self._signs[token]]
         while self._peek() in ("_", "^"):
             if token == r"\lim":

@@ -1,8 +1,8 @@
-"""markdown-it, told to say where in its source each thing stands, and to lose nothing of it.
+"""markdown-it, extended so that each token has its offset in the source and no text is lost.
 
 Differences from CommonMark, each so that a block can be read before what follows it is there: definitions
 of links are not looked up, and `[text][name]` is a link whether or not `name` is defined. Formulas are
-recognised, and what is nested too deeply is a paragraph instead of nothing.
+recognised, and text that is nested too deeply becomes a paragraph instead of being dropped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 MAX_DEPTH = 20
-"""Quotes in quotes, or half as many lists in lists. What is deeper is read as paragraphs: each level takes
-three frames of Python's stack, and looks at every line again."""
+"""Quotes in quotes, or half as many lists in lists. Deeper text is read as paragraphs: each level takes three
+frames of Python's stack, and looks at every line again."""
 
 _NOTE = regex.compile(r"\[\^[^\]\s]{1,80}\]:?")
 _ALERT = regex.compile(r"\[!(\w{1,20})\](?=\s|$)")
@@ -39,7 +39,8 @@ _CLOSES_FORMULA = {"$$": regex.compile(r"\$\$[ \t.,;]*$"), r"\[": regex.compile(
 
 
 class _PlacedState(StateInline):
-    """Keeps where each token begins in its `meta`, as `at`; `mark` of a delimiter that may be left over."""
+    """Keeps in each token's `meta` where it begins (`at`), and for a delimiter that may stay unpaired its
+    `mark`."""
 
     _text_at = 0
     _row_at = -1
@@ -75,7 +76,7 @@ class _PlacedInline(ParserInline):
 
 
 class _FlatBlocks(ParserBlock):
-    """Reads paragraphs where markdown-it would skip what is nested too deeply."""
+    """Reads text that is nested too deeply as paragraphs, where markdown-it would skip it."""
 
     def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803
         if state.level < MAX_DEPTH:
@@ -142,7 +143,7 @@ def _formula_block(state: StateBlock, start: int, end: int, silent: bool) -> boo
     opening = line_of(start).rstrip()
     if opening not in _CLOSES_FORMULA or state.is_code_block(start):
         return False
-    if silent:  # unless it closes one that begins within the paragraph
+    if silent:  # unless this line closes a formula that begins within the paragraph
         return (
             opening != "$$" or state.src.count("$$", state.bMarks[state.line], state.bMarks[start]) % 2 == 0
         )

@@ -1,4 +1,4 @@
-"""What is said of a document's blocks, with its place in the source: passages, styles, what is left out."""
+"""Puts the blocks of a Markdown document into words, with their offsets, styles and omissions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LINK_DEFINITIONS = regex.compile(
 _MARKS_OF_LINES = regex.compile(
     r"^[ \t]*(?:(?:>|(?:\#{1,6}|[-*+])(?=[ \t]))[ \t]*)+", regex.VERBOSE | regex.MULTILINE
 )
-"""Of what is indented too far, or nested too deeply, to be a list, a quote or a heading."""
+"""Marks of lists, quotes and headings in text that is indented or nested too deeply to be one."""
 _LEFT_OVER = regex.compile(
     r"""(?P<edge>(?:^|(?<=\n))[ ]*\|+[ ]*|[ ]*\|+[ ]*(?=\n|\Z))
       | (?P<bar>[ ]*(?<=\s)\|+(?=\s))
@@ -60,8 +60,8 @@ Ends = Literal["sentence", "paragraph"]
 
 
 class Memory(NamedTuple):
-    """What the reading of a block takes from the block before: the last number of the list, as it is written
-    and as it was spoken, and whether a footnote may go on."""
+    """State that the reading of a block takes from the block before: the last number of the list, as written
+    and as spoken, and whether a footnote may continue."""
 
     written: int | None = None
     spoken: int = 0
@@ -69,22 +69,22 @@ class Memory(NamedTuple):
 
 
 START = Memory()
-"""Of what begins a text."""
+"""The memory at the beginning of a text."""
 
 
 class Block(NamedTuple):
-    """What is said of a part of a document that is read by itself.
+    """The spoken words of one block of a document.
 
     Parameters
     ----------
     start, end : int
         Where it stands in the source.
     passages : tuple of Passage
-        None is empty; there may be none.
+        May be empty; no passage in it is.
     styles : tuple of (int, int, SpeakingStyle)
         Of spans of the source, in order.
     fallbacks : tuple of Fallback
-        What is left out, or read in another way.
+        Parts that are left out, or read in another way.
     """
 
     start: int
@@ -116,7 +116,7 @@ class BlockReader:
     code : {"skip", "name", "read"}
         What is said of blocks of code.
     memory : Memory
-        Of the block before the source.
+        The memory after the block before the source.
     """
 
     def __init__(self, source: AlignedText, language: str, code: str, memory: Memory) -> None:
@@ -177,12 +177,12 @@ class BlockReader:
         return Block(start, end, tuple(self._passages), tuple(self._styles), tuple(self._fallbacks))
 
     def read_sentence(self, seen: str) -> tuple[list[AlignedText], list[Fallback]]:
-        """The source as one paragraph, of which the parser is shown `seen`."""
+        """Read the source as one paragraph; the parser gets `seen` in its place."""
         self._inline(self._source, seen)
         self._border()
         return [passage.text for passage in self._passages], self._fallbacks
 
-    # What blocks hold, and where
+    # The content of blocks, with its offsets
 
     def _line(self, number: int) -> tuple[int, int]:
         """A line of the source, without its break."""
@@ -194,7 +194,7 @@ class BlockReader:
         return self._line(first)[0], self._line(max(first, end - 1))[1]
 
     def _placed(self, token: Token, skipped_lines: int = 0) -> AlignedText:
-        """What the parser calls the content of a block, with its place: each of its lines ends a line."""
+        """The content of a block with its offsets, line by line."""
         assert token.map is not None
         parts: list[AlignedText] = []
         text = self._source.text
@@ -240,8 +240,7 @@ class BlockReader:
     def _item(self, token: Token, last: Memory) -> Memory:
         """Say the number of an item of a list, and that a task is done.
 
-        The numbers are those that a browser shows: where an author has written one number again and again,
-        it is counted on.
+        The numbers are those that a browser shows: where an author repeats one number, the items are counted.
         """
         assert token.map is not None
         found = _MARKER.search(self._source.text, max(self._marker_end, self._line(token.map[0])[0]))
@@ -304,8 +303,7 @@ class BlockReader:
     def _table(self, opening: Token, tokens: Iterator[Token]) -> None:
         """Row by row, each cell with the name of its column.
 
-        A name that is said again stands for the cell, so that what is said stays in the order in which it is
-        written.
+        The repeated name of a column takes the offsets of its cell, so that offsets stay in order.
         """
         lines: list[int] = []
         for token in tokens:
@@ -335,7 +333,8 @@ class BlockReader:
             self._passages[-1] = self._passages[-1]._replace(ends="paragraph")
 
     def _cells(self, line: int, *, nested: bool) -> list[tuple[int, int]]:
-        """The ranges of the cells of a line; of what is nested, behind the marks of quotes and lists."""
+        """The ranges of the cells of a line; in a nested table, they begin behind the marks of quotes and
+        lists."""
         text = self._source.text
         start, end = _stripped(text, *self._line(line))
         if nested and (found := _CONTAINERS.match(text, start, end)):
@@ -354,7 +353,7 @@ class BlockReader:
         return text.rewrite((m.start(), m.end(), "") for m in _ESCAPED_BAR.finditer(text.text))
 
     def _plain(self, content: AlignedText) -> str:
-        """The words of a text that is said elsewhere."""
+        """The plain words of a text, for saying it in another place."""
         kept, styles, passages = self._parts, len(self._styles), len(self._passages)
         self._parts = []
         self._inline(content)
@@ -367,13 +366,14 @@ class BlockReader:
     # What paragraphs hold
 
     def _paragraph(self, content: AlignedText, *, defines: bool = False) -> None:
-        """Say a text. One that `defines` may begin with the addresses of links, which nobody sees."""
+        """Read a paragraph. If it `defines`, it may begin with definitions of links, which are not
+        displayed."""
         for pattern in (_LINK_DEFINITIONS, _MARKS_OF_LINES) if defines else (_MARKS_OF_LINES,):
             content = content.rewrite((m.start(), m.end(), "") for m in pattern.finditer(content.text))
         self._inline(content)
 
     def _inline(self, content: AlignedText, seen: str | None = None) -> None:
-        """Say what a text holds; `seen`, as long as it is, if the parser is to be shown something else."""
+        """Read inline text. If the parser is to get another text, that is `seen`, of the same length."""
         seen = content.text if seen is None else seen
         self._walk(inline_of(seen), content, list(_left_over(seen)))
         self._open.clear()
@@ -424,10 +424,10 @@ class BlockReader:
         self._say(content.cut(start, stop).rewrite(within))
 
     def _mark(self, mark: str, at: int, content: AlignedText) -> None:
-        """A delimiter that opens and closes nothing. It is text between two words: `snake_case`, `2 * 3`."""
+        """A delimiter without a partner. Between two words it is text: `snake_case`, `2 * 3`."""
         text = content.text
         before = text[at - 1 : at]
-        if not mark or before == mark[0]:  # of a row, the first one speaks
+        if not mark or before == mark[0]:  # in a row of delimiters, the first one decides
             return
         last = at + len(mark)
         while text[last : last + 1] == mark[0]:
@@ -441,7 +441,7 @@ class BlockReader:
             self._say(standing_for(" ", *content.span(at, last)))
 
     def _part_struck(self, at: int, end: int, content: AlignedText) -> None:
-        """A comma between struck text and what stands for it now: `~~20 €~~ 15 €` are two prices."""
+        """A comma between struck text and its replacement: `~~20 €~~ 15 €` are two prices."""
         if _GOES_ON.match(content.text, end):
             self._say(standing_for(",", *content.span(at, end)))
 
@@ -454,7 +454,8 @@ class BlockReader:
         self._say(AlignedText(token.content, inside.starts, inside.ends))
 
     def _tag(self, tag: str, at: int, content: AlignedText) -> None:
-        """HTML: the end of a line, emphasis, the text of an image. Of no tag of HTML, its name: `<url>`."""
+        """Read an HTML tag: the end of a line, emphasis, the text of an image. For an unknown tag, its name:
+        `<url>`."""
         found = _TAG.fullmatch(tag)
         if not found:  # a comment
             return
@@ -478,7 +479,7 @@ class BlockReader:
 
 
 def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[AlignedText], list[Fallback]]:
-    """What is said of a sentence, part by part, and what is left out; the parser is shown `seen`."""
+    """The spoken parts of a sentence, and the parts left out; the parser gets `seen` in its place."""
     return BlockReader(sentence, language, "read", START).read_sentence(seen)
 
 
@@ -497,7 +498,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _left_over(text: str) -> Iterator[tuple[int, int, str]]:
-    """Marks that are in the text, and what is said instead."""
+    """Marks that stay in the text, and the words that are said for them."""
     for found in _LEFT_OVER.finditer(text):
         for kind, instead in (("edge", ""), ("bar", ","), ("opens", ""), ("closes", ""), ("unclosed", "")):
             if found[kind] is not None:
@@ -512,6 +513,6 @@ def _closed_tags(text: str) -> frozenset[str]:
 
 @cache
 def _words(language: str) -> dict[str, str]:
-    """The words that are added to a text in some language; the English ones where it has none."""
+    """The words that reading adds to a text ("Done", ...), in its language or else in English."""
     table = {row["language"]: row for row in rows(__package__, "spoken.tsv")}
     return table.get(language, table["en"])

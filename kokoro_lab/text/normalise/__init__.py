@@ -1,8 +1,8 @@
-"""What is written becomes what is said: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
+"""Puts written forms into spoken words: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
 
-English, Spanish and Japanese have a package each, Mandarin a module, the others a column of a table; all
-have `RULES` in the order in which they have their say, and `cardinal`, `ordinal`, `date` and `time` for
-whoever knows already what a number is (SSML's `say-as`).
+English, Spanish and Japanese have a package each, Mandarin a module, the others a column of a table; all have
+`RULES`, in the order in which they are tried, and `cardinal`, `ordinal`, `date` and `time` for callers that
+know what a number means (SSML's `say-as`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese", "zh": "mandarin
 
 
 class Reader(Protocol):
-    """What each language has. All of these give words, lower-case, without punctuation."""
+    """The functions that each language has. All return words in lower case, without punctuation."""
 
     RULES: tuple[Rule, ...]
 
@@ -42,7 +42,7 @@ class Reader(Protocol):
 
 @cache
 def reader(language: str) -> Reader | None:
-    """What reads `language`, loaded when it is first asked for; None if there is nothing."""
+    """The reader of `language`, loaded when it is first asked for; None if the language has none."""
     code = language.split("-")[0]
     if code not in READERS:
         return None
@@ -54,7 +54,7 @@ def reader(language: str) -> Reader | None:
 
 
 def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] = ()) -> AlignedText:
-    """One sentence as it is said in `language`, in words; its punctuation stays, it shapes the prosody.
+    """One sentence in the spoken words of `language`. Its punctuation stays, because it shapes the prosody.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
 
 
 def name_of(character: str, language: str) -> str | None:
-    """What a letter or a sign is called in `language`; None if nothing is known of it."""
+    """The name of a letter or a sign in `language`; None if it has none."""
     code = language.split("-")[0]
     known = names(__package__, "other_signs.tsv").get(code, {})
-    if not known:  # those in packages have tables of their own
+    if not known:  # languages in packages have tables of their own
         tables = names(f"{__package__}.{_PACKAGES[code]}")
         known = tables["sign in an address"] | tables.get("letter", {})
     capital = character.upper() if len(character.upper()) == 1 else character
@@ -84,14 +84,15 @@ def name_of(character: str, language: str) -> str | None:
 
 
 def warm(language: str) -> None:
-    """Compile the rules of `language`, so that no text waits for it."""
+    """Compile the rules of `language`, so that no text waits for that."""
     for each in _rules(language):
         next(each.matches(""), None)
 
 
 @cache
 def _rules(language: str) -> tuple[Rule, ...]:
-    """Those of what is pasted in any language, and of `language`; none if nothing reads it."""
+    """The rules for pasted texts of any language, then those of `language`; none if the language has no
+    reader."""
     found = reader(language)
     if not found:
         return ()

@@ -1,7 +1,7 @@
 """Mandarin: digits and signs become Chinese numerals and words, as they are read aloud.
 
-Latin words and letters stay as they are written: the G2P says them. Where digits only name something, one is
-幺, so that nobody takes it for 七.
+Latin words and letters stay as they are written: the G2P says them. In digits that identify something, 1 is
+幺, so that nobody mistakes it for 七.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kokoro_lab.text.tables import any_of, names
 
 NUMERALS = "零一二三四五六七八九"
 LARGEST = 10**16
-"""From here on a number is read digit by digit."""
+"""Numbers from this one on are read digit by digit."""
 _PLACES = ("", *"十百千万十百千亿十百千万十百千")
-# What is written of 零, 一 and 二 by their places, and what is said
+# How 零, 一 and 二 are written by place, and how they are said
 _ZEROS = {
     "零[十百千]": "零",
     "零+": "零",
@@ -53,7 +53,7 @@ _SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±
 _BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
 _AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
 _DASH = r"[-\s]?"
-# What is named by the digits behind it
+# Nouns that digits behind them identify
 _NAMED = r"""(?:(?:号码?|密码|验证码|[编代]码|邮编|账户|卡|QQ|ID|真|电话|热线)[是为:：]?\s?
     |拨打?|呼叫|[请就]打|致电)"""
 _NOT_COUNTED = r"(?!\d|[.,:]\d|\s?[个位名人元块米年月日次万亿%℃])"
@@ -73,12 +73,13 @@ def cardinal(value: int) -> str:
 
 
 def digits(written: str) -> str:
-    """Each digit by itself: 2026 is 二零二六. What is no digit is left out."""
+    """Each digit by itself: 2026 is 二零二六. Other characters are left out."""
     return "".join(NUMERALS[unicodedata.decimal(c)] for c in written if c.isdecimal())
 
 
 def code(written: str) -> str:
-    """Digits that name something, as on the telephone; a pause where a sign or a space divides them."""
+    """Digits that identify something, as they are said on the telephone, with a pause for a sign or a
+    space."""
     return "，".join(digits(group).replace("一", "幺") for group in regex.findall(r"\d+", written))
 
 
@@ -147,7 +148,7 @@ def _measure(match: Any) -> str:
 
 
 def _money(match: Any) -> str:
-    """Without the zeros that end its decimals."""
+    """A sum of money, without trailing zeros in its decimals."""
     said = _amount(match, lambda n: _counted(regex.sub(r"(\.\d*?)0+(?!\d)", r"\1", n)))
     return said + _CURRENCIES[match["currency"]]
 

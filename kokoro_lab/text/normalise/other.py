@@ -1,7 +1,7 @@
 """Numbers, money, percent, dates and clock times where a language has no rules of its own yet.
 
-Thin on purpose: what num2words knows, with the words and marks of `others.tsv`, a column a language,
-around it. Whatever digits are left are read one by one.
+Few rules on purpose: numbers by num2words, other words and marks from `others.tsv`, which has a column a
+language. Digits that no rule takes are read one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBERS, _SCALES, _ORDINALS = (
     {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
     for kind in ("number", "scale", "ordinal")
 )
-"""Of Hindi, which num2words does not know: those below a hundred are words of their own."""
+"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
 
 
 _BEHIND = {
@@ -38,7 +38,7 @@ _HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
 class OtherReader:
-    """`Reader` (see `normalise`) of a language that `others.tsv` has words for, by its two letters."""
+    """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
@@ -75,7 +75,7 @@ class OtherReader:
         return _spaced(f" {self._words['between parts of a date']} ".join(parts))
 
     def time(self, hour: int, minute: int | None, second: int | None, half: str | None) -> str:
-        """Words of a clock time; one with a half of the day is turned to the 24-hour clock."""
+        """Words of a clock time; a time with AM or PM is changed to the 24-hour clock."""
         if half is not None:
             hour = hour % 12 + (12 if half == "pm" else 0)
         words = self._words
@@ -201,7 +201,7 @@ class OtherReader:
         return said
 
     def _named(self, match: Any) -> str:
-        """An abbreviation; the point of one that ends a sentence ends it still."""
+        """The words of an abbreviation; at the end of a sentence, its point stays."""
         written = match.group()
         said = next(table[written] for table in self._names.values() if written in table)
         return f"{said}." if written[-1] == "." and match.end() == len(match.string) else said
@@ -318,12 +318,12 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
 
 
 def _spaced(words: str) -> str:
-    """With one space where words that a language has none for have left two, or one at the end."""
+    """Words joined with single spaces, where an empty word of the table would leave two."""
     return " ".join(words.split())
 
 
 def _hindi(value: int) -> str:
-    """In lakhs and crores, as everybody counts where Hindi is spoken."""
+    """A number in lakhs and crores, as is usual where Hindi is spoken."""
     for scale, name in _SCALES.items():
         if value >= scale:
             head = f"{_hindi(value // scale)} {name}"

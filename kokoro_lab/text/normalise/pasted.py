@@ -1,4 +1,4 @@
-"""What is pasted in any language: signs of lists and songs, notes, times of subtitles, paths of menus."""
+"""Rules for pasted text of any language: bullets, notes of songs, times of subtitles, paths of menus."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _READ = regex.compile(r"\p{L}+|\p{Nd}[\p{Nd}:.,]*|\p{No}+")
 
 
 def left_out(text: str, said: AlignedText) -> Iterator[tuple[int, int]]:
-    """Ranges of `text` that these rules took away: what is `said` of it has no place there."""
+    """Ranges of `text` that these rules removed: no character of `said` stands for them."""
     if _MAY_BE_LEFT_OUT.search(text):
         heard = {i for start, end in zip(said.starts, said.ends, strict=True) for i in range(start, end)}
         yield from (found.span() for found in _READ.finditer(text) if heard.isdisjoint(range(*found.span())))

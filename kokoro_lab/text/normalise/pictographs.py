@@ -1,4 +1,4 @@
-"""Emoji become their names; skin tones are seen, not read out."""
+"""Replaces emoji by their names; skin tones are not read out."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 def name_emoji(
     aligned: AlignedText, language: str = "en", keep: Sequence[tuple[int, int]] = ()
 ) -> AlignedText:
-    """Replace each emoji by its Unicode CLDR short name in `language`, but for those in a range of `keep`.
+    """Replace each emoji outside the ranges of `keep` by its Unicode CLDR short name in `language`.
 
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.
     """
     if not _PICTURE.search(aligned.text):
-        return aligned  # most texts: the emoji's own library takes them character by character
+        return aligned  # most texts have none, and the emoji library looks at each character
     language = _loaded(language.split("-")[0])
     runs: list[tuple[int, int, str]] = []
     for token in emoji.analyze(aligned.text, join_emoji=True):
         match = token.value
-        if isinstance(match, str):  # a ZWJ sequence's plain parts: nothing to name
+        if isinstance(match, str):  # plain characters of a ZWJ sequence have no name
             continue
         if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
             continue

@@ -1,4 +1,4 @@
-"""Roman numerals as the Romans' heirs write them."""
+"""The values of Roman numerals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def roman(numeral: str) -> int | None:
 
 
 def valued(say: Callable[[Any, int], str | None], value_of: Callable[[str], int | None] = roman) -> Say:
-    """For a rule: what `say` makes of a match and the value of its group `roman`, if that is a numeral."""
+    """A rule's function that calls `say` with the match and the value of its group `roman`, if that is a
+    numeral."""
 
     def said(match: Any) -> str | None:
         value = value_of(match["roman"].upper())

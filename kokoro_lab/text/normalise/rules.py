@@ -1,4 +1,4 @@
-"""Rules that rewrite parts of a text: a part belongs to the first rule that will have it."""
+"""Rules that rewrite parts of a text: each part goes to the first rule that matches and accepts it."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces 
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of thing that is written otherwise than it is said.
+    """One kind of writing that is said in other words.
 
     Parameters
     ----------
     name : str
-        What it is: `clock time`, `fraction`, ...
+        The kind: `clock time`, `fraction`, ...
     pattern : str
-        Where it may stand, as `regex` takes it, over several lines and with comments. Look around for what
-        must be beside it.
+        Matches candidates; for the package `regex`, verbose. Look-arounds state what must stand beside them.
     say : callable
-        Words for one match, or None if on a second look it is something else.
+        Returns the words for a match, or None if the match is something else.
     wakes : str
-        Characters of which a text holds at least one wherever the pattern matches. The rule is not tried on a
-        text without; with none named, it is tried on every text.
+        Characters of which every matching text has at least one. The rule is not tried on a text without
+        them; if empty, it is tried on every text.
     ignore_case : bool
     seen : callable, optional
-        How the pattern sees a text: from one to another of the same length.
+        Maps a text to another of the same length, which the pattern is matched against.
     """
 
     name: str
@@ -57,9 +56,10 @@ class Rule:
 
     @cached_property
     def matches(self) -> Callable[[str], Iterator[Any]]:
-        """From a text to where the pattern fits in it.
+        """The matches of the pattern in a text.
 
-        Compiled when it is first tried, so that a first text of words alone waits for few.
+        The pattern is compiled when it is first tried, so that a first text without numbers waits for few
+        patterns.
         """
         flags = regex.VERBOSE | (regex.IGNORECASE if self.ignore_case else 0)
         find: Callable[[str], Iterator[Any]] = regex.compile(self.pattern, flags).finditer
@@ -72,7 +72,7 @@ digit_rule = partial(Rule, wakes=DIGITS)
 
 
 def characters(text: str) -> set[str]:
-    """The characters of `text`, to be held against what wakes a rule."""
+    """The characters of `text`, to compare with a rule's `wakes`."""
     found = set(text)
     if any(map(str.isdecimal, found)):
         found.add(DIGITS)
@@ -82,8 +82,8 @@ def characters(text: str) -> set[str]:
 def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, int]] = ()) -> AlignedText:
     """`text` with each part that a rule takes replaced by its words, set off by spaces from its neighbours.
 
-    Every rule reads what was written, never what another rule made of it; a part belongs to the first
-    rule that takes it. No rule takes a part that touches one of `keep`, which are in order.
+    Every rule sees the written text, never another rule's words; a part goes to the first rule that accepts
+    it. No rule takes a part that touches one of `keep`, which are in order.
     """
     kept = [(i, j, "") for i, j in keep]
     taken: list[tuple[int, int, str]] = []
@@ -112,7 +112,7 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
 
 
 def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) -> str:
-    if not words.strip():  # taken away, or only a space is put in its place
+    if not words.strip():  # removed, or replaced by a space alone
         return words
     parted = follows_another and text[i].isalnum()  # by the space behind the part before
     in_words = i and text[i - 1].isalnum() and words[0].isalnum() and not _UNSPACED.match(words[0])
@@ -122,7 +122,7 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
 
 
 def in_calendar(year: int | None, month: int | None, day: int | None) -> bool:
-    """Whether there is such a day; of a date without its year, month or day, whether there ever is."""
+    """Whether the date exists; for a date without year, month or day, whether it ever does."""
     try:
         date(2000 if year is None else year, 1 if month is None else month, 1 if day is None else day)
     except ValueError:

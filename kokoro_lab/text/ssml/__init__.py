@@ -1,7 +1,7 @@
-"""SSML: a strict subset, read safely. What is not in it is an error that says where, and what is.
+"""SSML: a strict subset, read safely. Anything else is an error that says where it is and what is allowed.
 
-`markup` reads XML, `grammar` says what may stand where and what it means, `say_as` how
-numbers, dates and times are read, and `document` puts together what is to be spoken.
+`markup` reads XML, `grammar` says which elements are allowed where and what they mean, `say_as` reads
+numbers, dates and times, and `document` makes the spoken document.
 """
 
 from kokoro_lab.text.ssml.document import Break, Mark, Passage, SsmlDocument, parse

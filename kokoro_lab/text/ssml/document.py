@@ -1,4 +1,4 @@
-"""An SSML document as it is to be spoken: passages of text, and what is asked for at which offset."""
+"""Makes a spoken document of SSML: passages of text, with breaks, styles, languages and voices."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 _WHITE = re.compile(r"[ \t\r\n]+")
 _NO_WORD = re.compile(r"[^\w\s'-]|_")
 _REPLACED = ("say-as", "phoneme", "sub")
-"""Elements in whose place something else is spoken."""
+"""Elements whose text is replaced by other words."""
 
 
 class Break(NamedTuple):
-    """A pause that is asked for at an offset of the source; 0 s where there is to be none."""
+    """A pause at an offset of the source; 0 s removes the pause there."""
 
     offset: int
     duration_s: float
@@ -40,8 +40,8 @@ class Mark(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Text up to a border that the document marks. `ends` says of what; `marked` if it is one `s`, or a part;
-    `turn` whose it is, if it is not the request's voice."""
+    """Text up to a border that the document marks. `ends` says what ends there; `marked` whether the text is
+    one `s` element or a part of it; `turn` which voice speaks it, if not the request's."""
 
     text: AlignedText
     ends: Literal["sentence", "paragraph", "turn"]
@@ -51,15 +51,16 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans(Generic[T]):
-    """Starts, ends and values of spans of the source: sorted, apart, `default` between them."""
+    """Values by span of the source. Spans are sorted and do not overlap; between them the value is
+    `default`."""
 
     default: T
     items: Sequence[tuple[int, int, T]] = ()
 
     def at(self, start: int, end: int) -> T:
-        """The value of most of `start:end`; of an empty span, that of where it is."""
+        """The value of most of `start:end`; for an empty span, the value at its offset."""
         end = max(end, start + 1)
-        # Between spans lies a tag at most, so that a word is seldom in more than two
+        # Only tags lie between spans, so a word is seldom in more than two
         first = max(0, bisect_right(self.items, start, key=itemgetter(0)) - 1)
         best, most = self.default, 0
         for i in range(first, len(self.items)):
@@ -79,25 +80,26 @@ class Spans(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SsmlDocument:
-    """What an SSML document says and how. All offsets are into its source.
+    """The text of an SSML document and how it is to be spoken. All offsets are into its source.
 
     Parameters
     ----------
     passages : iterable of Passage
-        Cleaned text, in order; none is empty. Of a document that is still being written, they come once.
+        Cleaned text, in order; none is empty. For a document that is still being written, they can be
+        iterated once.
     styles : Spans of SpeakingStyle
     languages : Spans
         Canonical tags where the document names a language, else None.
     breaks : tuple of Break
         In order.
     fallbacks : tuple of Fallback
-        What it asks for and is followed in another way.
+        Requests of the document that are followed in another way.
     readings : tuple of (int, int, str)
         Starts, ends and phonemes of spans of the source, in order.
     marks : tuple of Mark
         In order.
     turns : Spans
-        Of voices where the document names one, else None.
+        The voice where the document names one, else None.
     """
 
     passages: Iterable[Passage]
@@ -136,16 +138,16 @@ def parse(
     source : str
         The document.
     language : str
-        Canonical tag of what has no `xml:lang`.
+        Canonical tag for text without `xml:lang`.
     noted : callable
-        Hears of what is left out; see `sanitise`.
+        Called for each omission; see `sanitise`.
     outside : grammar.Outside, optional
-        Looks up what the document names; without it, anything is taken.
+        Looks up names in the document (voices, phonemes); without it, every name is accepted.
 
     Raises
     ------
     SsmlError
-        It is not well-formed, too large, or holds what is not in the subset.
+        The document is not well-formed, too large, or goes beyond the subset.
     """
     builder = DocumentBuilder(language, noted, outside or grammar.Outside())
     for event in read(source):
@@ -178,12 +180,12 @@ class DocumentBuilder:
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[AlignedText] = field(default_factory=list)
-    """What is in the element that is open, if another thing is spoken in its place."""
+    """The text of the open element, if it is to be replaced."""
     _voices: set[str] = field(default_factory=set)
     _row_s: float = 0.0
-    """What the breaks since the last text that is spoken ask for."""
+    """Seconds of the breaks since the last spoken text."""
     _breaks_s: float = 0.0
-    """What all breaks ask for."""
+    """Seconds of all breaks."""
     _said: bool = False
     """Whether the last part was put in place of an element, and must not run into what follows."""
 
@@ -266,7 +268,7 @@ class DocumentBuilder:
 
     @property
     def _base(self) -> str:
-        """The language of what names none."""
+        """The language of text for which the document names none."""
         turn = self.scopes[-1].turn
         return turn.language if turn else self.language
 
@@ -283,23 +285,23 @@ class DocumentBuilder:
         self._parts.append(part)
 
     def _note(self, start: int, end: int, language: str | None) -> None:
-        """Keep what holds for a span of the source."""
+        """Keep style, language and voice of a span of the source."""
         scope = self.scopes[-1]
         if scope.style != PLAIN:
             self._styles.append((start, end, scope.style))
-        if self._languages and self._languages[-1][2] == language:  # a tag between them says nothing
+        if self._languages and self._languages[-1][2] == language:  # only a tag lies between them
             start = self._languages.pop()[0]
         self._languages.append((start, end, language))
 
     def _replace(self, element: Opening) -> None:
-        """Put what is spoken in the place of what is in an element."""
+        """Replace the text of an element by other words."""
         found = AlignedText.joined(self._written)
         self._written.clear()
         text = _WHITE.sub(" ", found.text).strip()
         at = element.position.offset + 1  # behind the `<`: before it, a word may end
         start, stop = (found.starts[0], found.ends[-1]) if found.text else (at, at + 1)
         language = self.scopes[-1].language
-        if element.name != "sub":  # what is known needs no detection, which may divide it
+        if element.name != "sub":  # its language is known, and detection might divide it
             language = language or self._base
         if element.name == "say-as":
             words = self._said_as(element, text)
@@ -308,7 +310,7 @@ class DocumentBuilder:
         else:
             phonemes = grammar.phonemes(element, self.outside)
             self.readings.append((start, stop, phonemes))
-            # Without what would end a sentence within it
+            # Without marks that would end a sentence within it
             words = " ".join(_NO_WORD.sub(" ", text).split()) or phonemes
         if self._parts and self._parts[-1].text[-1:].isalnum():
             before = self._parts[-1].ends[-1]
@@ -346,7 +348,8 @@ class DocumentBuilder:
 
 
 def _is_spoken(text: str) -> bool:
-    """Whether there is more in it than white space and punctuation, between which breaks are one silence."""
+    """Whether it has more than white space and punctuation. Breaks with nothing spoken between them are one
+    silence."""
     return any(c.isalnum() or unicodedata.category(c)[0] == "S" or c in "&@#%*/\\§" for c in text)
 
 

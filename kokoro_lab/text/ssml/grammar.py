@@ -1,6 +1,6 @@
-"""Which elements and attributes there are, what may stand in what, and what each of them asks for.
+"""The elements and attributes of the subset: which may contain which, and what each of them means.
 
-Labels of rate, pitch and breaks are as loud, fast and long as Azure's, which publishes its factors.
+Labels such as `fast` and `x-strong` have the factors that Azure publishes for its own service.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ VERSIONS = ("1.0", "1.1")
 ALPHABETS = ("ipa",)
 
 MAX_VOICES = 64
-"""As many as an engine keeps."""
+"""Most voices of a document: as many as an engine keeps."""
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
-"""Of breaks between which nothing is spoken: longer, a listener takes the speech for ended."""
+"""Longest silence by breaks without speech between them: a listener would take a longer one for the end."""
 MAX_BREAKS_S = 600.0
-"""Of all breaks of a document: or 4 kB of it would be hours of silence."""
+"""Longest silence by all breaks of a document, or 4 kB of SSML could be hours of silence."""
 BASE_MIN_HZ, BASE_MAX_HZ = 40.0, 600.0
 """What an average pitch may be set to."""
 OFFSET_MAX_HZ = 300.0
@@ -90,7 +90,8 @@ _FREQUENCY = re.compile(rf"({_NUMBER})Hz")
 
 
 class Outside(NamedTuple):
-    """What a document names and this package has no list of. Each raises an `InputError` for what it has not.
+    """Looks up names for which this package has no list. Each function raises an `InputError` for an unknown
+    name.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What holds inside an element that is open."""
+    """The settings in force inside an open element."""
 
     name: str
     children: frozenset[str]
@@ -124,7 +125,7 @@ class Scope:
 
     @property
     def style(self) -> SpeakingStyle:
-        """How text that stands here is spoken."""
+        """The speaking style of text here."""
         return self.prosody.around(self.emphasis)
 
 
@@ -132,7 +133,7 @@ ROOT = Scope("", frozenset({"speak"}))
 
 
 def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
-    """What holds inside `element`, which stands in `scope`.
+    """The scope inside `element`, which is opened in `scope`.
 
     Raises
     ------
@@ -155,7 +156,7 @@ def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
     if name == "prosody":
         inner = replace(inner, prosody=_prosody(scope, element))
     if name == "emphasis":
-        # Of emphasis within emphasis, the inner one counts: `none` takes it back
+        # In nested emphasis, the inner one counts: `none` removes it
         level = _read(element, "level", EMPHASIS.get, ALLOWED_EMPHASIS)
         inner = replace(inner, emphasis=EMPHASIS["moderate"] if level is None else level)
     if name == "say-as":
@@ -164,7 +165,7 @@ def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
 
 
 def pause_s(element: Opening) -> float:
-    """Seconds that a `break` asks for; 0 where there is to be none. `time` comes before `strength`."""
+    """The seconds of a `break`; 0 removes a pause. `time` comes before `strength`."""
     time_s = _read(element, "time", read_time, ALLOWED_TIME)
     strength_s = _read(element, "strength", BREAKS_S.get, ALLOWED_STRENGTHS)
     return next((s for s in (time_s, strength_s) if s is not None), BREAKS_S["medium"])
@@ -181,7 +182,7 @@ def reading(element: Opening) -> tuple[str, str | None]:
 
 
 def phonemes(element: Opening, outside: Outside) -> str:
-    """What a `phoneme` has spoken, in symbols of the model."""
+    """The phonemes of a `phoneme` element, in symbols of the model."""
     _read(element, "alphabet", _one_of(ALPHABETS), ", ".join(ALPHABETS))
     return _looked_up(element, "ph", outside.phonemes, required(element, "ph", "phonemes in IPA"))
 
@@ -229,7 +230,7 @@ def _prosody(scope: Scope, element: Opening) -> SpeakingStyle:
     style = scope.prosody.around((rate or PLAIN).around(pitch or PLAIN))
     if not rate_in_range(style.rate):
         raise _out_of_range(element, "rate", style.rate, ALLOWED_RATE)
-    # What hertz come to depends on the voice: that is seen to where its pitch is known
+    # The effect of hertz depends on the voice: it is checked where the voice's pitch is known
     if style.pitch_base_hz is None and not pitch_in_range(style.pitch_scale):
         raise _out_of_range(element, "pitch", style.pitch_scale, ALLOWED_PITCH)
     return style
@@ -260,7 +261,7 @@ def _language(element: Opening) -> str:
 
 
 def _read(element: Opening, attribute: str, read: Callable[[str], T | None], allowed: str) -> T | None:
-    """What an attribute says; None if it is not there."""
+    """The value of an attribute; None if it is missing."""
     if attribute not in element.attributes:
         return None
     value = element.attributes[attribute].strip()
@@ -277,7 +278,7 @@ def _read(element: Opening, attribute: str, read: Callable[[str], T | None], all
 
 
 def required(element: Opening, attribute: str, allowed: str) -> str:
-    """An attribute that must be there and say something."""
+    """The value of a required attribute, which must not be empty."""
     value = element.attributes.get(attribute, "").strip()
     if not value:
         raise _missing(element, attribute, allowed)
@@ -285,7 +286,7 @@ def required(element: Opening, attribute: str, allowed: str) -> str:
 
 
 def _looked_up(element: Opening, attribute: str, look_up: Callable[[str], str], value: str) -> str:
-    """What is known outside of a value, or its error with the place in the document."""
+    """Look up a value by `Outside`; an error gets the place in the document."""
     try:
         return look_up(value)
     except InputError as error:
@@ -339,7 +340,7 @@ def read_pitch(value: str) -> SpeakingStyle | None:
     amount = float(change[1])
     if change[2] == "Hz":
         return SpeakingStyle(pitch_offset_hz=amount) if abs(amount) <= OFFSET_MAX_HZ else None
-    # Of many semitones, the power would be infinite
+    # With many semitones, the power would overflow
     scale = SEMITONE ** min(amount, 100.0) if change[2] == "st" else 1 + amount / 100
     return SpeakingStyle(pitch_scale=scale) if pitch_in_range(scale) else None
 

@@ -1,7 +1,7 @@
 """Plain text with the marks that users of Kokoro know: `[pause:1.5s]`, `[voice:af_sky]`, `[word](/wˈɜɹd/)`.
 
-They mean what `break`, `voice` and `phoneme` mean. Nothing is wrong in a plain text: what looks like a mark
-and cannot be followed is read as it is written, and that is said.
+They mean what `break`, `voice` and `phoneme` mean in SSML. A plain text has no errors: a mark that cannot be
+followed is read as it is written, and a fallback says so.
 """
 
 from __future__ import annotations

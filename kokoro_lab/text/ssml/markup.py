@@ -1,7 +1,7 @@
-"""XML from strangers, read safely: elements and text in order, each with its position in the source.
+"""Reads untrusted XML safely: elements and text in order, each with its position in the source.
 
-Size first, then no document type, hence no entities of one's own, nothing external and no bombs; depth
-and number of elements are counted while reading. Nothing is recursive.
+The size is checked first. A document type is refused, so there are no entities to expand or fetch. Depth and
+number of elements are counted while reading, without recursion.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kokoro_lab.errors import SsmlError
 from kokoro_lab.text.aligned import AlignedText
 
 MAX_BYTES = 1_000_000
-"""Of a document in UTF-8."""
+"""Largest size of a document in UTF-8."""
 MAX_DEPTH = 32
 MAX_ELEMENTS = 5_000
 MAX_TAGS = 4 * MAX_ELEMENTS
 """As far as `<` are counted before anything is read: starts and ends of elements, comments, sections."""
 MAX_TAG_CHARACTERS = 4_096
 MAX_ATTRIBUTES = 16
-"""Of one element; the subset knows two at most."""
+"""Most attributes of one element; the subset has at most two."""
 SHOWN_CHARACTERS = 40
-"""Of a value that is quoted in an error."""
+"""How many characters of a value an error quotes."""
 
 SYNTHESIS = "http://www.w3.org/2001/10/synthesis"
 """The namespace of SSML; elements in it and elements in none mean the same."""
@@ -49,7 +49,7 @@ class SourcePosition(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The start of an element. Names are as they are written; those outside of SSML keep their `{…}`."""
+    """The start of an element. Names are as written; names outside the SSML namespace keep their `{…}`."""
 
     name: str
     attributes: Mapping[str, str]
@@ -79,7 +79,7 @@ def read(source: str) -> list[Event]:
     encoded = _encoded(source)
     _check_tags(source)
     target = _Target(source, encoded)
-    # Told the encoding, the parser believes no declaration: what we have was decoded before
+    # The encoding is set, so the parser ignores a declaration: the text was decoded before
     parser = DefusedXMLParser(target=target, encoding="utf-8", forbid_dtd=True)
     expat: Any = parser.parser
     expat.buffer_text = False  # a position for each run, before line breaks and entities are resolved
@@ -109,7 +109,7 @@ def documents_of(lines: Iterable[str]) -> Iterator[str]:
     held: list[str] = []
     for line in lines:
         begun = any(_ROOT.search(before) for before in held)
-        if begun and _ROOT.match(line):  # the one before was never closed: that is for its reader to say
+        if begun and _ROOT.match(line):  # the document before was never closed; its reader reports that
             yield "\n".join(held)
             held = []
         if held or line.strip():
@@ -132,7 +132,7 @@ def shown(value: str) -> str:
 
 
 def _check_tags(source: str) -> None:
-    """Refuse what would take the parser long before it came to one element too many."""
+    """Refuse sizes that would keep the parser busy long before it met one element too many."""
     tags = source.count("<")
     if tags > MAX_TAGS:
         raise SsmlError(
@@ -177,7 +177,7 @@ def _encoded(source: str) -> bytes:
 
 @dataclass(slots=True)
 class _Target:
-    """What the parser tells its events to."""
+    """Receives the parser's events."""
 
     source: str
     encoded: bytes
@@ -237,7 +237,7 @@ class _Target:
         raise self.error(f"The processing instruction <?{shown(target)}?> is not allowed.", mend="Remove it.")
 
     def close(self) -> None:
-        """The parser's own end; what was found is asked for by `finished`."""
+        """Called by the parser at its end; `finished` returns the events."""
 
     def finished(self) -> list[Event]:
         self._text_ends()

@@ -1,7 +1,6 @@
-"""`say-as`: what is written, read as the kind of thing that it is said to be.
+"""`say-as`: reads a text as a number, date, time or other named kind.
 
-The reading is that of the normalisation of the language; what is ours is to take nothing that could
-mean something else.
+The words are those of the language's normalisation; a text that could mean something else is refused here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from kokoro_lab.text.normalise.rules import in_calendar
 from kokoro_lab.text.tables import any_of, entries
 
 MAX_DIGITS = 18
-"""A number of more is read digit by digit, by whoever reads it at all."""
+"""A number with more digits is read digit by digit in every language."""
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "ym", "my", "y", "m", "d")
 TIME_FORMATS = ("hms12", "hms24")
 KINDS = ("cardinal", "ordinal", "date", "time", "characters", "telephone", "unit")
@@ -28,7 +27,7 @@ _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", 
 
 
 class Unreadable(ValueError):
-    """It is not what it is said to be; `allowed` says what would be."""
+    """The text is not of the named kind; `allowed` says what would be."""
 
     def __init__(self, message: str, allowed: str) -> None:
         super().__init__(message)
@@ -51,8 +50,8 @@ def said(text: str, kind: str, form: str | None, language: str) -> str:
     Raises
     ------
     Unreadable
-        It does not fit its kind or format, cannot be (30 February), or nothing here reads numbers in
-        `language`.
+        The text does not fit its kind or format, is impossible (30 February), or `language` has no number
+        words here.
     """
     speaker = reader(language)
     if speaker is None:
@@ -91,7 +90,8 @@ def _characters(text: str, speaker: Reader, language: str) -> str:
 
 
 def _said_telephone(text: str, speaker: Reader, language: str) -> str:
-    """As the language's own rules read what is clearly such a number; else digit by digit, group by group."""
+    """A telephone number by the language's own rules if they recognise it, else digit by digit, group by
+    group."""
     for rule in speaker.RULES:
         match = next(rule.matches(text), None) if "telephone" in rule.name else None
         if match and match.span() == (0, len(text)) and (words := rule.say(match)):

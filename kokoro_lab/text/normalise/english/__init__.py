@@ -1,4 +1,4 @@
-"""English, American and British.
+"""The rules of English, American and British.
 
 Rules by kind, the ones that are surest of what they see first: an address before a number, a date before a
 fraction, a plain number last.

@@ -1,4 +1,4 @@
-"""Words that are written short: titles, streets, states, Latin."""
+"""English abbreviations: titles, streets, states, Latin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fractions, scores, ratios, ordinals, ranges, and plain numbers: what no other kind has taken."""
+"""Fractions, scores, ratios, ordinals and ranges in English, and all numbers that no other rule has taken."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _plural(words: str) -> str:
 
 
 def _left_over(match: Any) -> str:
-    """Digits in a place that no rule knows: a short run as a number, a long one digit by digit."""
+    """Digits that no rule takes: a short run as a number, a long one digit by digit."""
     text = match.group()
     return number(text) if len(text) <= 4 and text.isascii() else digits(text)
 

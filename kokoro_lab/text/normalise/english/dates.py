@@ -1,4 +1,4 @@
-"""Dates, years, decades and centuries; clock times, with halves of the day and time zones; and durations."""
+"""English dates, years, decades and centuries; clock times with AM, PM and time zones; and durations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import any_of
 MONTHS = tuple(NAMES["month by number"].values())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 SPAN_DAY = any_of(NAMES["day of a span"])
-"""Short days, of which only a span is told from a word: Mo-Fr."""
+"""Short names of days that only count in a span, such as Mo-Fr."""
 AND = r"(?:,|\ [&+])"
 SHORT_DAY = r"(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b"
 FULL = (
@@ -47,7 +47,7 @@ _BOOK = rf"(?:{any_word('book of the Bible')}\.?)"
 
 
 def date(year_number: int | None, month: int | None, day: int | None) -> str:
-    """`2024, 3, 5` is "March fifth twenty twenty four"; what is None is left out."""
+    """`2024, 3, 5` is "March fifth twenty twenty four"; parts that are None are left out."""
     words = []
     if month is not None:
         words.append(MONTHS[month - 1])
@@ -90,7 +90,7 @@ def _era(match: Any) -> str:
 
 
 def _month_day_year(match: Any) -> str:
-    """Perhaps until another day, of this month or of one that is named."""
+    """Month, day and year, or a span of days within a month or up to another one."""
     until = f"{_full(match['until'])} " if optional(match, "until") else ""
     last = f" to {until}{_ordinal(match['last'])}" if match["last"] else ""
     return f"{_weekday(match)}{_full(match['month'])} {_ordinal(match['day'])}{last}{_year_behind(match)}"
@@ -103,7 +103,7 @@ def _day_month_year(match: Any) -> str:
 
 
 def _names(match: Any) -> str | None:
-    """`Mon-Fri`, `Jan-Mar`; what is only a hyphenated word is left alone."""
+    """Spans such as `Mon-Fri` and `Jan-Mar`; other hyphenated words are left alone."""
     return f"{_full(match['first'])} to {_full(match['last'])}" if match.group()[:1].isupper() else None
 
 
@@ -113,7 +113,8 @@ def _iso(match: Any) -> str | None:
 
 
 def _slashed(match: Any, *, british: bool = False) -> str | None:
-    """Month first, as Americans write, or day first, as the British do; else as only the other is a date."""
+    """A date with strokes: month first for American English, day first for British, or the other order if
+    only that is a date."""
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
     full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     orders = [(first, second), (second, first)]
@@ -133,7 +134,7 @@ def decade(text: str) -> str:
         if len(text) == 2:
             return "two thousands"
         return f"{year(value)}s"
-    name = NAMES["decade"].get(str(tens), "tens")  # the second has no name that people agree on
+    name = NAMES["decade"].get(str(tens), "tens")  # the second decade of a century has no agreed name
     return name if len(text) == 2 else f"{cardinal(value // 100)} {name}"
 
 
@@ -217,7 +218,7 @@ def _zone(match: Any) -> str:
 
 
 def _clock(text: str) -> str:
-    """One end of a span of times."""
+    """The words for one end of a span of times."""
     if text.isalpha():
         return text
     half = None
@@ -241,7 +242,7 @@ def _military(match: Any) -> str:
 
 
 def _lap(match: Any) -> str:
-    """Minutes, seconds and hundredths: a result, not a time of day."""
+    """Minutes, seconds and hundredths: a race result, not a time of day."""
     names = [name for name in ("hours", "minutes") if match[name]]
     words = [counted(str(int(match[name])), name[:-1], name) for name in names]
     whole, _, part = match["seconds"].partition(".")

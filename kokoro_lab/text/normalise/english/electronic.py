@@ -1,4 +1,4 @@
-"""Addresses of the net, files, handles and hashtags: read so that a listener could type them."""
+"""Internet addresses, file names, handles and hashtags, read so that a listener could type them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _host(text: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """An address, and the marks behind it that are the sentence's."""
+    """An address, and the marks behind it that belong to the sentence."""
     address = text.rstrip(".,;:!?)]'\"")
     return address, text[len(address) :]
 

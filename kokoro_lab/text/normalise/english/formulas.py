@@ -19,7 +19,7 @@ OPERATORS, GREEK, SIGNS = (NAMES[kind] for kind in ("operator", "Greek letter", 
 
 
 def power(text: str) -> str:
-    """What is said for an exponent behind its base."""
+    """The words for an exponent behind its base."""
     return {"2": "squared", "3": "cubed"}.get(text) or f"to the power of {number(text)}"
 
 

@@ -1,4 +1,4 @@
-"""Digits and letters that name rather than count: telephones, cards, versions, models, codes."""
+"""English digits and letters that identify: telephone and card numbers, versions, models, codes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         _model,
     ),
     digit_rule(
-        "version and size behind a name",  # which the lexicon may have
+        "version and size behind a name",  # the lexicon may have this name
         r"(?<=\p{L})-\d+(?:\.\d+)*-\d+(?:\.\d+)?[BM](?![\p{L}\p{N}_])",
         _model,
     ),

@@ -1,4 +1,4 @@
-"""Numbers in words, American English: no commas, no hyphens, no "and", which a reader would stumble over."""
+"""Numbers in American English words, without commas, hyphens and "and", at which the voice would pause."""
 
 from __future__ import annotations
 

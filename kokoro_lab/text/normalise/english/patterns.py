@@ -1,4 +1,4 @@
-"""What several kinds of written things share: tables, what patterns are made of, what is said for a sign."""
+"""Parts that several English rules share: tables, parts of patterns, words for signs."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def any_word(name: str) -> str:
 
 
 def optional(match: Any, group: str) -> str:
-    """What a group holds; nothing if it took no part in the match, or the pattern has no such group."""
+    """The text of a group; empty if the group did not match or the pattern has no such group."""
     return match.groupdict().get(group) or ""
 
 
 def took_part(match: Any, group: str) -> bool:
-    """Whether the pattern has such a group, and it matched, if only the empty string."""
+    """Whether the pattern has such a group and it matched, if only the empty string."""
     return match.groupdict().get(group) is not None
 
 
 def ends_text(match: Any) -> bool:
-    """Whether nothing follows but what closes quotes and brackets."""
+    """Whether only closing quotes and brackets follow."""
     return not match.string[match.end() :].strip(" \"”')")
 
 
 def stop(match: Any) -> str:
-    """The point behind a short word, where it ends the sentence too."""
+    """The point behind an abbreviation, if it also ends the sentence."""
     return "." if match.group().endswith(".") and ends_text(match) else ""
 
 
 def sign(match: Any) -> str:
-    """What is said for the sign before a number, with a space behind."""
+    """The word for the sign before a number, with a space behind it."""
     written = optional(match, "sign").strip()
     spoken = NAMES["sign of a quantity"].get(written)
     if written and written in "~≈" and _ABOUT.search(match.string, 0, match.start()):

@@ -1,4 +1,4 @@
-"""Quantities: lengths, weights, temperatures, per cent, sizes of files; and amounts of money."""
+"""English quantities: lengths, weights, temperatures, per cent, sizes of files, and amounts of money."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, units
 
 UNITS = units(__package__, "units.tsv")
-"""By what is written, with its case."""
+"""Units by their written form, with its case."""
 SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (unit.one, unit.many))
 """Units that are written as they are said: only what stands before them needs reading."""
 
@@ -150,7 +150,7 @@ def _degrees(match: Any) -> str:
 
 
 CURRENCIES = units(__package__, "currencies.tsv")
-"""Of a symbol, or of a code, which most people call by the name that CLDR has for it."""
+"""Names by symbol or code; codes mostly have their CLDR names."""
 
 _SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
 SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})
@@ -204,7 +204,7 @@ def _code(match: Any) -> str:
 
 
 def _pence(match: Any) -> str | None:
-    """Unless they are a picture's lines: 1080p is no price."""
+    """Pence, unless the number is that of a picture's lines: 1080p is no price."""
     lines = match["amount"] in WORDS["picture's lines"]
     return None if lines else counted(match["amount"], "penny", "pence")
 

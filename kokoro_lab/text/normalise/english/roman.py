@@ -1,4 +1,4 @@
-"""Roman numerals, where the words around say that they are numbers."""
+"""Roman numerals in English, where the words around them show that they are numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _regnal(match: Any, value: int) -> str | None:
 
 
 def _alone(match: Any) -> str | None:
-    """Two letters or more that are no English word and no common abbreviation."""
+    """A numeral by itself: two letters or more that are no English word and no common abbreviation."""
     text = match["roman"]
     spelt = len(text) < 4 and not set(text) <= set("IVX")  # a CLI, a DIV
     return None if spelt or text in WORDS["Roman letters that may be no number"] else _cardinal(match)

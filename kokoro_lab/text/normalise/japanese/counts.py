@@ -1,4 +1,4 @@
-"""Fractions, ranges, scores, ordinals, and in the end every number that nothing else has taken."""
+"""Japanese fractions, ranges, scores and ordinals, and at last every number that no other rule has taken."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _versus(match: Any) -> str:
 
 
 def _span(match: Any) -> str:
-    """`3-5` counts up: a range; `3-2` and `0-1` are scores. The right one is left to its own rule."""
+    """`3-5` counts up: a range; `3-2` and `0-1` are scores. The number on the right is left to its own
+    rule."""
     left, right = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("left", "right"))
     return number(match["left"]) + ("から" if 0 < left < right else "対")
 
@@ -128,7 +129,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
 )
-"""Behind every rule that knows better."""
+"""Rules that come after all others."""
 
 
 def _numbered(character: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Dates, clock times, durations, and two numbers with a colon that are no time."""
+"""Japanese dates, clock times, durations, and pairs of numbers with a colon that are no time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_YEAR, LAST_YEAR = 1000, 2199
 _WEEKDAY = r"\((?<weekday>[月火水木金土日])(?:曜日?)?(?:[・,、/ ]?(?<holiday>祝日?|休日?|振休))?\)"
 _NOTHING_ON = r"(?![\d/]|[.\-]\d|\s?[=+×÷*])"
 
-# What is said in front of a day, and behind one; in between, 3/5 is a date and not three fifths
+# Words before a day, and words behind one: beside them, 3/5 is a date and not three fifths
 _DAY_BEFORE = (
     r"(?:日|締め?切り?|〆切|期限|納期|開催|発売|予定|今年|来年|去年|昨年|毎年|本日|今日|明日|昨日)"
     r"(?:は|が|を|の|、|:|,|\s)*"

@@ -1,7 +1,8 @@
-"""Addresses of pages and mail, names of files, tags.
+"""Web and mail addresses, file names and hashtags in Japanese.
 
-A word of two letters and more stays Latin, so that it is spoken as a word; what carries the address
-(ドットコム, アットマーク, スラッシュ) and what cannot be said as a word is said as Japanese says it.
+A word of two letters and more stays Latin, so that it is spoken as a word; the signs and endings of an
+address (ドットコム, アットマーク, スラッシュ), and parts that cannot be said as a word, are put into
+Japanese.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kokoro_lab.text.tables import any_of
 
 SIGNS = NAMES["sign in an address"]
 PARTS = NAMES["ending of an address"]
-"""Of the last part of an address, what is not spelt."""
+"""Last parts of addresses that are not spelt."""
 _FILES = NAMES["ending of a file"]
 _EXTENSION = any_of(_FILES.keys() | WORDS["ending of a file"])
 _TOP = rf"{any_of(WORDS['top-level domain'])}(?![A-Za-z0-9-])"

@@ -1,4 +1,4 @@
-"""Digits that name rather than count: telephones, postal codes, addresses, versions, codes."""
+"""Japanese digits that identify: telephone numbers, postal codes, addresses, versions, codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTED = r"(?!\d|\s?[番件個回人つ年月日時分%桁]|円)"
 
 
 def in_groups(written: str) -> str:
-    """Digits one by one, with の where a hyphen, a bracket or a space divides them."""
+    """Digits one by one, with の for a hyphen, a bracket or a space between them."""
     return "の".join(digits(group) for group in regex.findall(r"\d+", written))
 
 

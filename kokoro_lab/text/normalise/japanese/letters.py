@@ -1,4 +1,4 @@
-"""Latin letters among Japanese: acronyms and single letters by the names that Japanese gives them.
+"""Latin letters in Japanese: acronyms and single letters by their Japanese names.
 
 Words stay as they are written; they are spoken by the G2P of their own language.
 """

@@ -1,8 +1,8 @@
-"""Numbers in kanji numerals, the way in which Japanese writes out what it says.
+"""Numbers in kanji numerals.
 
 num2words writes 10,000,000 as 千万, but it is said いっせんまん and written 一千万: so the numerals are made
 here.
-Zero is 零, as in print; how a 零 sounds is for the G2P to know.
+Zero is 零, as in print; the G2P knows how it sounds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _group(value: int) -> str:
 
 
 def digits(written: str) -> str:
-    """Each digit by itself: 0120 is 零一二零. What is no digit is left out."""
+    """Each digit by itself: 0120 is 零一二零. Other characters are left out."""
     return "".join(DIGITS[unicodedata.decimal(c)] for c in written if c.isdecimal())
 
 

@@ -1,4 +1,4 @@
-"""Money, per cent and units: the sign goes, its name follows the number."""
+"""Money, per cent and units in Japanese: the name of the sign follows the number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEVER_BARE = frozenset(("F", "T", "s", "sec"))
 
 
 def _units() -> Iterator[tuple[str, str]]:
-    """Of each unit's sign its name. Degrees are Celsius unless they say otherwise: nobody says 摂氏."""
+    """The name of each unit's sign. Degrees are Celsius unless marked otherwise, and nobody says 摂氏."""
     for row in rows(__package__, "units.tsv"):
         for unit in entries(row["unit"]):
             for prefix in entries(row["prefixes"]):

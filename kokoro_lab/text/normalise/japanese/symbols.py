@@ -1,4 +1,4 @@
-"""Signs of mathematics and print, Roman numerals, and abbreviations that are one character."""
+"""Signs of mathematics and print, Roman numerals, and one-character abbreviations, in Japanese."""
 
 from __future__ import annotations
 

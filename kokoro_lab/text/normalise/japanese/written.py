@@ -1,7 +1,7 @@
-"""How numbers are written in Japanese: what the rules' patterns are made of.
+"""How numbers are written in Japanese: parts for the rules' patterns.
 
-Digits, letters and signs come in two widths. Rules read all of them as narrow, by a map from one
-character to one, so that every place still holds.
+Digits, letters and signs come in two widths. Rules see all of them as narrow ones, mapped one to one, so that
+offsets stay valid.
 """
 
 from __future__ import annotations

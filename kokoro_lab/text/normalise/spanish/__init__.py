@@ -1,4 +1,4 @@
-"""Spanish, of Spain and of America: where they differ, what both understand."""
+"""Spanish of Spain and of America; where these differ, a form that both understand."""
 
 from __future__ import annotations
 

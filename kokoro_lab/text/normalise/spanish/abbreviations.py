@@ -1,4 +1,4 @@
-"""Abbreviations in full, acronyms spelt, codes of letters and digits; letters by their names.
+"""Spanish abbreviations in full, acronyms spelt, codes of letters and digits; letters by their names.
 
 Whether the stop of an abbreviation stays depends on whether a sentence ends there. An acronym that can be
 read as a word stays as it is.
@@ -32,7 +32,7 @@ _SYLLABLES = regex.compile(
 def spell(letters: str) -> str:
     """`FBI` as `efe be i`, by the names of the Academies' Ortografía of 2010.
 
-    What has no name of its own (an accent, another script) stays.
+    A character without a name of its own (an accent, another script) stays.
     """
     return " ".join(_NAMES["letter"].get(each, each) for each in letters.casefold())
 
@@ -52,7 +52,8 @@ def final_stop(match: Any, *, leads_to_name: bool = False) -> str:
     Parameters
     ----------
     leads_to_name : bool
-        Whether a capital behind it tells nothing: `Dra. Ana`.
+        Whether a capital behind it may begin a name, so that it does not show the end of a sentence: `Dra.
+        Ana`.
     """
     closes = match.group().endswith(".") and (
         _END.match(match.string, match.end())

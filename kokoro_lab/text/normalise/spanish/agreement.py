@@ -39,7 +39,7 @@ def names_a_thing(text: str, start: int) -> bool:
 
 
 def gender_behind(text: str, start: int, end: int, *, one: bool, grouped: bool = True) -> Gender | None:
-    """Of the noun that the number `text[start:end]` counts; None if it counts none.
+    """The gender of the noun that the number `text[start:end]` counts; None if it counts none.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def gender_behind(text: str, start: int, end: int, *, one: bool, grouped: bool =
 
 
 def gender_of(noun: str) -> Gender:
-    """Of a noun in the singular, as far as its ending tells; masculine if in doubt."""
+    """The gender of a singular noun by its ending; masculine if in doubt."""
     if noun in _STRESSED_A:
         return "m"
     if noun in _FEMININE:
@@ -97,7 +97,7 @@ def _is_person(noun: str) -> bool:
 
 
 def plural_gender(noun: str, following: str = "") -> Gender:
-    """Of a noun in the plural; the word behind it may be an adjective that tells."""
+    """The gender of a plural noun; an adjective behind it may decide."""
     if noun.endswith("as"):
         stem = noun[:-1]
         masculine = stem in _MASCULINE_IN_A or noun in _MASCULINE_IN_A or _is_person(stem)

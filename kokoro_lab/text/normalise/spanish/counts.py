@@ -1,4 +1,4 @@
-"""Ordinals, fractions, versions, scores, ranges, and plain numbers that agree with their noun."""
+"""Spanish ordinals, fractions, versions, scores and ranges, and plain numbers that agree with their noun."""
 
 from __future__ import annotations
 
@@ -129,14 +129,15 @@ def _range(match: Any) -> str | None:
 
 
 def _is_difference(match: Any, low: int, high: int) -> bool:
-    """Whether the stroke takes away: in a sum, or set apart with the larger number first."""
+    """Whether the stroke is a minus: in a sum, or between spaces with the larger number first."""
     behind_sum = match.string[: match.start()].rstrip().endswith(("+", "=", "×", "*"))
     spaced = " - " in match.group() or " – " in match.group()
     return behind_sum or bool(_OPERATOR.match(match.string, match.end())) or (spaced and low > high)
 
 
 def _groups(match: Any) -> str:
-    """Long ones identify something, digit by digit; short ones are numbers in a row."""
+    """Groups of digits: long groups identify something and are read digit by digit; short ones are numbers in
+    a row."""
     groups = regex.findall(r"\d+", match.group())
     if sum(map(len, groups)) >= _IDENTIFIES:
         return digits(match.group())

@@ -1,10 +1,10 @@
-"""Dates with the day first, ISO dates, months by abbreviation, decades, eras; and clock times.
+"""Spanish dates with the day first, ISO dates, abbreviated months, decades, eras; and clock times.
 
-Which of the two ways to say a time is meant, the way of writing tells. Up to twelve o'clock, and wherever
-`a. m.` or `p. m.` stands, it is the clock of twelve hours, said as schoolbooks teach it: `dos y cuarto`,
-`dos y media`. But minutes past the half hour are counted from the hour before, which Spain and America
-both understand (`tres menos cuarto` and `un cuarto para las tres` each belong to one side). Past twelve it
-is the clock of 24 hours, which has numbers only: `catorce treinta`. The article is left to the text.
+Spanish has two ways to say a time, and the written form decides between them. Up to twelve o'clock, and with
+`a. m.` or `p. m.`, times are said by the 12-hour clock as schoolbooks teach it: `dos y cuarto`, `dos y
+media`. Minutes past the half hour are counted from the full hour before, which both Spain and America
+understand (`tres menos cuarto` and `un cuarto para las tres` are each used on one side only). Past twelve,
+times are said by the 24-hour clock, in numbers alone: `catorce treinta`. The article is left to the text.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _twenty_four(hour: int, minute: int) -> str:
 
 
 def _with_hours(hour: int, minute: int) -> str:
-    """Where `h` or `horas` stands behind: `quince treinta horas`, as it is announced."""
+    """A time with `h` or `horas` behind it: `quince treinta horas`, as in announcements."""
     said = cardinal(hour, gender="f")
     if minute:
         said = f"{said} {'cero ' if minute < 10 else ''}{cardinal(minute)}"
@@ -171,7 +171,7 @@ def _bare_hour(match: Any) -> str | None:
 
 
 def _verse(match: Any) -> str:
-    """Of the Bible: chapter and verse, one behind the other, and from which one to which."""
+    """A passage of the Bible: chapter and verse, or a span of verses."""
     chapter, verse, last = (cardinal(int(each)) for each in match.groups(default="0"))
     return f"{chapter} {verse} a {last}" if match[3] else f"{chapter} {verse}"
 

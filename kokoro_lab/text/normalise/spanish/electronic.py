@@ -1,11 +1,10 @@
-"""Where somebody is reached: addresses of the net, user names, hashtags, paths of files, telephone numbers.
+"""Internet addresses, user names, hashtags, paths of files and telephone numbers in Spanish.
 
-Parts of an address that can be read as a word are read as one, as whoever dictates an address does; only what
-cannot be (`txt`, `mx`, `http`) is spelt. Every sign has its name, and digits are said one by one, since each
-of them counts.
+Parts of an address that can be read as a word are read as one, as in dictation; other parts (`txt`, `mx`,
+`http`) are spelt. Every sign has its name, and digits are said one by one.
 
-Of a telephone number that is written in groups, pairs of digits are said as numbers, longer groups digit by
-digit. So does whoever dictates one (`noventa y uno, uno dos tres, cuarenta y cinco`), in Spain as in America.
+In a telephone number that is written in groups, pairs of digits are said as numbers and longer groups digit
+by digit, as people dictate it in Spain and in America (`noventa y uno, uno dos tres, cuarenta y cinco`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _part(token: str) -> str:
 
 
 def _tag(match: Any) -> str:
-    """The words of a hashtag are told apart by their capitals: `#BuenosDias`."""
+    """A hashtag, divided into words at its capitals: `#BuenosDias`."""
     words = regex.findall(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\d+", match["tag"])
     said = [cardinal(int(word)) if word.isdecimal() and len(word) < 5 else _part(word) for word in words]
     return " ".join(("hashtag", *said))

@@ -1,6 +1,6 @@
-"""Numbers: how they are written in Spanish texts, and their words, with gender and apocope.
+"""How numbers are written in Spanish texts, and their words with gender and apocope.
 
-Texts have both decimal marks, and four ways to part the thousands.
+Spanish texts have two decimal marks, and four ways to group thousands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def cardinal(value: int, *, gender: Gender | None = None) -> str:
     Parameters
     ----------
     gender : {"m", "f"}, optional
-        Of the noun that follows. None if none follows: counting, naming, doing sums.
+        Of the noun that follows; None if no noun follows, as in counting or sums.
     """
     if value < 0:
         return f"menos {cardinal(-value, gender=gender)}"
@@ -56,7 +56,8 @@ def _short_one(words: str) -> str:
 
 
 def _feminine(words: str) -> str:
-    """Hundreds and a last `uno` agree, but not those that count millions, which are masculine."""
+    """The feminine form: hundreds and a final `uno` agree, except those that count millions, which are
+    masculine."""
     millions = re.match(r".*(?:millón|millones|billón|billones|trillón|trillones)\b", words)
     head, tail = (words[: millions.end()], words[millions.end() :]) if millions else ("", words)
     tail = re.sub(r"ientos\b", "ientas", tail)
@@ -72,7 +73,7 @@ def counted(number: int, noun: str) -> str:
 def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
 
-    Two words from 21 on, which is the older of the two spellings; they sound alike.
+    From 21 on in two words, the older of two spellings that sound alike.
     """
     if not 0 < value < 10_000:
         return cardinal(value, gender=gender)  # nobody says such an ordinal
@@ -89,7 +90,7 @@ def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
 
 
 def is_round(denominator: int) -> bool:
-    """Whether its part has a name of its own, `milésimo`."""
+    """Whether the denominator has a name of its own, such as `milésimo`."""
     return denominator in _PARTS
 
 
@@ -100,7 +101,7 @@ def fraction(numerator: int, denominator: int) -> str:
 
 
 def _part(denominator: int) -> str:
-    """`onceavo`, `treintavo`, `treintaidosavo`: of two vowels `a` only one is heard."""
+    """`onceavo`, `treintavo`, `treintaidosavo`: two vowels `a` in a row become one."""
     stem = cardinal(denominator).replace(" y ", "i").replace(" ", "")
     stem = stem.removesuffix("uno") + "un" if stem.endswith("uno") else stem
     plain = stem.translate(str.maketrans("éúó", "euo")) if stem[-1] not in "aeo" else stem
@@ -108,7 +109,7 @@ def _part(denominator: int) -> str:
 
 
 def half(gender: Gender | None) -> str:
-    """Of what is counted."""
+    """Gender of the counted noun."""
     return "media" if gender == "f" else "medio"
 
 
@@ -171,16 +172,16 @@ class Numeral:
 
     @property
     def link(self) -> str:
-        """What stands between it and what it counts: `un millón de euros`, but `un millón cien euros`."""
+        """The word between the number and its noun: `un millón de euros`, but `un millón cien euros`."""
         return " de " if self.value and self.value % 10**6 == 0 and not self.decimals else " "
 
     @property
     def is_one(self) -> bool:
-        """Whether what it counts is in the singular."""
+        """Whether the counted noun is in the singular."""
         return self.value == 1 and not self.decimals
 
     def words(self, gender: Gender | None = None) -> str:
-        """As it is said before a noun of `gender`, or before none."""
+        """The words before a noun of `gender`, or before none."""
         if self.decimals:
             # "veintiuno coma cinco kilos": apocope is for whole numbers
             return f"{self._whole(None)} {_MARKS[self.mark]} {decimals(self.decimals)}"
@@ -194,7 +195,7 @@ class Numeral:
 
 
 def read(written: str, *, comma_groups: bool = False) -> Numeral:
-    """What a match of `NUMERAL` stands for.
+    """The numeral of a match of `NUMERAL`.
 
     Parameters
     ----------
@@ -220,13 +221,13 @@ def read(written: str, *, comma_groups: bool = False) -> Numeral:
 def _parts_thousands(whole: str, mark: str, behind: str, comma_groups: bool) -> bool:
     if len(behind) != 3 or len(whole) > 3 or whole.startswith("0"):
         return False
-    # `1.234` is a thousand wherever Spanish is written with points; of `10,000` nobody writes the zeros
-    # for the sake of precision
+    # `1.234` is a thousand wherever Spanish is written with points; `10,000` is one too, since nobody writes
+    # such zeros for precision
     return mark == "." or comma_groups or behind.endswith("00")
 
 
 def signed(sign: str | None, words: str) -> str:
-    """`words` behind what the sign is called."""
+    """`words` behind the name of the sign."""
     return _SIGNS[sign or ""] + words
 
 
@@ -248,7 +249,7 @@ class Amount:
 
     @property
     def last(self) -> Numeral:
-        """The number that stands beside what is counted."""
+        """The number next to the counted noun."""
         return self.high or self.low
 
     @property

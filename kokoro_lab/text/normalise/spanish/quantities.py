@@ -1,5 +1,4 @@
-"""Units and quantities with them, per cents and degrees; units that stand alone; and sums of money: symbols
-and codes, cents, millions, and what a thing costs by the kilogram."""
+"""Spanish quantities with units, per cents and degrees, units alone, and sums of money."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 
 def unit_name(symbol: str) -> str:
-    """What is behind a stroke, in the singular: `/kg` is `por kilogramo`; a word stays as it is."""
+    """The unit behind a stroke, in the singular: `/kg` is `por kilogramo`; a word stays as it is."""
     return UNITS[symbol].one if symbol in UNITS else symbol
 
 

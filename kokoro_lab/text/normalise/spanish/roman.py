@@ -1,8 +1,8 @@
-"""Roman numerals, where what stands beside them says that they are numbers.
+"""Roman numerals in Spanish, where the words beside them show that they are numbers.
 
 Kings, popes, centuries and the parts of books are ordinals up to ten and cardinals from eleven on (`Felipe
-sexto`, `Juan veintitrés`, `siglo quinto`, `siglo veintiuno`); what is merely numbered has cardinals
-(`fase dos`); before its noun a numeral is an ordinal however large (`vigésimo aniversario`).
+sexto`, `Juan veintitrés`, `siglo quinto`, `siglo veintiuno`); other numbered things have cardinals (`fase
+dos`); before its noun, a numeral of any size is an ordinal (`vigésimo aniversario`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = words(__package__)
 
 
 def value_of(numeral: str) -> int | None:
-    """Of a numeral of up to 3999: of more, which had a line above them, nobody writes the letters."""
+    """The value of a numeral up to 3999: larger ones need a line above, and are not written in letters."""
     return None if numeral.startswith("MMMM") else roman(numeral)
 
 
@@ -67,7 +67,7 @@ def _event(match: Any, value: int) -> str:
 
 @_valued
 def _numbered(match: Any, value: int) -> str | None:
-    """`fase II`, but `grupo D`: of single letters, those of small numbers are numerals."""
+    """`fase II`, but `grupo D`: a single letter is a numeral only if its number is small."""
     return match["lead"] + cardinal(value) if match["roman"] not in {"C", "D", "L", "M"} else None
 
 

@@ -1,4 +1,4 @@
-"""Signs of arithmetic, and the others that have a name."""
+"""Signs of arithmetic, and all other signs with a Spanish name."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _power(match: Any) -> str:
 
 
 def _apart(match: Any, said: str) -> str:
-    """Set off from signs and brackets too: letters and digits are seen to by whoever applies the rule."""
+    """The words with spaces also beside signs and brackets; beside letters and digits, `apply` adds them."""
     before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
     return _space(before, _OPENING) + said + _space(after, _CLOSING | _NAMES.keys())
 
 
 def _space(beside: str, close: AbstractSet[str]) -> str:
-    """What sets off from the character beside, if there is one, and none of those that stand close."""
+    """A space beside the neighbouring character, unless there is none or it is one that needs no space."""
     return "" if not beside or beside.isspace() or beside.isalnum() or beside in close else " "
 
 

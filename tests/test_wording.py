@@ -1,0 +1,116 @@
+"""Plain English: phrases of one author's making are refused, and every module says first what is in it.
+
+A rule is added where a reader stumbled: the pattern, and the field's own words for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documentation import PAGES, RECIPES, ROOT
+
+HISTORY = {"decisions.md"}
+"""Pages that record what was thought at a time."""
+REFUSED = {
+    r"\bby turns\b": "interleaved (measurements), or in turn",
+    r"\b(be|is|was|are|were) gone on with\b|\bgo on with (it|a stream)\b": "resumed",
+    r"\bnobody (loses|has been shown)\b|\bshown to lose\b": "non-inferior",
+    r"\b(are|is|agrees?|like .{1,40}) to \d+ dB\b|\d dB from\b": "SNR above N dB against what",
+    r"\b[Tt]hat (it|there) (is|was) none\b|\bof that there is none\b|\bthere is none of\b": "say what is",
+    r"(?<=[.:] )Of that, |— Of that\b": "name what it is a part of",
+    r"\bin the middle of \d": "median of",
+    r"\bmust hear \d": "must be answered",
+    r"\b[Ww]hat (each|a|the) \w+ may be off\b": "how far it may differ",
+    r"\bstill speaks is told\b|(?<=[.:`eld] )Told (in|of|what|the|how|when|each)\b": "called with",
+    r"\bWere (that|this) in\b": "if that happened",
+    r"\bafter its begin\b": "from its start",
+    r"\b[Tt]he same of (a|an|the|every|all)\b": "say it again, of what",
+    r"\bcollector of garbage\b": "garbage collector",
+    r"\b[Dd]etector of languages\b": "language detector",
+    r"\bfor want of\b": "for lack of",
+    r"\b(whence|lest|hitherto|wherein)\b": "plain words",
+    r"\bto be had\b|\b(can|could|cannot|may) be had\b": "available",
+    r"\bso many are borne\b|\bshould bear\b": "capacity, allowed",
+    r"\bput to the test\b": "tested",
+    r"(?<=[.:\"`] )[Cc]ounts that cannot be\b": "impossible counts",
+}
+"""Pattern → what to write instead."""
+IN_CODE = {
+    r"\b[Ww]hoever\b": "name who",
+    r"\b(its|the|his|their|of one|close the) books\b": "account",
+    r"\bhas? (its|their) say\b": "decides, are tried",
+    r"\bsays? of (itself|themselves)\b": "facts",
+    r"\bOnly for its name\b": "for type checking alone",
+}
+"""The same, refused in docstrings, comments and messages of the package alone."""
+MODULES = sorted(path for top in ("kokoro_lab", "scripts") for path in (ROOT / top).rglob("*.py"))
+
+
+def running(text: str) -> str:
+    """A text without its line breaks and the marks of comments."""
+    return re.sub(r"\s*\n\s*(?:#:? )?", " ", text)
+
+
+def refusals(text: str, rules: dict[str, str]) -> Iterator[str]:
+    """What a text says that it should not, with what to say instead."""
+    for pattern, instead in rules.items():
+        for match in re.finditer(pattern, text):
+            around = text[max(0, match.start() - 40) : match.end() + 40]
+            yield f"{match.group()!r}: {instead} (… {around} …)"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in (*PAGES, RECIPES) if path.name not in HISTORY], ids=lambda path: path.name
+)
+def test_a_page_is_written_in_the_words_of_the_field(path: Path) -> None:
+    assert not list(refusals(running(path.read_text("utf-8")), REFUSED))
+
+
+def test_docstrings_comments_and_messages_are_written_in_the_words_of_the_field() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {refusal}"
+        for path in MODULES
+        for refusal in refusals(running(path.read_text("utf-8")), REFUSED | IN_CODE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_every_module_says_in_a_line_what_is_in_it() -> None:
+    firsts = {
+        path: (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+        for path in MODULES
+    }
+    faults = [
+        f"{path.relative_to(ROOT)}: {said!r}"
+        for path, said in firsts.items()
+        if not said.endswith((".", "?", ":")) or re.match(r"(It|They|This|Of|The same)\b", said)
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "That it was none before is no error.",
+        "Were that in the start of the next one, both would wait for the same lock for ever.",
+        "What each layer may be off, `21_precision_pareto` shows.",
+        "From one excitation its samples are to 125 dB.",
+        "They speak like the engine's own windows to 107 dB.",
+        "over 100 dB from ONNX Runtime's",
+        "it costs half and nobody has been shown to lose by it",
+        "sends 50 more requests, which must hear 429 within 50 ms",
+        "what then still speaks is told, and ends",
+        "Seconds after its begin in which a stream that broke may be gone on with",
+        "two or three words, spoken as slowly (in the middle of 423 borders)",
+        "load_s : float — Of that, load_engine.",
+        "The same of a body in which the voice is the `id`.",
+        "Ours and the reference are timed by turns.",
+    ],
+)
+def test_a_sentence_that_nobody_but_its_author_understood_is_refused(sentence: str) -> None:
+    assert list(refusals(sentence, REFUSED))
