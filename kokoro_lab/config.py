@@ -191,7 +191,7 @@ class Settings(BaseSettings):
     """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
     concurrency: int = Field(16, ge=1, le=64)
     """Most syntheses at a time, each with a thread; measured costs may admit fewer"""
-    capacity: float = Field(0.8, gt=0)
+    capacity: float = Field(0.9, gt=0)
     """Share of the computing that listeners may need together, as measured; a further one waits. The rest is
     for peaks and files"""
     connections: int = Field(4096, ge=16, le=65_536)
