@@ -56,5 +56,5 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 140, "own": 306, "pasted": 192, "same": 126}
-"""How many lines of each set are right, of 140, 309, 200 and 126."""
+LEAST = {"reported": 140, "own": 308, "pasted": 200, "same": 134}
+"""How many lines of each set are right, of 140, 309, 200 and 134."""
