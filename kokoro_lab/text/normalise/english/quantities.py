@@ -299,6 +299,11 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     digit_rule(
+        "stones",
+        rf"{_LEFT}(?P<number>\d*[02-9]|1\d|\d+(?=st\ \d+\ ?lb))st{LOOSE_END}",
+        lambda match: f"{number(match['number'])} stone",
+    ),
+    digit_rule(
         "size by its letter",
         rf"""{_LEFT}(?P<number>{DECIMAL})(?P<letter>[GT])(?:(?=\ (?:of\ )?(?:V?RAM|memory|swap|[\d.]+[GT])\b)
         |(?<=\d[GT]\ of\ [\d.]+[GT])|(?<=[\d.]{{2}}[GT])(?=\ {any_word("behind a size")}\b)){LOOSE_END}""",
