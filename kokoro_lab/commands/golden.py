@@ -27,7 +27,7 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
         _list(clips, as_json)
         return
     from kokoro_lab.lab.bars import quiet
-    from kokoro_lab.lab.gates.golden import names_of, record_anew
+    from kokoro_lab.lab.gates.golden_speaking import names_of, record_anew
     from kokoro_lab.lab.results import new_run_folder
     from kokoro_lab.speech.engine import load_engine
 
@@ -42,15 +42,10 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
 
 def _list(clips: Any, as_json: bool) -> None:
+    shown = ("text", "voice", "speed", "streamed")
+    lengths_s = {name: recording.duration_s for name, recording in clips.recordings.items()}
     rows = [
-        {
-            "name": name,
-            "text": case.text,
-            "voice": case.voice,
-            "speed": case.speed,
-            "streamed": case.streamed,
-            "duration_s": clips.recordings[name].duration_s if name in clips.recordings else None,
-        }
+        {"name": name} | {key: getattr(case, key) for key in shown} | {"duration_s": lengths_s.get(name)}
         for name, (case, _) in clips.planned.items()
     ]
     show(map(_line, rows), {"clips": rows, "faults": clips.faults()}, as_json)

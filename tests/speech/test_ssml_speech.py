@@ -211,6 +211,34 @@ def test_a_stream_that_goes_on_tells_of_no_mark_twice(following: Engine) -> None
     assert later.marks == whole.marks[1:]
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "Ah.</voice>{} One.",
+        "Ah.{}</voice> One.",
+        "Ah.</voice> {}, one.",
+        "Ah</voice>{}<break time='1s'/>One.",
+    ],
+)
+def test_a_mark_at_the_end_of_a_voice_is_reached_before_the_next_word(hum: Engine, behind: str) -> None:
+    document = "<speak>Zoo. <voice name='hum_high'>" + behind.format("<mark name='m'/>") + "</speak>"
+    options = {"voice": "hum", "input_format": "ssml", "loudness": "none"}
+    whole = hum.stream(document, **options)
+    list(whole)
+    (mark,) = whole.marks
+    assert mark.segment_id == 2
+    assert mark.start_s == pytest.approx(whole.timings[2].start_s - ("break" in behind))
+    for place in whole.places.values():
+        later = hum.stream(document, place=place, heard_samples=place.start_samples, **options)
+        list(later)
+        assert later.marks == [mark]
+
+
+def test_a_mark_behind_the_last_voice_is_reached_when_it_ends(hum: Engine) -> None:
+    clip = speak(hum, "Zoo. <voice name='hum_high'>Ah.</voice><mark name='m'/>")
+    assert [(m.segment_id, m.start_s) for m in clip.marks] == [(1, clip.timings[-1].end_s)]
+
+
 DIALOGUE = "Zoo. <voice name='hum_high'>Ah, zoo.</voice> Zoo zoo."
 
 

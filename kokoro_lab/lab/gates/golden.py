@@ -8,44 +8,29 @@ the 8-bit variants' integers amplify them: words may be a frame longer, and samp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.containers.pcm import write_whole
-from kokoro_lab.containers.plain_json import write_json
-from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples, has_sound
-from kokoro_lab.dsp import Dither
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples, has_sound
 from kokoro_lab.dsp.limiter import TRUE_PEAK_LIMIT_DBTP
-from kokoro_lab.lab import plots
-from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits, Sound
-from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.golden_files import (
     ANOTHER,
-    PCM_SCALE,
     SAME,
-    Case,
     GoldenClip,
     GoldenFolder,
     GoldenRecording,
-    HeardWord,
     figures_of_samples,
-    flac_bytes,
-    record,
 )
-from kokoro_lab.lab.results import Check, NegativeControl, facts_of, failed
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edges_s, mel_fingerprint
-from kokoro_lab.native.toolchain import build_of
-from kokoro_lab.speech.engine import Engine, load_engine
-from kokoro_lab.typed import require_choice
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
@@ -78,97 +63,6 @@ class Take(NamedTuple):
 
     reference: GoldenClip
     candidate: GoldenClip
-
-
-def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
-    """Names of recordings: of the first `cases` of the plan, 0 for all, by `variants`, with commas, or all.
-
-    Raises
-    ------
-    ParameterError
-        A variant that the plan has nowhere.
-    """
-    planned = sorted({variant for _, variant in golden.planned.values()})
-    wanted = variants.split(",") if variants else planned
-    for variant in wanted:
-        require_choice("variants", variant, planned, f"No golden clip is spoken by {variant}.")
-    among = {case.name for case in golden.cases[: cases or None]}
-    return [name for name, (case, v) in golden.planned.items() if case.name in among and v in wanted]
-
-
-def as_it_ships(variant: str) -> Engine:
-    """An engine without tuned settings: with other windows, samples would be rounded differently."""
-    return load_engine(variant, tuned=False)
-
-
-def speak_again(
-    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine] = as_it_ships
-) -> tuple[list[Take], dict[str, Any]]:
-    """Speak what was recorded, one variant's engine after the other.
-
-    A planned recording that is not there is left out here; `judge` counts it.
-
-    Returns
-    -------
-    list of Take
-    dict
-        The facts of the engines, for a result.
-    """
-    takes = []
-    ran: dict[str, Any] = {}
-    there = [name for name in names if name in golden.there]
-    for engine, spoken in _spoken(golden, there, engine_of):
-        takes.append(Take(golden.spoken(spoken.recording.name), spoken))
-        ran = facts_of(engine)
-    variants = dict.fromkeys(golden.planned[name][1] for name in there)
-    return takes, ran | {"variant": ",".join(variants)} if takes else {}
-
-
-def _spoken(
-    golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine]
-) -> Iterator[tuple[Engine, GoldenClip]]:
-    """Recordings as they are spoken now, one variant's engine after the other."""
-    with tqdm(total=len(names), desc="golden clips") as bar:
-        for variant in dict.fromkeys(golden.planned[name][1] for name in names):
-            engine = engine_of(variant)
-            for name in names:
-                if golden.planned[name][1] == variant:
-                    yield engine, speak(engine, *golden.planned[name])
-                    bar.update()
-
-
-def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
-    """Speak a case, computed from the start, as it would be recorded."""
-    stream = engine.stream(
-        case.words, voice=case.voice, speed=case.speed, streamed=case.streamed, cached=False
-    )
-    clip = stream.joined()
-    samples = as_written(clip)
-    recording = GoldenRecording(
-        name=case.recording_name(variant),
-        variant=variant,
-        asked=case.asked,
-        model_sha256=engine.model_sha256,
-        build=build_of(engine.config, engine.decoder.details),
-        phonemes=tuple(segment.phonemes for segment in clip.segments),
-        token_counts=tuple(len(segment.token_ids) for segment in clip.segments),
-        segments_s=_segments_s(clip),
-        words=tuple(HeardWord(w.text, round(w.start_s, 5), round(w.end_s, 5)) for w in clip.timings),
-        **figures_of_samples(samples),
-    )
-    return GoldenClip(recording, samples)
-
-
-def as_written(clip: Clip) -> Samples:
-    """The samples of a 16-bit file of `clip`."""
-    return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
-
-
-def _segments_s(clip: Clip) -> tuple[float, ...]:
-    by_segment: dict[int, list[float]] = {}
-    for word in clip.timings:
-        by_segment.setdefault(word.segment_id, []).extend((word.start_s, word.end_s))
-    return tuple(round(max(times) - min(times), 5) for times in by_segment.values())
 
 
 def measure(takes: Sequence[Take]) -> pd.DataFrame:
@@ -291,13 +185,9 @@ def judge(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
 
 def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
     """`judge` without the folder: the takes alone."""
+    same = {"requests": "same_request", "weights": "same_weights", "readings": "same_reading"}
     checks = [
-        Check(f"{name}_count", int((~table[column]).sum()), high=0)
-        for name, column in (
-            ("requests_changed", "same_request"),
-            ("weights_changed", "same_weights"),
-            ("readings_changed", "same_reading"),
-        )
+        Check(f"{name}_changed_count", int((~table[column]).sum()), high=0) for name, column in same.items()
     ]
     checks.append(Check("true_peak_highest_dbtp", table.true_peak_dbtp.max(), high=TRUE_PEAK_LIMIT_DBTP))
     for (build, variant), rows in table.groupby(["build", "variant"]):
@@ -314,73 +204,9 @@ def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
             for name, (values, most) in limits.items()
         ]
         if limit.residual_peak_dbfs is not None:
-            highest = rows.residual_peak_dbfs.max(skipna=False)
-            checks.append(
-                Check(f"{variant}_residual_peak_highest_dbfs", highest, high=limit.residual_peak_dbfs)
-            )
+            highest, most = rows.residual_peak_dbfs.max(skipna=False), limit.residual_peak_dbfs
+            checks.append(Check(f"{variant}_residual_peak_highest_dbfs", highest, high=most))
     return checks
-
-
-def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
-    """Names of recordings, from names of cases (all their variants) or of recordings, in the plan's order.
-
-    Raises
-    ------
-    ParameterError
-        One that is neither.
-    """
-    known = {case.name for case in golden.cases} | set(golden.planned)
-    allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"
-    for name in wanted:
-        mend = "New ones are written into golden/plan.json first."
-        require_known("golden case", name, known, "CASE", allowed=allowed, mend=mend)
-    return [name for name, (case, _) in golden.planned.items() if {name, case.name} & set(wanted)]
-
-
-def record_anew(
-    golden: GoldenFolder, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
-) -> list[str]:
-    """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
-
-    Nothing in `golden/` changes before all of them are spoken. The evidence of each is `<name>-after.flac`,
-    and if there was one before, `<name>-before.flac`, `<name>.png`, and a row of `measure` in
-    `difference.json`.
-
-    Returns
-    -------
-    list of str
-        What changed, in a sentence each.
-    """
-    spoken = [clip for _, clip in _spoken(golden, names, engine_of)]
-    folder.mkdir(parents=True, exist_ok=True)
-    differences = {clip.recording.name: _evidence(golden, clip, folder) for clip in spoken}
-    write_json(folder / "difference.json", differences)
-    record(golden, spoken)
-    return [_change(name, row) for name, row in differences.items()]
-
-
-def _evidence(golden: GoldenFolder, after: GoldenClip, folder: Path) -> dict[str, Any]:
-    name = after.recording.name
-    write_whole(folder / f"{name}-after.flac", flac_bytes(after.samples))
-    if name not in golden.there:
-        return {}
-    before = golden.spoken(name)
-    write_whole(folder / f"{name}-before.flac", golden.path(name).read_bytes())
-    picture = plots.spectrograms_compared(before.samples, after.samples, SAMPLE_RATE_HZ)
-    picture.savefig(folder / f"{name}.png", dpi=100)
-    return compare(Take(before, after))
-
-
-def _change(name: str, row: dict[str, Any]) -> str:
-    if not row:
-        return f"{name}: recorded for the first time"
-    changed = [what for what in ("request", "weights", "reading") if not row[f"same_{what}"]]
-    changed += [f"build ({row['differs']})"] if row["differs"] else []
-    return (
-        f"{name}: {row['length_share']:+.2%} long, words ±{row['word_difference_s']:.3f} s, "
-        f"fingerprint {row['fingerprint_share']:.4f}, {row['loudness_difference_lu']:+.2f} LU, "
-        f"residual {row['residual_peak_dbfs']:.0f} dBFS; changed: {', '.join(changed) or 'nothing else'}"
-    )
 
 
 UNSEEN_ON_ANOTHER_BUILD = frozenset(
@@ -401,8 +227,7 @@ def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl
     there = [golden.spoken(name) for name in names if name in golden.there]
     spoken = sorted(there, key=lambda each: each.recording.samples_count)[:CONTROL_CLIPS]
     takes = {UNTOUCHED: [Take(each, each) for each in spoken]}
-    for name, damage in damages.DAMAGES.items():
-        takes[name] = [Take(each, _damaged(each, damage)) for each in spoken]
+    takes |= {n: [Take(each, _damaged(each, d)) for each in spoken] for n, d in damages.DAMAGES.items()}
     takes[WORD_DROPPED] = [Take(each, _damaged(each, _without_longest_word(each))) for each in spoken]
     takes[OTHER_VOICE] = list(_two_voices(golden))
     tables = {name: measure(of_it) for name, of_it in takes.items() if of_it}

@@ -1,4 +1,4 @@
-"""The folder `golden/`: read by gates and tests, written by `kokoro-lab golden` alone.
+"""The folder `golden/`, as gates and tests read it; `golden_speaking` writes it.
 
 `plan.json` is written by hand: the cases, and the tolerances of later versions. `manifest.json` describes
 each recorded clip, and the FLAC files beside it are the clips.
@@ -6,19 +6,16 @@ each recorded clip, and the FLAC files beside it are the clips.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-import soundfile
 from pydantic import BeforeValidator
 
-from kokoro_lab.containers.pcm import read_wav, write_whole
-from kokoro_lab.containers.plain_json import FileModel, write_json
+from kokoro_lab.containers.pcm import read_wav
+from kokoro_lab.containers.plain_json import FileModel
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import load_texts, require_known
@@ -29,8 +26,6 @@ from kokoro_lab.provenance import repository_root
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 SAME, ANOTHER = "same build", "another build"
-PCM_SCALE = 32768
-"""What `audio.read_wav` divides 16-bit samples by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,30 +259,3 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
         manifest = Manifest.read(folder / MANIFEST, mend=mend)
     recordings = {recording.name: recording for recording in manifest.recordings}
     return GoldenFolder(folder, plan.cases, plan.tolerances, recordings)
-
-
-def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
-    """Write planned recordings to the folder, in place of those of the same names, and no others.
-
-    Recordings that are no longer planned leave the manifest; their FLAC files stay.
-    """
-    recordings = dict(golden.recordings)
-    for recording, samples in spoken:
-        content = flac_bytes(samples)
-        write_whole(golden.path(recording.name), content)
-        recordings[recording.name] = replace(recording, flac_sha256=sha256(content).hexdigest())
-    kept = [recordings[name] for name in golden.planned if name in recordings]
-    write_json(golden.folder / MANIFEST, {"recordings": [_row(recording) for recording in kept]})
-
-
-def flac_bytes(samples: Samples) -> bytes:
-    """A FLAC file of samples that are whole steps of 16 bit already: nothing is dithered twice."""
-    content = io.BytesIO()
-    pcm = np.rint(samples * PCM_SCALE).astype(np.int16)
-    soundfile.write(content, pcm, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")
-    return content.getvalue()
-
-
-def _row(recording: GoldenRecording) -> dict[str, Any]:
-    words = [f"{word.start_s} {word.end_s} {word.text}" for word in recording.words]  # a line each
-    return asdict(recording) | {"words": words}

@@ -32,7 +32,7 @@ from kokoro_lab.lab.bench.memory import resident_mb
 from kokoro_lab.lab.bench.reference import Reference, timed_beside
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.fixtures import FixtureText
-from kokoro_lab.lab.gates import golden
+from kokoro_lab.lab.gates import golden, golden_speaking
 from kokoro_lab.lab.gates.golden_files import GoldenFolder
 from kokoro_lab.lab.gates.loudness import TOLERANCE_LU
 from kokoro_lab.lab.results import Check, NegativeControl, failed
@@ -122,8 +122,8 @@ def golden_checks(
     ParameterError
         The variant has no golden clips.
     """
-    names = golden.chosen(clips, cases, engine.config.variant)
-    takes, _ = golden.speak_again(clips, names)
+    names = golden_speaking.chosen(clips, cases, engine.config.variant)
+    takes, _ = golden_speaking.speak_again(clips, names)
     checks = [Check("golden_clips_count", len(takes), low=1)]
     if not takes:
         return checks, []

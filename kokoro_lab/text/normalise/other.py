@@ -33,6 +33,15 @@ _BEHIND = {
     "before a number": r"(?=\s?\d)",
 }
 """What stands behind each kind of abbreviation."""
+_WHOLE = r"(?<![.,;:!?…\"”')\]])"
+_ADDRESSES = (
+    (r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", "@"),
+    (rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_WHOLE}", ":w"),
+    (rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_WHOLE}", "/"),
+)
+"""Of mail, of the web, of files: where each may stand, and what wakes it."""
+_PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
+_SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
 
@@ -47,6 +56,7 @@ class OtherReader:
         self._names: dict[str, Mapping[str, str]] = {
             kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BEHIND
         }
+        self._signs = names(__package__, "other_signs.tsv")[language]
         num2words = partial(_by_num2words, self._words["locale"])
         self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
         self.ordinal: Callable[[int], str] = (
@@ -104,6 +114,7 @@ class OtherReader:
         )
         behind_number = rf"(?:{mark}\d+)?"
         return (
+            *(Rule("address", pattern, self._address, wakes=wakes) for pattern, wakes in _ADDRESSES),
             *(
                 Rule(
                     "abbreviation",
@@ -119,19 +130,29 @@ class OtherReader:
             ),
             digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day),
             digit_rule("time", r"(?<![\w:.,])(?P<h>\d{1,2}):(?P<m>[0-5]\d)\s?बजे", self._quarter),
+            *(
+                digit_rule(
+                    "time",
+                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                    self._pointed,
+                )
+                for before in [entries(words["before a time with a point"])]
+                if before
+            ),
             digit_rule(
                 "time",
                 r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)|:(?P<m>[0-5]\d)(?:\s?h)?)(?![\w:]|[.,]\d)",
                 self._clock,
             ),
-            *(
-                digit_rule(
-                    "time",
-                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})\.(?P<m>[0-5]\d)(?![\w.,]\d)",
-                    self._pointed,
-                )
-                for before in [entries(words["before a time with a point"])]
-                if before
+            digit_rule(
+                "telephone number in pairs",
+                r"(?<![\w.,])0[1-9](?:[ .]\d\d){4}(?!\w|[.,]\d)",
+                lambda match: ", ".join(map(self._pair, regex.findall(r"\d\d", match.group()))),
+            ),
+            digit_rule(
+                "score",
+                r"(?<=\p{Lu}\p{L}+\ )(?P<a>\d{1,2})\ ?x\ ?(?P<b>\d{1,2})(?=\ \p{Lu}\p{Ll})",
+                lambda match: f"{self._say(int(match['a']))} {words['to']} {self._say(int(match['b']))}",
             ),
             digit_rule(
                 "telephone number",
@@ -152,11 +173,26 @@ class OtherReader:
                 self._rank,
             ),
             digit_rule(
-                "range", r"(?<![\w.,-])(?P<a>\d{1,6})\s?[-–]\s?(?P<b>\d{1,6})(?![\w-]|[.,]\d)", self._range
+                "range",
+                r"(?<![\w.,-])(?P<a>\d{1,6})\s?[-–]\s?(?!\d{5}\ \p{Lu})(?P<b>\d{1,6})(?![\w-]|[.,]\d)",
+                self._range,
             ),
             digit_rule("number", rf"(?<![\w]){number}(?!\d)", self._number),
             digit_rule("digits", r"\d+", lambda match: self._digits(match.group())),
         )
+
+    def _address(self, match: Any) -> str:
+        """Sign by sign, without `https://`; what is no word is spelt: `jo@exemple.fr`, "J O arobase exemple
+        point F R"."""
+        said = []
+        for part in _PARTS.findall(regex.sub(r"^\w+://", "", match.group())):
+            if part.isdecimal():
+                said.append(self._digits(part))
+            elif part.isalpha() and not _SAYABLE.match(part):
+                said += part.upper()
+            else:
+                said.append(self._signs.get(part, part))
+        return " ".join(said)
 
     def _day(self, match: Any) -> str | None:
         year, month, day = (int(match[part]) for part in "ymd")
@@ -302,6 +338,9 @@ class OtherReader:
         zeros = len(digits) - len(digits.lstrip("0०"))
         rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []
         return " ".join([self._say(0)] * zeros + rest)
+
+    def _pair(self, digits: str) -> str:
+        return self._digits(digits) if digits[0] == "0" else self._say(int(digits))
 
     def _digits(self, digits: str) -> str:
         return " ".join(self._say(int(digit)) for digit in digits)

@@ -9,11 +9,14 @@ from functools import cache
 import emoji
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.tables import names
 
 TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
 """Signs of ordinary text that Unicode counts among the emoji: a language's rules read them, if they do."""
 _PICTURE = re.compile("[©®\u203c-\U0010ffff]")
 """One of these is in every emoji, in that of a digit too."""
+_DRESS = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
+"""Skin tones, and the sign that asks for colours."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 
@@ -28,6 +31,7 @@ def name_emoji(
     if not _PICTURE.search(aligned.text):
         return aligned  # most texts have none, and the emoji library looks at each character
     language = _loaded(language.split("-")[0])
+    ours = names(__package__, "hindi_emoji.tsv")["emoji"] if language == "hi" else {}
     runs: list[tuple[int, int, str]] = []
     for token in emoji.analyze(aligned.text, join_emoji=True):
         match = token.value
@@ -36,7 +40,7 @@ def name_emoji(
         if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
             continue
         data = match.data or {}
-        name = data.get(language) or data.get("en") or ""
+        name = data.get(language) or ours.get(_DRESS.sub("", match.emoji)) or data.get("en") or ""
         if match.emoji[0].isdecimal():  # 1️⃣ is the number of an item
             runs.append((match.start, match.end, match.emoji[0]))
             continue

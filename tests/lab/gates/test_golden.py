@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from kokoro_lab.__main__ import main
 from kokoro_lab.config import DEFAULT_VARIANT
 from kokoro_lab.datatypes import has_sound
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.gates import golden
-from kokoro_lab.lab.gates.golden import Take, measure, names_of, record_anew
+from kokoro_lab.lab.gates.golden import Take, measure
 from kokoro_lab.lab.gates.golden_files import (
     ANOTHER,
     MANIFEST,
@@ -29,39 +25,9 @@ from kokoro_lab.lab.gates.golden_files import (
     figures_of_samples,
     load_golden,
 )
+from kokoro_lab.lab.gates.golden_speaking import speak_again
 from kokoro_lab.lab.results import Check
 from kokoro_lab.speech.engine import Engine
-
-STRICT = {
-    "length_share": 0,
-    "word_s": 0,
-    "beyond_words_s": 0,
-    "fingerprint_share": 0.01,
-    "loudness_lu": 0.1,
-    "residual_peak_dbfs": -50,
-}
-LOOSE = STRICT | {"word_s": 0.03, "fingerprint_share": 0.2, "residual_peak_dbfs": None}
-
-
-@pytest.fixture(scope="module")
-def clips() -> GoldenFolder:
-    return load_golden()
-
-
-@pytest.fixture
-def hummed(tmp_path: Path) -> GoldenFolder:
-    """A plan of two cases for the tiny voice, of which nothing is recorded yet."""
-    case = {"text": "one_clause", "voice": "hum", "variants": ["fp32"]}
-    cases = [case | {"name": "low"}, case | {"name": "high", "voice": "hum_high", "streamed": True}]
-    tolerances = {SAME: {"fp32": STRICT}, ANOTHER: {"fp32": LOOSE}}
-    (tmp_path / PLAN).write_text(json.dumps({"cases": cases, "tolerances": tolerances}))
-    return load_golden(tmp_path)
-
-
-@pytest.fixture
-def recorded(hummed: GoldenFolder, hum: Engine, tmp_path: Path) -> GoldenFolder:
-    record_anew(hummed, list(hummed.planned), tmp_path / "evidence", lambda _: hum)
-    return load_golden(tmp_path)
 
 
 def failed(checks: list[Check]) -> set[str]:
@@ -97,7 +63,7 @@ def test_damage_to_the_repository_s_clips_is_caught(clips: GoldenFolder) -> None
 
 
 def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> None:
-    takes, ran = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
+    takes, ran = speak_again(recorded, list(recorded.planned), lambda _: hum)
     table = measure(takes)
     assert list(table.build) == [SAME, SAME]
     assert table.residual_peak_dbfs.max() == golden.NO_RESIDUAL_DBFS
@@ -108,7 +74,7 @@ def test_what_is_spoken_the_same_passes(recorded: GoldenFolder, hum: Engine) -> 
 def test_the_take_that_has_most_of_its_tolerance_is_the_worst_with_its_recording(
     recorded: GoldenFolder, hum: Engine
 ) -> None:
-    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
+    takes, _ = speak_again(recorded, list(recorded.planned), lambda _: hum)
     table = measure(takes)
     table.loc[table.index[1], "word_difference_s"] = 0.01
     clips, limits = golden.judged_clips(takes, table, recorded)
@@ -123,7 +89,7 @@ def test_the_take_that_has_most_of_its_tolerance_is_the_worst_with_its_recording
 
 def test_a_recording_that_is_missing_is_never_tolerated(recorded: GoldenFolder, hum: Engine) -> None:
     recorded.path("low-fp32").unlink()
-    takes, _ = golden.speak_again(recorded, list(recorded.planned), lambda _: hum)
+    takes, _ = speak_again(recorded, list(recorded.planned), lambda _: hum)
     assert len(takes) == 1
     assert failed(golden.judge(measure(takes), recorded)) == {"recordings_at_fault_count"}
 
@@ -173,45 +139,16 @@ def test_a_variant_without_tolerance_is_refused(recorded: GoldenFolder) -> None:
         recorded.tolerance(ANOTHER, "fp16")
 
 
-def test_recording_anew_touches_what_is_named_and_shows_it(recorded: GoldenFolder, hum: Engine) -> None:
-    before = {path.name: path.read_bytes() for path in recorded.folder.glob("*.flac")}
-    evidence = recorded.folder / "again"
-    (change,) = record_anew(recorded, ["low-fp32"], evidence, lambda _: hum)
-    assert "+0.00% long" in change
-    assert {path.name for path in evidence.iterdir()} == {
-        *("low-fp32-before.flac", "low-fp32-after.flac", "low-fp32.png", "difference.json")
-    }
-    assert {path.name: path.read_bytes() for path in recorded.folder.glob("*.flac")} == before
-    assert load_golden(recorded.folder).faults() == []
-
-
 def test_a_plan_that_is_broken_is_refused(hummed: GoldenFolder) -> None:
     (hummed.folder / PLAN).write_text('{"cases": [{"nmae": "low"}], "tolerances": {}}')
     with pytest.raises(ParameterError, match="cannot be read"):
         load_golden(hummed.folder)
 
 
-def test_names_are_cases_or_recordings(clips: GoldenFolder) -> None:
-    assert names_of(clips, ["greeting"]) == ["greeting-int8", "greeting-fp32", "greeting-int8fp16mix"]
-    assert names_of(clips, ["numbers-fp32"]) == ["numbers-fp32"]
-    assert golden.chosen(clips, 2, "int8") == ["greeting-int8", "question-int8"]
-    for wrong in (lambda: names_of(clips, ["greetings"]), lambda: golden.chosen(clips, 0, "int9")):
-        with pytest.raises(ParameterError, match=r"greeting|int8"):
-            wrong()
-
-
-def test_the_command_lists_and_changes_nothing(clips: GoldenFolder) -> None:
-    before = {path: path.read_bytes() for path in clips.folder.iterdir()}
-    done = CliRunner().invoke(main, ["golden", "--json"])
-    assert done.exit_code == 0
-    assert {row["name"] for row in json.loads(done.stdout)["clips"]} == set(clips.planned)
-    assert {path: path.read_bytes() for path in clips.folder.iterdir()} == before
-
-
 @pytest.mark.model
 def test_the_default_variant_speaks_its_golden_clips(clips: GoldenFolder) -> None:
     names = [case.recording_name(DEFAULT_VARIANT) for case in clips.cases[:2]]
-    takes, _ = golden.speak_again(clips, names)
+    takes, _ = speak_again(clips, names)
     assert len(takes) == 2
     checks = golden.judge(measure(takes), clips)
     assert not failed(checks), [str(check) for check in checks]

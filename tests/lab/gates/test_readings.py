@@ -53,8 +53,9 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["same"] >= LEAST["same"], wrong["same"]
     assert right["own"] >= LEAST["own"], wrong["own"]
     assert right["pasted"] >= LEAST["pasted"], wrong["pasted"]
+    assert right["later"] >= LEAST["later"], wrong["later"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 140, "own": 306, "pasted": 192, "same": 126}
-"""How many lines of each set are right, of 140, 309, 200 and 126."""
+LEAST = {"reported": 140, "own": 308, "pasted": 200, "later": 96, "same": 134}
+"""How many lines of each set are right, of 140, 309, 200, 100 and 134."""

@@ -93,6 +93,21 @@ def test_punctuation_stays_where_it_shapes_the_voice(text: str, said: str) -> No
         (("No. 5", "number"), ("No. That is wrong.", "No")),
         (("5 m tall", "meters"), ("$5m", "million")),
         (("4B is a flat", "four B"), ("4 B of memory", "four bytes")),
+        (("He is 13st 4lb.", "thirteen stone four"), ("the 13th, 21st and 1st", "twenty first and first")),
+        (("9.30am–5.30pm", "nine thirty AM to five thirty PM"), ("from 9.30–5.30", "nine point")),
+        (("27 pts, 1 pt", "twenty seven points"), ("No pts here.", "pts")),
+        (("182G of 200G", "gigabytes of two hundred gigabytes"), ("25G of row 12", "five G of row")),
+        (("8G of RAM", "eight gigabytes"), ("8G of us", "eight G of")),
+        (("2T used", "two T used"), ("1.5T used", "five terabytes used")),
+        (("1 (15 oz) can tuna", "ounce)"), ("1 (15 oz) can be cut", "ounces)")),
+        (("287/6 (50 ov)", "seven for six"), ("3/6 (50 oz)", "sixths")),
+        (("Record: 45-37, 6 GB", "six games back"), ("Files 45-37, 6 GB", "six gigabytes")),
+        (("at 14:22:31,482 sharp", "one point four eight two seconds"), ("4:22:31,482 of", "two of")),
+        (("Int. Conf. on X", "International Conf"), ("the Int. Then", "Int. Then")),
+        (
+            ("2024-03-05 14:00:00,050", "oh and zero point zero five seconds"),
+            ("2024-03-05 14:00:00.000", "hours"),
+        ),
     ],
 )
 def test_context_decides_and_not_only_shape(one: tuple[str, str], other: tuple[str, str]) -> None:

@@ -41,6 +41,14 @@ def test_every_emoji_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [("🙂", "हल्की मुस्कान वाला चेहरा"), ("👍🏽👍🏽", "थंब्स अप"), ("❤️", "लाल दिल"), ("🇮🇳", "India"), ("2️⃣", "2")],
+)
+def test_hindi_has_names_of_its_own_and_english_ones_for_flags(written: str, read: str) -> None:
+    assert name_emoji(AlignedText.of(written), "hi").text == read
+
+
+@pytest.mark.parametrize(
     ("written", "kept"),
     [
         ("Great 🎉 news 😀😀!", "Great  news !"),

@@ -162,6 +162,11 @@ RULES: tuple[Rule, ...] = (
         rf"{START}Sr\.?(?=\ {any_word('job behind senior')}\b)",
         lambda match: "Senior",
     ),
+    Rule(
+        "international",
+        rf"{START}Int(?:'?l)?\.?(?=\ (?:{any_word('what is international')})\b)",
+        lambda match: "International",
+    ),
     digit_rule(
         "edition",
         r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)ed\.",

@@ -119,6 +119,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: vulgar(match["whole"], match["part"]),
     ),
     Rule(
+        "score of cricket",
+        rf"""{START}(?<![.,/])(?P<runs>\d{{1,3}})/(?P<wickets>\d|10)(?=\ (?:\([\d.]+\ ?ov(?:ers)?\b
+        |(?:in|after|off)\ [\d.]+\ overs\b))""",
+        lambda match: f"{number(match['runs'])} for {number(match['wickets'])}",
+        wakes="/",
+    ),
+    Rule(
         "part of a whole",
         rf"""{START}(?:(?<=\b(?i:{any_word("before a mark")})\ )(?P<numerator>{DECIMAL})/
         (?P<denominator>5|10|100|20)

@@ -222,7 +222,7 @@ def _clock(text: str) -> str:
     if text.isalpha():
         return text
     half = None
-    lowered = text.strip().lower().replace(".", "").replace(" ", "")
+    lowered = regex.sub(r"(?<=\d)\.(?=\d)", ":", text.strip().lower()).replace(".", "").replace(" ", "")
     if lowered.endswith(("am", "pm")):
         half, lowered = lowered[-2:], lowered[:-2]
     hour, _, minute = lowered.partition(":")
@@ -420,10 +420,10 @@ TIMES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "span of clock times",
-        rf"""{START}(?:(?P<first>{HOUR_24}(?::{MINUTE})?\ ?{HALF}){DASH}
-        (?P<last>\d{{1,2}}(?::{MINUTE})?(?:\ ?{HALF})?)
+        rf"""{START}(?:(?P<first>{HOUR_24}(?:[.:]{MINUTE})?\ ?{HALF}){DASH}
+        (?P<last>\d{{1,2}}(?:[.:]{MINUTE})?(?:\ ?{HALF})?)
         |(?P<first>{HOUR_24}:{MINUTE}){DASH}(?P<last>{HOUR_24}:{MINUTE}(?:\ ?{HALF})?)
-        |(?P<first>(?:1[0-2]|\d)(?::[0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?::[0-5]\d)?\ ?{HALF}))
+        |(?P<first>(?:1[0-2]|\d)(?:[.:][0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?:[.:][0-5]\d)?\ ?{HALF}))
         {LOOSE_END}(?!:\d){ZONE}""",
         _span,
     ),

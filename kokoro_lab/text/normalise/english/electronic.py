@@ -86,15 +86,18 @@ def _hexadecimal(match: Any) -> str:
 
 
 def _date_and_time(match: Any) -> str | None:
-    day = int(match["year"]), int(match["month"]), int(match["day"])
-    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
-    if not in_calendar(*day) or hour > 24 or minute > 59:
+    """The date may be missing; of a second, thousandths are said unless they are nought."""
+    day = [int(match[name]) for name in ("year", "month", "day") if match[name]]
+    hour, minute = int(match["hour"]), int(match["minute"])
+    whole, _, part = (match["second"] or "0").replace(",", ".").partition(".")
+    if (day and not in_calendar(*day)) or hour > 24 or minute > 59:
         return None
     said = time(hour, minute, None, None)
-    if second:
+    second = f"{int(whole)}.{part.rstrip('0')}".rstrip(".")
+    if second != "0":
         past = two_digits(minute) if minute else "oh oh"
-        said = f"{cardinal(hour)} {past} and {counted(str(second), 'second', 'seconds')}"
-    return f"{date(*day)} {said}"
+        said = f"{cardinal(hour)} {past} and {counted(second, 'second', 'seconds')}"
+    return f"{date(*day)} {said}" if day else said
 
 
 def _url(match: Any) -> str:
@@ -225,9 +228,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "date and time of a machine",
-        r"""(?<![\p{L}\p{N}_-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)
-        [T_\ ](?P<hour>\d\d):(?P<minute>\d\d)
-        (?::(?P<second>\d\d)(?:[.,]\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
+        r"""(?<![\p{L}\p{N}_:-])(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T_\ ]|(?=[\d:]{8},\d{3}))
+        (?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:[.,]\d+)?))?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
         _date_and_time,
     ),
     digit_rule(

@@ -56,7 +56,7 @@ _COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measur
 |(?<={_DETERMINED}[-\ ]?(?:sq\.?\ )?[\p{{L}}°]{{1,4}}\.?
 |\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
 |\d\ \({_AMOUNT}[-\ ]?\p{{L}}{{1,3}}\.?)
-(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}))?"""
+(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}|\)\ cans?\ (?!be\b|have\b|not\b)))?"""
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
@@ -272,6 +272,12 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     digit_rule(
+        "games behind",
+        r"""(?<=\b(?i:record|standings?|place|wins?|losses)\b[^.!?]*\d[-–]\d+[,;(\ ]+)
+        (?P<number>\d+(?:\.5)?)\ GB(?!\p{L})""",
+        lambda match: f"{counted(match['number'], 'game', 'games')} back",
+    ),
+    digit_rule(
         "basis points",
         rf"{_SIGNED}{_LEFT}(?P<number>\d{{1,2}}(?:\.\d)?|1[0257][05]|200)\ ?bps{LOOSE_END}",
         lambda match: sign(match) + counted(match["number"], "basis point", "basis points"),
@@ -291,6 +297,17 @@ RULES: tuple[Rule, ...] = (
         (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}{_COMPOUND}""",
         _fractional,
         wakes="/",
+    ),
+    digit_rule(
+        "stones",
+        rf"{_LEFT}(?P<number>\d*[02-9]|1\d|\d+(?=st\ \d+\ ?lb))st{LOOSE_END}",
+        lambda match: f"{number(match['number'])} stone",
+    ),
+    digit_rule(
+        "size by its letter",
+        rf"""{_LEFT}(?P<number>{DECIMAL})(?P<letter>[GT])(?:(?=\ (?:of\ )?(?:V?RAM|memory|swap|[\d.]+[GT])\b)
+        |(?<=\d[GT]\ of\ [\d.]+[GT])|(?<=[\d.]{{2}}[GT])(?=\ {any_word("behind a size")}\b)){LOOSE_END}""",
+        lambda match: _counted(match["number"], f"{match['letter']}B"),
     ),
     digit_rule(
         "span of quantities",

@@ -214,7 +214,7 @@ TIMES: tuple[Rule, ...] = (
     ),
     either_width(
         "clock time",
-        rf"""{START}(?<![:])(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
+        rf"""{START}(?<!\d:)(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
             (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
         _clock,
     ),
