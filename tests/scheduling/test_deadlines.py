@@ -136,7 +136,7 @@ def test_the_cores_are_not_kept_for_one_that_leaves_or_asks_no_more(scene: Scene
     waiting = scene.cores.ask(other)
     assert not waiting.granted.is_set()
     scene.clock.now_s += KEPT_S
-    thread = threading.Thread(target=scene.cores.wait_for, args=(waiting,))
+    thread = threading.Thread(target=scene.cores.wait_for, args=(waiting,), daemon=True)
     thread.start()
     thread.join(BLOCK_S)
     assert waiting.granted.is_set()
@@ -204,7 +204,7 @@ def test_the_next_segment_is_prepared_beside_its_own_window_while_nobody_else_wa
 def test_a_unit_that_does_not_end_holds_nobody_up_for_ever(scene: Scene) -> None:
     unit = scene.cores.ask(scene.claim())
     scene.clock.now_s += UNIT_S
-    thread = threading.Thread(target=scene.cores.wait_for, args=(unit,))
+    thread = threading.Thread(target=scene.cores.wait_for, args=(unit,), daemon=True)
     thread.start()
     thread.join(BLOCK_S)
     assert unit.granted.is_set()

@@ -87,7 +87,7 @@ class LoadPlan(ServerPlan):
     arrivals: str = ""
 
     def __post_init__(self) -> None:
-        self.crowds, self.shares  # noqa: B018  # what is no number is told before a server is started
+        _ = self.crowds, self.shares  # what is no number is told before a server is started
 
     @property
     def crowds(self) -> list[int]:
