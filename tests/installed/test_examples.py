@@ -34,7 +34,7 @@ EXAMPLES = {
     "$ export OPENAI_": "tests/installed/test_openai_sdk.py::test_two_variables_are_enough",
     "$ haproxy": "tests/server/test_balancer.py::test_no_word_is_lost_behind_a_balancer",
     "$ make demo": "tests/test_checkout.py::test_its_demonstration_speaks",
-    "$ make golden": "tests/lab/gates/test_golden.py::test_the_command_lists_and_changes_nothing",
+    "$ make golden": "tests/lab/gates/test_golden_speaking.py::test_the_command_lists_and_changes_nothing",
     "$ make lab": "tests/test_checkout.py::test_the_index_speaks_and_leads_on_and_is_no_change",
     "$ make release-check": (
         "tests/test_release.py::test_the_installed_wheel_does_its_work_far_from_the_checkout"
