@@ -463,8 +463,8 @@ def test_a_language_has_the_names_that_clients_send(
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"lang_code": "ko-Kore"}, "lang_code"),
-        ({"lang_code": "de"}, "lang_code"),
+        ({"lang_code": "qaa-Kore"}, "lang_code"),
+        ({"lang_code": "qaa"}, "lang_code"),
         ({"lang": "e", "lang_code": "e"}, "lang"),
         ({"language": "es", "lang_code": "e"}, "lang_code"),
     ],
