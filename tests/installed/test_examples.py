@@ -57,6 +57,10 @@ EXAMPLES = {
     "with client.audio": "tests/clients/test_readme.py::test_python_hears_it_as_it_is_spoken",
     "events.mp3": "tests/installed/test_openai_sdk.py::test_python",
     "hello.mp3": "tests/installed/test_openai_sdk.py::test_python",
+    "elevenlabs.TTS(": (
+        "tests/clients/test_live_text.py::"
+        "test_livekit_speaks_two_texts_over_one_connection_and_knows_their_words"
+    ),
     "for await": "tests/clients/test_readme.py::test_node_writes_a_file",
     "node.mp3": "tests/installed/test_openai_sdk.py::test_node",
 }
