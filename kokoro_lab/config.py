@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     `excitation`, `vocoder`, `vocoder_exact`, or `all`. The other stages run on the CPU"""
     fixed_windows: Literal["auto", "on", "off"] = "auto"
     """Decode streams in windows of 12, 40 and 120 frames only, in single precision: `on`, `off`, or `auto`,
-    which is on if Core ML runs the vocoder. Core ML takes hardly any window of another length"""
+    which is on if Core ML runs the vocoder. Core ML can run hardly any window of another length"""
     coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = "ALL"
     """Core ML: the units that compute: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`"""
     coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = "MLProgram"
@@ -149,8 +149,8 @@ class Settings(BaseSettings):
     memory_pattern: bool = False
     """Let ONNX Runtime plan its memory from the shapes that it has seen"""
     spinning: bool = False
-    """Let idle threads of an inference wait in a loop instead of sleeping. That helps only if the machine
-    does nothing else"""
+    """Let idle threads of an inference wait in a loop instead of sleeping. For a machine that does nothing
+    else"""
     memory_arena_size_mb: int = Field(0, ge=0, le=65536)
     """Upper bound of ONNX Runtime's memory arena on the CPU, in MiB; 0 sets no bound. One request at a time
     takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
@@ -169,7 +169,8 @@ class Settings(BaseSettings):
     """`measured` speaks each segment with the provider that costs least for the segment's length; `off`
     always uses `KOKORO_PROVIDER`"""
     cost_ttl_s: float = Field(604_800.0, ge=0)
-    """Seconds for which the measured costs of providers stay valid; 0 measures them at each start"""
+    """Seconds for which the costs that `KOKORO_PROVIDER_CHOICE=measured` has measured stay valid; 0 measures
+    them at each start"""
     qos: Literal["off", "interactive"] = "off"
     """`interactive`: the threads that speak and play ask macOS for its user-interactive class"""
     cores: str = ""
@@ -245,8 +246,8 @@ class Settings(BaseSettings):
     """File with the project's pronunciations. Without it: `lexicon.tsv`, `.csv` or `.json` in the working
     folder"""
     user_lexicon: Path | None = None
-    """File with the user's pronunciations. Without it: a file of these names in the user's configuration
-    folder"""
+    """File with the user's pronunciations. Without it: `lexicon.tsv`, `.csv` or `.json` in the user's
+    configuration folder"""
     buffer_profile: Literal["stable", "benchmark", "safe"] = "stable"
     """Length of a stream's chunks: `stable` is 50 ms, `benchmark` 40 ms, `safe` 100 ms"""
     slo_ttfa_s: float = Field(0.5, gt=0)
