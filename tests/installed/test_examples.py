@@ -57,6 +57,13 @@ EXAMPLES = {
     "with client.audio": "tests/clients/test_readme.py::test_python_hears_it_as_it_is_spoken",
     "events.mp3": "tests/installed/test_openai_sdk.py::test_python",
     "hello.mp3": "tests/installed/test_openai_sdk.py::test_python",
+    "elevenlabs.TTS(": (
+        "tests/clients/test_live_text.py::"
+        "test_livekit_speaks_two_texts_over_one_connection_and_knows_their_words"
+    ),
+    "[Service]": (
+        "tests/installed/test_service.py::test_systemd_finds_nothing_wrong_with_the_unit_for_home_assistant"
+    ),
     "for await": "tests/clients/test_readme.py::test_node_writes_a_file",
     "node.mp3": "tests/installed/test_openai_sdk.py::test_node",
 }

@@ -26,7 +26,8 @@ import pytest
 from kokoro_lab.server.service.supervisor import Service
 from kokoro_lab.server.service.systemd import Systemd
 from tests.browser import require
-from tests.installed.command import READY_S, STEADY, clean_environment
+from tests.documentation import block
+from tests.installed.command import READY_S, SCRIPT, STEADY, clean_environment
 from tests.installed.elsewhere import installed_into
 
 ANALYZE = shutil.which("systemd-analyze")
@@ -55,9 +56,20 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path, name: str) ->
     program.chmod(0o755)
     unit = tmp_path / "kokoro-lab.service"
     unit.write_text(Systemd().text(Service((str(program), "serve"), {"PATH": f"/{name}"}, 40)), "utf-8")
+    assert_nothing_is_wrong(unit)
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit_for_home_assistant(tmp_path: Path) -> None:
+    require({"systemd-analyze (Debian: apt-get install systemd)": ANALYZE})
+    unit = tmp_path / "kokoro-wyoming.service"
+    unit.write_text(block("[Service]").replace("%h/kokoro/bin/kokoro-lab", str(SCRIPT)), "utf-8")
+    assert_nothing_is_wrong(unit)
+
+
+def assert_nothing_is_wrong(unit: Path) -> None:
     done = subprocess.run(
         [str(ANALYZE), "--user", "verify", str(unit)],
-        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+        env={**os.environ, "XDG_RUNTIME_DIR": str(unit.parent)},
         capture_output=True,
         text=True,
         check=False,
