@@ -1,4 +1,4 @@
-"""Speech as bytes, in six formats: one encoder for each answer or file.
+"""Speech as bytes, in the formats of files and answers: one encoder for each answer or file.
 
 pcm, formats → coded → encoder
 """

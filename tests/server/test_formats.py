@@ -1,4 +1,4 @@
-"""`POST /v1/audio/speech` in six formats: each the speech of the request, named as what it is."""
+"""`POST /v1/audio/speech` in every format: each the speech of the request, named as what it is."""
 
 from __future__ import annotations
 

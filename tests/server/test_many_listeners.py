@@ -1,4 +1,4 @@
-"""Several listeners at once: who reads slowly keeps nobody out, and nothing that is heard depends on it."""
+"""Several listeners at once: a slow reader adds no more load than it takes, and what each hears depends on no other."""
 
 from __future__ import annotations
 
