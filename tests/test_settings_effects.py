@@ -197,6 +197,27 @@ def test_run_and_bench_let_others_go_first_as_far_as_the_variable_says(
     assert asked == [0, 7 - 3, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("words", "lowered"),
+    [
+        (("bench", "load"), False),
+        (("bench", "live"), False),
+        (("bench", "soak"), False),
+        (("bench", "--http", "--peers", "--file"), False),
+        (("bench", "text"), True),
+    ],
+)
+def test_a_server_that_is_measured_has_the_priority_of_users_servers(
+    variables: Set, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], lowered: bool
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", lambda by: asked.append(by) or 0)
+    variables(nice=7)
+    CliRunner().invoke(main, (*words, "--no-such-option"))
+    CliRunner().invoke(main, words if "--file" in words else (*words, "--help"))
+    assert (7 in asked) == lowered
+
+
 def test_exported_graphs_are_run_instead_of_the_caches(variables: Set, tmp_path: Path) -> None:
     variables(stages=tmp_path)
     with pytest.raises(WeightsError, match="no export that is whole"):

@@ -78,8 +78,10 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
     """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another instrument."""
     from kokoro_lab.scheduling.priority import give_way
 
-    give_way(settings().nice)
-    if instrument := context.invoked_subcommand:
+    instrument = context.invoked_subcommand
+    if not (options["http"] or instrument in _OF_THE_SERVER):
+        give_way(settings().nice)
+    if instrument:
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
             raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")
         return
@@ -94,8 +96,13 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
     show(lines, path, as_json)
 
 
+_OF_THE_SERVER = {"live"}
+"""Benchmarks that start our server. It would inherit a lower priority, and users' servers have none."""
+
+
 def _judged(name: str, purpose: str, *own: Option) -> None:
     """Add a benchmark of our server that ends in a verdict, which the exit code says."""
+    _OF_THE_SERVER.add(name)
 
     @bench.command(name, help=purpose)
     @together(*own, _trials, _spoken, json_option)
