@@ -37,7 +37,7 @@ Transport = Literal["http", "sse", "websocket"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 """Bare bytes of audio, server-sent events, and tagged messages."""
 RESUMABLE: tuple[Transport, ...] = ("sse", "websocket")
-"""Those whose chunks have ids, behind which a stream is resumed."""
+"""Transports whose chunks have ids; a stream is resumed after the chunk with a given id."""
 Body = dict[str, Any]
 Patience = Callable[[], float]
 
@@ -138,8 +138,8 @@ def receive(
 ) -> Generator[ReceivedChunk]:
     """The chunks of the speech that `body` asks for. Closing the iterator cuts the connection.
 
-    Raw audio has no ids: to resume it, the whole is requested again, and the part that the listener has is
-    skipped. The same request has the same samples.
+    Raw audio has no ids. To resume it, the client requests the whole speech again and skips the part that the
+    listener has: the same request has the same samples.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def receive(
     body : dict
         A request's fields.
     heard : ReceivedStream, optional
-        What the listener has: only later chunks come, without a primer of silence.
+        The chunks that the listener has already: only later ones are requested, without a primer of silence.
     patience : callable
         Returns after how many silent seconds a server that has begun to speak counts as gone; called after
         each chunk.
@@ -171,10 +171,10 @@ def receive(
 
 
 def _bare(url: str, body: Body, skipped: int, patience: Patience) -> Generator[ReceivedChunk]:
-    """Whole samples as they come; none for skipped bytes or half a sample.
+    """The samples that arrive, whole ones only, after the first `skipped` bytes.
 
-    The silence that a server sends while its computing stalls is skipped as well: it is as long as the
-    primer. The speech is dithered, so no chunk of it is all zeros.
+    A server that stalls sends silence as long as the primer, which is skipped, too. The speech is dithered,
+    so a chunk of all zeros cannot be speech.
     """
     rest, begun = b"", False
     with answered(url, "POST", SPEECH_PATH, body) as (answer, wire):

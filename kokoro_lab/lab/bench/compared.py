@@ -14,7 +14,7 @@ from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 @dataclass(slots=True)
 class ComparedStreams:
-    """What became of several streams.
+    """Several disturbed streams, each compared with the same speech undisturbed.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ class ComparedStreams:
     def finish(
         self, run: Run, asked: int, checks: Sequence[Check], figures: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Write the verdict into `run`: `asked` streams, all of them exact, and `checks` besides.
+        """Write the verdict into `run`: it passes if there are `asked` streams, all exact, and all `checks`
+        pass.
 
         Raises
         ------

@@ -16,8 +16,9 @@ from kokoro_lab.speech.engine import Engine
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7
-"""A silent connection is given up when the speech in hand just covers this time, in which a stream is
-resumed; with less speech in hand, after `PATIENCE_S`, because a window may be late."""
+"""Seconds that resuming a stream may take. A listener gives up a silent connection when the unplayed speech
+is just as long. With less unplayed speech, a listener waits for `PATIENCE_S`, because a window may be
+late."""
 AGAIN_S, SLOT_S = 0.02, 30.0
 """For a busy server: the time between two requests, and how long to go on."""
 FRUITLESS = 5

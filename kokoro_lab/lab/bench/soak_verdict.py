@@ -24,8 +24,8 @@ TIMES_FROM_MINUTES = 10.0
 
 
 def judge(soak: Soak) -> list[Check]:
-    """Streams are always judged; resources from 2 minutes on; times from 10 minutes on, with one stream at a
-    time.
+    """The checks of a soak: streams always, resources if it took 2 minutes or more, times if it took 10
+    minutes or more with one stream at a time.
 
     Drift is judged by its estimate. The drift of the 95th percentile (with few streams, nearly the longest
     one) fails only if its whole interval is over the limit.
@@ -53,7 +53,7 @@ def judge_streams(soak: Soak) -> list[Check]:
 
 
 def judge_growth(growth: Growth) -> list[Check]:
-    """The resources at the end are those after the first minutes."""
+    """The checks that the server holds no more at the end than after the first minutes."""
     return [
         Check("rss_growth_mb", growth.rss_mb, high=RSS_GROWTH_MB),
         Check("descriptors_growth_count", growth.descriptors, high=HELD_MORE),
@@ -84,7 +84,7 @@ def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
 
 
 def figures(soak: Soak) -> dict[str, float]:
-    """What has no limit. Times are among them only if the run is long enough."""
+    """Figures without a limit. Times are among them only if the run is long enough."""
     heard = soak.heard
     found: dict[str, float] = {
         "run_minutes": soak.minutes,
@@ -162,7 +162,8 @@ def by_reading(soak: Soak) -> pd.DataFrame:
 
 
 def drift_table(soak: Soak) -> pd.DataFrame:
-    """Rise over the second half with its interval, and how many windows it stands on."""
+    """The rise of each figure over the second half with its interval, and the number of windows that it was
+    computed from."""
     rows = [
         {
             "figure": f"{name.upper()}, {kind} of a window",

@@ -37,7 +37,7 @@ class Sound(NamedTuple):
     words : sequence of TimedWord
         When each is heard, from the start of `samples`; empty where that is not known.
     file : Path, optional
-        Where the run has written it already.
+        The sound's file, if the run has written one already.
     """
 
     samples: Samples
@@ -85,7 +85,7 @@ class JudgedClip:
 
 
 class KeptClip(NamedTuple):
-    """One of the worst, with its sounds, which are files of the run."""
+    """One of the worst clips, whose sounds are files of the run."""
 
     judged: JudgedClip
     sounds: Mapping[str, Sound]
