@@ -350,7 +350,7 @@ def controls() -> list[NegativeControl]:
 
 
 def _of_tests(root: Path) -> list[NegativeControl]:
-    """Reports of tests, in the same way."""
+    """Controls with made-up reports of tests, like those with made-up results."""
     good = {"commit": str(NOW.commit), "name": "test_it[a]", "inside": ""}
     cases: dict[str, tuple[dict[str, str], str]] = {
         "a test that passed passes": ({}, PASSED),

@@ -1,4 +1,4 @@
-"""What could be gained that nobody has shown: each module asks one question, and a notebook shows its answer.
+"""Research: each module asks whether some change would be a gain, and a notebook shows the answer.
 
 `turns`        times several ways to the same thing, interleaved
 `continuity`   what the sentences beside a segment change of it, and what it costs to let it see them
