@@ -117,7 +117,7 @@ class Panel:
         }
 
     def _sounds_of(self, listener: str, number: int) -> dict[str, str]:
-        """Name of each sound of a trial → its button, "A", "B" or "X"."""
+        """Name of each sound of a trial → "A", "B", "X" or `LEVEL`, the passage for setting the volume."""
         drawn = self._sounds.get(listener)
         if drawn is None or drawn[0] != number:
             drawn = number, {secrets.token_urlsafe(9): button for button in (*BUTTONS, LEVEL)}

@@ -72,7 +72,7 @@ def _said(text: str) -> str:
 
 
 def _without_quotes(text: str) -> str:
-    """The content of a string literal, without Python's quotes and escapes."""
+    """A string literal without Python's quotes and escapes; any other text as it is."""
     with suppress(ValueError, SyntaxError):
         if text[:1] in "'\"" and isinstance(found := ast.literal_eval(text), str):
             return found

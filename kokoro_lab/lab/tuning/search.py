@@ -215,7 +215,7 @@ def _take_up_again(study: optuna.Study) -> None:
 
 
 def _new_one(search: Search, known: Collection[tuple[Choice, ...]], number: int) -> dict[str, Choice]:
-    """A configuration that has not been measured, or None."""
+    """A configuration, drawn at random, that has not been measured."""
     draw = random.Random(f"{search.seed} {number}")
     while True:
         chosen = {name: draw.choice(values) for name, values in search.space.choices().items()}

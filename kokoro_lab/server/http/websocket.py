@@ -24,9 +24,9 @@ from kokoro_lab.server.requests.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
 
 PING_S = 20
-"""Between two pings; a client that has not answered one by the next has gone."""
+"""Seconds between two pings. A client that has not answered a ping before the next one has gone."""
 GOODBYE_S = 1.0
-"""How long the client's half of the closing handshake is waited for."""
+"""How long the server waits for the client's half of the closing handshake."""
 
 PATH = "/v1/audio/speech/ws"
 MISTRAL = "/v1/audio/speech/realtime"

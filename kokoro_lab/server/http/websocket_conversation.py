@@ -38,16 +38,16 @@ from kokoro_lab.server.requests.speech_events import (
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
 
 CREDIT = 40
-"""Binary messages that a client which says nothing of credit can take: 2 s of speech at least."""
+"""The credit of a client that states none, in binary messages: at least 2 s of speech."""
 CREDIT_MAX = 100_000
 
 WRITING = ("append", "flush", "end")
-"""What a client says of a text that is still being written."""
+"""Kinds of messages about a text that is still being written."""
 FRAME_VERSION = 1
 MORE = 1
 HEAD = struct.Struct("<BBHIII")
 MESSAGE_BYTES = 16_384
-"""The longest message: small enough that a stop is heeded between two of them."""
+"""The longest message in bytes: so short that the server soon reads a `cancel` between two messages."""
 
 
 class WebSocketConversation(Conversation):
