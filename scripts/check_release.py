@@ -204,7 +204,7 @@ def installation_faults(bin_: Path, away: Path) -> Iterator[str]:
 
 
 def faults() -> Iterator[str]:
-    """Everything."""
+    """All faults of a release."""
     from kokoro_lab import __version__
 
     if _run(["git", "status", "--porcelain"], cwd=ROOT):

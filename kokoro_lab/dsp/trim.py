@@ -62,21 +62,21 @@ class EdgeTrimmer(Processor[np.float32]):
     sample_rate_hz : int
         8000 to 192000.
     keep_lead_s, keep_tail_s : float
-        Silence kept before the first and after the last sample of `THRESHOLD_DBFS`, where softer sound still
-        is. Of a cut edge, up to `FADE_S` fade.
+        Silence, or softer sound, that is kept before the first sample of `THRESHOLD_DBFS` and after the last
+        one. At a cut edge, up to `FADE_S` of it fades.
     click_after_s, click_s : float
-        The last sound is a click if at least so long a silence is before it, if it is shorter than `click_s`,
-        and if its peak is below `CLICK_DBFS`.
+        The last sound is a click if the silence before it is at least `click_after_s`, if it is shorter than
+        `click_s`, and if its peak is below `CLICK_DBFS`.
     max_hold_s : float
-        The longest silence that is held back. What is beyond counts as a pause and goes out, so memory
-        stays bounded; a trailing silence longer than this is cut to this.
+        The longest silence that is held back, which bounds memory. Silence beyond it counts as a pause and is
+        passed on.
 
     Attributes
     ----------
     lead_samples : int
-        Dropped at the beginning so far; final from the first output on. Timings move by this much.
+        Samples dropped at the beginning so far; final from the first output on. Word times move by this much.
     tail_samples : int
-        Dropped at the end; 0 until `flush`.
+        Samples dropped at the end; 0 until `flush`.
     kept_lead_samples, kept_tail_samples : int
         Silence kept before the first speech, final from the first output on, and after the last, 0 until
         `flush`.
@@ -176,7 +176,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return held[:out_to]
 
     def _click_at_end(self, held: Samples, loud: npt.NDArray[np.intp]) -> int:
-        """How many of the last `loud` samples are a click, unless more speech follows."""
+        """How many of the last `loud` samples are a click, if no more speech follows."""
         silences = np.diff(loud, prepend=self._speech_end - 1) - 1
         begins = np.flatnonzero(silences >= self._click_after)
         if not begins.size:

@@ -17,7 +17,7 @@ PRIMARY, SECONDARY = "ˈˌ"
 VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")
 
 _TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
-"""Behind these a `t` becomes a tap in American English."""
+"""Sounds after which a `t` becomes a tap in American English."""
 _ADDRESS_MARKS = {".": "dot", "/": "slash"}
 _SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
@@ -48,7 +48,7 @@ class Dictionary:
     Attributes
     ----------
     golds, silvers : Entries
-        The first are looked up before the second.
+        Dictionaries; `golds` is searched before `silvers`.
     """
 
     def __init__(self, *, british: bool) -> None:
@@ -216,7 +216,7 @@ class Dictionary:
 
 
 def s_form(phonemes: str, *, british: bool) -> str:
-    """With the -s of a plural, a genitive or a verb."""
+    """The phonemes with the -s of a plural, a genitive or a verb."""
     if phonemes[-1] in "ptkfθ":
         return phonemes + "s"
     if phonemes[-1] in "szʃʒʧʤ":

@@ -116,7 +116,7 @@ Values = npt.NDArray[np.float32]
 ENCODER_RATE_HZ = 16_000
 MEL_BANDS, WINDOW_SAMPLES, HOP_SAMPLES = 40, 400, 160
 PART_FRAMES = 160
-"""1.6 s: what the network hears at once."""
+"""Frames that the network hears at once: 1.6 s."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
 """The least share of speech in the last part; with less it is left out, unless it is the only one."""
@@ -126,10 +126,10 @@ SHORTEST_S = 0.4
 
 
 class Embedder(Protocol):
-    """Says whose voice it hears."""
+    """Computes an embedding of the voice in a recording."""
 
     def embed(self, samples: Samples, sample_rate_hz: int) -> Values:
-        """A vector of length 1; of the same voice, in about the same direction."""
+        """A vector of length 1. Vectors of one voice have about the same direction."""
 
 
 class VoiceEncoder:
@@ -147,7 +147,7 @@ class VoiceEncoder:
     Raises
     ------
     WeightsError
-        It is no such checkpoint.
+        The file is no checkpoint of this network.
     """
 
     def __init__(self, path: Path) -> None:

@@ -65,7 +65,7 @@ def buffer_profile(name: str) -> BufferProfile:
     Raises
     ------
     ParameterError
-        There is none.
+        There is no profile of that name.
     """
     require_choice("profile", name, PROFILES, f"There is no buffer profile {name!r}.")
     return PROFILES[name]
@@ -73,7 +73,7 @@ def buffer_profile(name: str) -> BufferProfile:
 
 LEAST_S, MOST_S = 0.050, 1.0
 SPARE_S = 0.020
-"""Held back beyond what the worst chunk so far would have needed."""
+"""Seconds that are held back in addition to the need of the worst chunk so far."""
 HALF_LIFE_S = 30.0
 """After this much audio without trouble, half of what was held back beyond the least is given up."""
 

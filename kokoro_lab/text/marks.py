@@ -51,7 +51,7 @@ _ITEM = regex.compile(r"[-*•] ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
 UNSEEN = regex.compile(r"<(script|style)[>\s]", regex.IGNORECASE)
-"""What begins an element of HTML that no reader sees; and what ends it."""
+"""The start of an HTML element that no reader sees."""
 UNSEEN_END = {tag: regex.compile(rf"</{tag}\s{{0,9}}>", regex.IGNORECASE) for tag in ("script", "style")}
 LEFT_OUT = "left out: the address of a link, or a comment"
 

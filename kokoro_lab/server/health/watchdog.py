@@ -223,7 +223,7 @@ class Watchdog:
         return fits
 
     def make_room(self, language: str, needed_mb: float) -> None:
-        """Check before a language is loaded that it fits into the limit, and free memory if necessary.
+        """Check before a language is loaded that it fits into the limit, and count its memory.
 
         Raises
         ------
