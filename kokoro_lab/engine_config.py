@@ -63,7 +63,7 @@ class ByLengthSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """What one engine is made with; recorded in every report and result.
+    """The configuration of one engine; recorded in every report and result.
 
     Parameters
     ----------

@@ -54,7 +54,8 @@ FULL_SCALE = 32_768
 
 @contextmanager
 def load(address: tuple[str, int], counts: dict[str, int]) -> Iterator[None]:
-    """A context with so many open connections of each kind; one that the server closes is opened again.
+    """A context with `counts` open connections of each kind. A connection that the server closes is opened
+    again.
 
     A process of its own holds them, because a thread would slow the measurement and not the server.
     """

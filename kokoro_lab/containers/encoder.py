@@ -181,7 +181,7 @@ class Encoder:
         Parameters
         ----------
         samples : numpy.ndarray
-            float32, shape (n,). What is beyond ±1 is clipped and counted.
+            float32, shape (n,). Samples beyond ±1 are clipped and counted.
 
         Raises
         ------
@@ -252,7 +252,7 @@ def write_file(
     path : str or os.PathLike
         Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
     samples : numpy.ndarray
-        float32, shape (n,). What is beyond ±1 is clipped, and logged as a warning.
+        float32, shape (n,). Samples beyond ±1 are clipped, and a warning is logged.
     sample_rate_hz, seed, from_hz, dither
         As `Encoder`.
 

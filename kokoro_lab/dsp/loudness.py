@@ -55,7 +55,7 @@ class Gain(Processor[np.float32]):
 def normalising_gain_db(
     blocks: Sequence[Samples], sample_rate_hz: int, target_lufs: float = TARGET_LUFS, iterations: int = 3
 ) -> tuple[float, float]:
-    """The gain that brings a clip to the target loudness once a limiter is behind it.
+    """The gain that brings a clip to the target loudness after the limiter.
 
     Needs little memory besides the clip. The limiter takes loudness away, so gain and limiter are repeated
     with the missing loudness added, by the secant method. If the target cannot be met (a few clicks in

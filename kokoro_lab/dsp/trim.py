@@ -52,10 +52,10 @@ def silence(duration_s: float, sample_rate_hz: int) -> Samples:
 class EdgeTrimmer(Processor[np.float32]):
     """Drop silence before and after speech, never within it.
 
-    A silent run may be a pause or the end, which only the next sound can tell, so it is held back until
-    then; pauses come out exactly as they went in. What is kept of a cut edge fades, so that no cut
-    clicks; an edge that needs no cut is not touched. A signal without any speech comes out empty. A last
-    sound that is soft and short and comes late is a click of the model: it goes, with the silence before it.
+    A silent run may be a pause or the end, which only the next sound can tell, so it is held back until then;
+    pauses come out exactly as they went in. The kept part of a cut edge fades, so that no cut clicks; an edge
+    that needs no cut is not touched. A signal without any speech comes out empty. A last sound that is soft
+    and short and comes late is a click of the model: it goes, with the silence before it.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ class EdgeTrimmer(Processor[np.float32]):
     def enter(self, lead_samples: int) -> None:
         """The first block to be pushed is from the middle of a signal, and has speech in it.
 
-        `lead_samples` were dropped at the beginning of that signal. What comes out from the first speech on
-        is the same as if all of it had been pushed.
+        `lead_samples` were dropped at the beginning of that signal. From the first speech on, the output is
+        the same as if the whole signal had been pushed.
         """
         self.lead_samples = lead_samples
         self._speaking = True

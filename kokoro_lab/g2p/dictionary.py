@@ -231,9 +231,9 @@ def plain(text: str) -> str:
 
 
 def stressed(phonemes: str, stress: float | None) -> str:
-    """`phonemes` with more or less stress: below -1, none; -1 and -0.5, a secondary one for a primary one; 0
-    to 1, a secondary one where there is none; 1 and more, a primary one for a secondary one; above 1, a
-    primary one where there is none."""
+    """`phonemes` with more or less stress. Below -1, all stress is removed. At -1 and -0.5, a primary stress
+    becomes a secondary one. From 0 to 1, a word without stress gets a secondary one. From 1 on, a secondary
+    stress becomes a primary one. Above 1, a word without stress gets a primary one."""
     if stress is None:
         return phonemes
     if stress < -1:

@@ -62,7 +62,7 @@ def read(
     Parameters
     ----------
     tokens : sequence of EnglishToken
-        Of one sentence.
+        The tokens of one sentence.
     dictionary : Dictionary
     otherwise : callable
         Phonemes of a text that the dictionary cannot read, or None.

@@ -194,7 +194,7 @@ def d_prime(proportion_right: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AbxResult:
-    """What one count of right answers shows. Made by `outcome`.
+    """The conclusions from one count of right answers. Made by `outcome`.
 
     Parameters
     ----------

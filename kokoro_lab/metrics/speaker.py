@@ -2,7 +2,7 @@
 
 The network's weights are a PyTorch checkpoint, read without PyTorch. Before version 1.6 `torch.save` wrote
 five pickles in a row (a magic number, the protocol, sizes of C types, the object, the order of its storages)
-and behind them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
+and after them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
 three things, which are replaced by our own.
 """
 

@@ -187,10 +187,10 @@ DOUBLING = 2.0
 """After an underrun, the pre-buffer is the wait that caused it, multiplied by this. On a line that stalls for
 0.2 to 0.4 s now and then, only the first stall is heard."""
 PATIENCE_S = 1.0
-"""Samples that wait for the pre-buffer are played after so long if nothing more comes; with a longer fixed
-pre-buffer, after that time."""
+"""Seconds without further samples after which samples that wait for the pre-buffer are played; with a longer
+fixed pre-buffer, its length counts."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
-"""With so many underruns in so many seconds, the sender is slower than speech, and no pre-buffer helps."""
+"""With this many underruns within this time, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 NEAR_S = 0.0025
 """How often to check whether the sink has played all samples."""
 KEEP_OPEN_S = 30.0
-"""A sound card that has played nothing for so long is closed, because it would keep a laptop awake."""
+"""Seconds without sound after which the sound card is closed, because an open one keeps a laptop awake."""
 CAPACITY_S = 600.0
 """Capacity of the ring buffer: ten minutes, or 29 MB once all of it was used. A sender that does not wait can
 send this much; if it could not, its later messages, such as `stop`, would wait after the audio."""

@@ -20,7 +20,7 @@ class ChunkMissing(SynthesisError):
     Parameters
     ----------
     chunk_id : int
-        Which one.
+        Id of the missing chunk.
     why : str
         Why the wait for it was ended.
     """

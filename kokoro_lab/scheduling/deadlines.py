@@ -1,6 +1,6 @@
-"""Who computes next: of all streams, the one whose listener would first run out of speech.
+"""Decides who computes next: the stream whose listener would be the first to run out of speech.
 
-What is computed without a break is a *unit*: a window of the vocoder, or the prosody of a segment. Units run
+A *unit* is computed without a break. It is a window of the vocoder, or the prosody of a segment. Units run
 one at a time, each with all threads, so that other streams change none of a stream's samples. Each stream
 that waits is in one of these states:
 
@@ -35,7 +35,7 @@ from kokoro_lab.errors import Interrupted
 
 GUARD_S = 0.3
 """A stream with less speech in hand than this comes before streams that wait for their first sound: several
-of their units may take so long, and a gap is worse than a late beginning."""
+of their units may take this long, and a gap is worse than a late beginning."""
 SHORT_S = 0.2
 """Seconds of unplayed speech with which a stream can wait for a window of another stream, and then for its
 own next window."""

@@ -111,5 +111,5 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     @property
     def report(self) -> SynthesisReport:
-        """What it cost and what ran; complete only after the last chunk."""
+        """The report of the speech; complete only after the last chunk."""
         return self.stream.report

@@ -99,7 +99,7 @@ class Preparation:
     parts : Parts
         The engine's parts, of which the front end and the decoder are used.
     asked : CheckedUtterance
-        What is to be said.
+        The utterance to be spoken.
     cached : bool
         Whether the phonemes of sentences are taken from the engine's cache, and kept there.
     place : Place or None

@@ -58,7 +58,7 @@ class SpeechStream(Iterator[AudioChunk]):
     parts : Parts
         The parts of the engine that speaks.
     asked : CheckedUtterance
-        What is to be said, and whether somebody listens meanwhile.
+        The utterance to be spoken, and whether somebody listens meanwhile.
     chunk_s : float
         Length of a chunk.
     cached : bool

@@ -135,7 +135,7 @@ def word_timings(
     offset : int
         Where the untrimmed segment would begin in the stream, in samples; may be negative.
     place : range
-        What was left of the segment after trimming, in samples of the stream. Words are clipped to it.
+        Range of the trimmed segment, in samples of the stream. Word times are clipped to it.
     stretch : float
         How many times as long the segment was made.
     """

@@ -74,7 +74,8 @@ class CheckedUtterance:
     def digest(self, chunk_s: float, provider: str) -> str:
         """SHA-256 of all parts of a request that change its samples or its chunks.
 
-        Of the engine's configuration it holds the `provider` alone, which may be lost while the engine runs.
+        The only part of the engine's configuration in it is the `provider`, which may be lost while the
+        engine runs.
         """
         settled = {"voice": self.voice.name, "language": self.language, "statistics": self.statistics}
         options = sorted((asdict(self.utterance) | settled).items())

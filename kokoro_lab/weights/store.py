@@ -122,9 +122,9 @@ def voice_encoder_path(home: Path | None = None) -> Path:
     Raises
     ------
     WeightsError
-        It has not been fetched.
+        The checkpoint has not been fetched.
     IntegrityError
-        It is there but its bytes are wrong.
+        The checkpoint is there but its bytes are wrong.
     """
     (file,) = catalogue().voice_encoder.values()
     return verified(file, weights_home(home) / "weights", "kokoro-lab fetch --voice-encoder")

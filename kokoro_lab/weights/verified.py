@@ -101,7 +101,7 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     Raises
     ------
     IntegrityError
-        It is not there, or damaged.
+        The file does not exist, or is damaged.
     """
     import numpy as np  # fetching weights needs no NumPy
 

@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.speech.chunker import PRIMER_S
 
 ANSWER_S = 300.0
-"""A server that sends nothing for so long has failed."""
+"""Seconds without data after which a server counts as failed."""
 READ_BYTES = 65_536
 """The most bytes to read at a time. Bytes that have arrived are read at once, however few."""
 CREDIT = 100_000

@@ -34,7 +34,7 @@ from kokoro_lab.lab.results import Check, Run
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
 BACK_S = 60.0
-"""A client that has not been served again after so long has lost its speech."""
+"""Seconds after which a client that has not been served again counts as having lost its speech."""
 STOPPING = "server_stopping"
 HEARD_S = 300.0
 
@@ -113,7 +113,7 @@ def measure_lifecycle(
     Parameters
     ----------
     start : callable
-        Takes settings; returns a context with a warm server that serves so many streams at a time.
+        Takes settings; returns a context with a warm server that serves all of these streams at a time.
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
@@ -180,7 +180,7 @@ class _Listeners:
         return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
     def sounding(self, shares_s: Sequence[float]) -> list[float]:
-        """Wait until each client has so many seconds of speech; returns how many each has."""
+        """Wait until each client has its share in seconds of speech; returns how many seconds each has."""
         until_s = time.monotonic() + HEARD_S
         for heard, end, share_s in zip(self._heard, self._ends, shares_s, strict=True):
             while heard.audio_s < share_s and not end.done():

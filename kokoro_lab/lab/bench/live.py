@@ -49,7 +49,7 @@ RECORDED_TOKENS_PER_S = 30.0
 LONG_SENTENCES = 3
 """Sentences of a long answer. The first sound of a long answer must come before its end is written."""
 INTERRUPTED_S = (0.05, 0.5)
-"""An interruption comes so long after the first chunk, or the first sound."""
+"""Seconds from the first chunk, or the first sound, to an interruption."""
 WAYS = ("session", "websocket", "player")
 PARTS = {"p50": 0.5, "p95": 0.95}
 LIMITS_OF_TIMES: dict[str, float] = {
@@ -79,11 +79,11 @@ class LiveTrial:
     Parameters
     ----------
     answer : sequence
-        What was written.
+        The strings of the answer, with their times.
     written_s : tuple of float
         When each string was written.
     heard : ReceivedStream
-        What came.
+        The stream that the listener received.
     came_s : tuple of float
         For each chunk, when the last string arrived that had to be known before the chunk could be spoken; 0
         if there was none.

@@ -25,7 +25,7 @@ from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.soak import SoakReading, attended, known, listened, turns
 
 MOST_IN_HAND_S = 2.0
-"""A player that has so many seconds of speech in hand reads no more."""
+"""A player stops reading while it has this many seconds of unplayed speech."""
 PAUSE_S = (0.2, 1.0)
 """Between a text and the next."""
 BEGIN_S = 5.0

@@ -32,7 +32,7 @@ STOP_S = 20.0
 """Seconds after which a server that was told to stop is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
 LEFT_S = 10.0
-"""A server that computes for so long for nobody has failed."""
+"""A server that still computes this long after its last client has left has failed."""
 LOG_CHARACTERS = 800
 
 _LISTENING = re.compile(rf"Listening at: http://{re.escape(LOOPBACK)}:(\d+)")

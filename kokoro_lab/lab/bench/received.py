@@ -40,7 +40,7 @@ class ReceivedChunk:
 
 @dataclass(slots=True)
 class ReceivedStream:
-    """What one listener has received of a stream, and the id and token for resuming it.
+    """The part of a stream that one listener has received, and the id and token for resuming it.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
     Raises
     ------
     SynthesisError
-        It holds no speech.
+        The stream holds no speech.
     """
     heard = ReceivedStream()
     for chunk in chunks:

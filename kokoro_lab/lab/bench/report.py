@@ -43,7 +43,7 @@ def keep(
     trials : sequence of Trial
         At least one.
     asked : mapping
-        What was asked for: preset, voice and the other options.
+        The options of the benchmark: preset, voice and others.
     conditions : str
         The conditions of the measurement, in a sentence for readers.
     systems : mapping

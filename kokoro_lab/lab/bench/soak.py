@@ -108,7 +108,7 @@ def readings_of(
     Raises
     ------
     ParameterError
-        The sentences do not suffice for so many different texts.
+        There are too few sentences for this number of different texts.
     """
     readers = [one for one in READERS if one[0] == ENGLISH or foreign.get(one[0])]
     chosen = [readers[number % len(readers)] for number in range(texts)]
@@ -228,7 +228,7 @@ def measure_soak(
     ways : sequence of str
         Transports that take turns.
     seed : int
-        Of order and pauses.
+        Seed of the order of readings and of the pauses.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def known(server: OwnServer, readings: Sequence[SoakReading], way: Transport = "
     Raises
     ------
     SynthesisError
-        One cannot be spoken.
+        A reading cannot be spoken.
     """
     found = [listened(server, one, way) for one in tqdm(readings, desc="readings")]
     for one in found:

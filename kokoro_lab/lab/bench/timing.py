@@ -151,7 +151,7 @@ def measure(
     memory_interval_s : float, optional
         Read resident memory this often; not at all if None, because reading takes time from speaking.
     listen_s : float
-        Hang up after so many seconds of speech, if only the first audio matters.
+        Seconds of speech after which the listener hangs up, if only the first audio matters.
     audio_folder : Path, optional
         Keep every trial there as a WAV file, written when its clock has stopped.
 

@@ -1,4 +1,4 @@
-"""One clip as a gate judged it, and what is kept of the worst."""
+"""A clip as a gate judged it, and the files that are kept of the worst clips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TimedWord(Protocol):
 
 
 class Sound(NamedTuple):
-    """What is heard of a clip.
+    """The sound of a clip.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class JudgedClip:
         What is said, in words.
     voice, language : str
     figures : mapping
-        What was measured of it. Names end in units.
+        The measurements of the clip. Names end in units.
     badness : float
         Higher is worse. A figure that is not finite could not be judged, and counts as the worst.
     candidate : callable

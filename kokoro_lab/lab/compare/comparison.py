@@ -44,7 +44,7 @@ def in_processes(voice: str, make_engine: MakeEngine = real_engine) -> Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """What was measured.
+    """The measurements of one comparison.
 
     Parameters
     ----------

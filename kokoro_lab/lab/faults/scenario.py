@@ -143,7 +143,7 @@ class ConnectionSilent(_OfBytes):
 
 
 class Throttled(_Model):
-    """The line takes only so many bytes a second."""
+    """The line carries only a limited number of bytes a second."""
 
     seam: ClassVar[Seam] = "transport"
     kind: Literal["throttled"]

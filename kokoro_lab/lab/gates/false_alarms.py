@@ -47,7 +47,7 @@ class StreamPair:
     text, voice : str
         The name of what was read, and whose voice read it.
     clip : Clip
-        What is judged.
+        The clip that is judged.
     again : numpy.ndarray
         float32 (n,): the same request once more.
     said : str

@@ -159,7 +159,8 @@ def _share(value: float, limit: float) -> float:
 
 
 def _spelled(recording: GoldenRecording) -> list[SpelledWord]:
-    """The words, each with its phonemes where there are as many as words."""
+    """The words of a recording, each with its phonemes if the numbers of words and of phoneme groups are
+    equal."""
     phonemes = [one for one in " ".join(recording.phonemes).split() if has_sound(one)]
     if len(phonemes) != len(recording.words):
         phonemes = [""] * len(recording.words)

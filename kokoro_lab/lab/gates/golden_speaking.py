@@ -194,7 +194,7 @@ def _change(name: str, row: dict[str, Any]) -> str:
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
     """Write planned recordings to the folder, in place of those of the same names, and no others.
 
-    A recording that is not planned any more is removed from the manifest. Its FLAC file stays: whoever edits
+    A recording that is not planned any more is removed from the manifest. Its FLAC file stays; the editor of
     the plan deletes it.
     """
     recordings = dict(golden.recordings)

@@ -28,7 +28,7 @@ class Measurement:
     name : str
         Name of the notebook, or of the benchmark in this list.
     guards : str
-        What it guarantees while it passes, in one line.
+        The property that the measurement guarantees while it passes, in one line.
     fast, full : mapping
         Parameters of the notebook, or options of the benchmark, that differ from the defaults.
     fast_s, full_s : float

@@ -140,11 +140,11 @@ class BorderReader:
         self.decoder = StagedDecoder(replace(config, pauses="model"))
 
     def before(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side in front of the border, with `seen` behind it."""
+        """The side before the border, read with `seen` after it."""
         return self._read(border, (), border.before, seen)
 
     def after(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side behind the border, with `seen` in front of it."""
+        """The side after the border, read with `seen` before it."""
         return self._read(border, seen, border.after, ())
 
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:

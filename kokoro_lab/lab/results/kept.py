@@ -223,7 +223,7 @@ def _unfinished(folder: Path) -> Result:
 
 
 def left_in(folder: Path) -> str:
-    """What is in the folder of a run, in words."""
+    """The contents of a run's folder, in words."""
     found = []
     for path in sorted(folder.iterdir()) if folder.exists() else ():
         inside = len(list(path.iterdir())) if path.is_dir() else None

@@ -114,7 +114,7 @@ class Result:
         code raised an error, so nothing is known about the figures. `interrupted`: a person stopped it, or
         its process ended.
     message : str
-        What is wrong, in a sentence; empty if nothing is.
+        The reason for a failure, in a sentence; empty if the run passed.
     run_s : float
     record : mapping
         The content of its `result.json`; empty if there is none, or if the run crashed after writing it.

@@ -155,7 +155,7 @@ class Run:
         Returns
         -------
         Finished
-            What was written.
+            The record that was written.
 
         Raises
         ------

@@ -123,7 +123,7 @@ class MomentSum:
         self._compute_s += time.process_time() - started
 
     def moments(self) -> Moments:
-        """What was added up so far.
+        """The moments that were added up so far.
 
         Raises
         ------

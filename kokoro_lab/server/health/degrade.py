@@ -36,7 +36,7 @@ WAY_BACK = f"{HOLD_S:.0f} s without what brings it"
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What one mode changes.
+    """The changes that one mode makes.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ OTHER_FIELDS_BYTES = 65_536
 """Room for the fields beside the text: a lexicon of 8 kB, every character escaped, is the largest."""
 
 STALL_S = 10.0
-"""A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
+"""Seconds after which a client that neither receives nor sends loses its connection, and its slot."""
 SEND_BUFFER_BYTES = 65_536
 """Send buffer of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client
 that does not read is noticed."""

@@ -122,7 +122,8 @@ class Connections:
         connection.state = "served"
 
     def holds(self, connection: Connection) -> bool:
-        """Note how many bytes a connection holds; returns whether all together may hold so many."""
+        """Note how many bytes a connection holds; returns whether all connections together are within their
+        limit."""
         self._held_bytes += len(connection.incoming) - connection.held_bytes
         connection.held_bytes = len(connection.incoming)
         return self._held_bytes <= self.most_held_bytes

@@ -45,7 +45,7 @@ AHEAD = 4
 computing wait."""
 POLL_S = 0.005
 KEEPALIVE_S = 5.0
-"""When nothing has been ready for so long, the client gets a keep-alive event."""
+"""Seconds without audio after which the client gets a keep-alive event."""
 USAGE_HZ = 40
 """Output tokens a second of audio: the model speaks in duration frames of 25 ms."""
 

@@ -333,7 +333,7 @@ class DocumentBuilder:
             ) from None
 
     def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
-        """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
+        """Note that a passage ends here. A paragraph that ends right after a sentence ends with it."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False
