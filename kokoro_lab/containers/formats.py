@@ -69,7 +69,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     Raises
     ------
     ParameterError
-        It has none of the endings of `FORMATS`.
+        The name has none of the endings of `FORMATS`.
     """
     path = Path(path)
     for kind, names in FORMATS.items():

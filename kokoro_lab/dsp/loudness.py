@@ -15,7 +15,8 @@ from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, IntegratedLou
 TARGET_LUFS = -16.0
 LOUDNESS_TOLERANCE_LU = 0.05
 LEAST_SLOPE = 0.15
-"""Below this many dB of loudness for a dB of gain, more gain only drives the limiter harder."""
+"""The least rise of loudness in dB for a dB of gain. If the rise is smaller, more gain only makes the limiter
+work harder."""
 
 
 def voice_gain_db(voice_lufs: float, target_lufs: float = TARGET_LUFS) -> float:

@@ -52,10 +52,10 @@ def silence(duration_s: float, sample_rate_hz: int) -> Samples:
 class EdgeTrimmer(Processor[np.float32]):
     """Drop silence before and after speech, never within it.
 
-    A silent run may be a pause or the end, which only the next sound can tell, so it is held back until then;
-    pauses come out exactly as they went in. The kept part of a cut edge fades, so that no cut clicks; an edge
-    that needs no cut is not touched. A signal without any speech comes out empty. A last sound that is soft
-    and short and comes late is a click of the model: it goes, with the silence before it.
+    Silence may be a pause or the end of the speech. So it is held back until the next sound; pauses come out
+    exactly as they went in. The kept part of a cut edge fades, so that no cut clicks; an edge that needs no
+    cut is not touched. A signal without any speech comes out empty. A last sound that is soft and short and
+    comes late is a click of the model: it goes, with the silence before it.
 
     Parameters
     ----------

@@ -231,9 +231,9 @@ def plain(text: str) -> str:
 
 
 def stressed(phonemes: str, stress: float | None) -> str:
-    """`phonemes` with more or less stress. Below -1, all stress is removed. At -1 and -0.5, a primary stress
-    becomes a secondary one. From 0 to 1, a word without stress gets a secondary one. From 1 on, a secondary
-    stress becomes a primary one. Above 1, a word without stress gets a primary one."""
+    """`phonemes` with more or less stress. Below -1, all stress is removed. At -1, -0.5 and 0, a primary
+    stress becomes a secondary one. At 0, 0.5 and 1, a word without stress gets a secondary one. From 1 on, a
+    secondary stress becomes a primary one. Above 1, a word without stress gets a primary one."""
     if stress is None:
         return phonemes
     if stress < -1:

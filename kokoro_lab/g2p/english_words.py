@@ -131,7 +131,7 @@ def _parts(token: EnglishToken) -> list[EnglishToken]:
 
 @lru_cache(SPLIT_WORDS_KEPT)
 def _split(word: str) -> tuple[str, ...]:
-    """At hyphens, between letters and digits, and where a capital begins a word."""
+    """Split a word at hyphens, between letters and digits, and where a capital begins a word."""
     return tuple(_PART.findall(word))
 
 

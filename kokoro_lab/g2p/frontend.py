@@ -70,7 +70,7 @@ class FrontEnd:
     Parameters
     ----------
     lexicons : Lexicons
-        By default, those that the environment names.
+        The lexicons; by default, those that the environment names.
     speakers : Speakers
         The G2P of each language.
     cache : PhonemeCache
@@ -150,7 +150,7 @@ class FrontEnd:
     ) -> Iterator[Segment]:
         """Segments of a cleaned text; `lexicon` replaces the current one.
 
-        With a `place`, they begin with its sentence: earlier sentences are counted, but not read.
+        With a `place`, the segments begin with its sentence: earlier sentences are counted, but not read.
         """
         languages = Languages(language) if isinstance(language, str) else language
         reader = self._reader(languages, on_fallback, lexicon)

@@ -39,7 +39,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     Parameters
     ----------
     raw : Mapping of str to Any
-        With the keys `FIELDS`, `flags` optional: a list, or words between spaces.
+        A mapping with the keys `FIELDS`. `flags` is optional: a list, or words between spaces.
     where : str
         The entry's place, for the error: `words.tsv, line 3`.
     field : str

@@ -48,7 +48,7 @@ LEAST_LISTENERS = 5
 """The fewest listeners for a statement on people in general. If three people in ten hear a difference, at
 least one of them is among five with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
-"""With a sensitivity above 6, the proportion of right answers is 1 in float64."""
+"""Upper end of the search for d′; above 6, the proportion of right answers is 1 in float64."""
 
 
 def p_value(right: int, trials: int) -> float:
@@ -182,7 +182,7 @@ def d_prime(proportion_right: float) -> float:
     Raises
     ------
     ParameterError
-        Not a proportion.
+        The value is no proportion.
     """
     require_range("proportion_right", proportion_right, 0, 1, "That is no proportion.")
     if proportion_right <= CHANCE:

@@ -87,7 +87,7 @@ def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
 def gaps(samples: Samples, sample_rate_hz: int, *, hard_db: float = HARD_DB) -> list[Gap]:
     """Spans of 5 to 500 ms within speech that begin and end with a step of `hard_db` or more.
 
-    Not pauses: these begin softly. See `hardest_fall_db`, whose errors it has.
+    Pauses are not found, since they begin softly. This detector makes the errors of `hardest_fall_db`.
     """
     fall_db, rise_db = _steps_db(checked(samples, sample_rate_hz), sample_rate_hz)
     falls, rises = (_peaks(step_db, hard_db) for step_db in (fall_db, rise_db))
@@ -217,7 +217,7 @@ NEIGHBOURS_S = 0.002
 OWN_SAMPLES = 2
 """How many samples on either side the second difference of one wrong sample reaches."""
 FLOOR = 1e-4
-"""The least level of a neighbourhood, of full scale, so that rounding in silence gets no score."""
+"""The least level of a neighbourhood, as a share of full scale, so that rounding in silence gets no score."""
 ISOLATED = 1.3
 """How much more bent than its neighbours a place must be to be examined. With 1.0 there would be seven times
 as many places, and only 3 more of 120 clicks would be among them."""

@@ -48,8 +48,8 @@ class Meter:
 class CheckResult:
     """One figure of one case: what the standard expects and what the meter read.
 
-    Where a case asks for many readings, this is the one furthest off. `measured` may exceed `expected`
-    by `above` and fall short of it by `below`, in the unit of `quantity`.
+    If a case has many readings, the figure is the reading with the largest error. `measured` may exceed
+    `expected` by `above` and fall short of it by `below`, in the unit of `quantity`.
     """
 
     case: str

@@ -182,7 +182,7 @@ def columns_of(units: Sequence[Hashable], *columns: npt.ArrayLike) -> list[Doubl
 
 
 def rows_of(units: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Which rows belong to each unit, in the order in which the units come first."""
+    """Unit → the numbers of its rows, in the order of the units' first rows."""
     rows: dict[Hashable, list[int]] = {}
     for row, unit in enumerate(units):
         rows.setdefault(unit, []).append(row)

@@ -97,8 +97,8 @@ def holm(p: Mapping[str, float]) -> dict[str, float]:
     """Adjusted p of a family of tests, each named: those at or below 0.05 may be claimed together.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The smallest of m is
-    multiplied by m, the next by m − 1, and so on; none is smaller than the one before, nor above 1. It holds
-    however the tests depend on one another.
+    multiplied by m, the next by m − 1, and so on; none is smaller than the one before, nor above 1. The
+    correction is valid for any dependence between the tests.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float
 
 
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Which clips speak each text."""
+    """Text → the numbers of the clips that speak it."""
     clips = rows_of(texts)
     message = f"{len(clips)} texts say nothing about another one."
     require_range("texts", len(clips), FEWEST_UNITS, message=message)

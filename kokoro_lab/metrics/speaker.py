@@ -49,7 +49,7 @@ def read_tensors(path: Path, member: str) -> dict[str, npt.NDArray[np.float32]]:
     Raises
     ------
     WeightsError
-        It is no such file, names anything but tensors, or ends too early.
+        The file is no such checkpoint, names anything but tensors, or ends too early.
     """
     try:
         with path.open("rb") as file:
@@ -183,8 +183,8 @@ def speaker_similarity(
 ) -> float:
     """Cosine between the embeddings of two recordings, 0 to 1, higher is more alike.
 
-    They need not say the same: the same voice with another text is at about 0.87, another one of the same
-    sex at 0.8 and below.
+    The recordings need not have the same text: one voice with two texts has about 0.87, two voices of one sex
+    have 0.8 or less.
 
     Raises
     ------

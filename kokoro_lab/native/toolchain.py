@@ -65,7 +65,8 @@ class Build:
 
 
 def math_mode(details: Mapping[str, str]) -> str:
-    """How an engine computes, `strict` or `loose`, and by whose operators; `details` are its decoder's.
+    """The arithmetic of an engine, `strict` or `loose`, and whether its operators are ours or ONNX Runtime's.
+    `details` are those of its decoder.
 
     `strict`: each operation is rounded as IEEE 754 says, and sums are taken in the order that is written.
     """

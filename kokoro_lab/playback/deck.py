@@ -50,7 +50,7 @@ class Deck:
     ----------
     sink : Sink
     clock : Clock, optional
-        By default the machine's. The sink must use the same.
+        The clock, by default the machine's. The sink must use the same clock.
     hold : Hold, optional
         The pre-buffer; by default one that learns.
     capacity_s : float
@@ -169,7 +169,7 @@ class Deck:
         Raises
         ------
         PlaybackError
-            It could not be played.
+            The stream could not be played.
         """
         self.wait_over(number)
         outcome = self._outcomes.get(number)

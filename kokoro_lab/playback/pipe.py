@@ -46,7 +46,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     Raises
     ------
     ParameterError
-        It is WAV that cannot be played.
+        The pipe holds WAV that cannot be played.
     PlaybackError
         There is nothing to play it with.
     """

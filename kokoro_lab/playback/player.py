@@ -271,7 +271,7 @@ def main(
     sink : Sink
         Opened at once: see `Deck.open`.
     port : int, optional
-        By default that of the settings.
+        The port, by default that of the settings.
     pipe : Path, optional
         A FIFO to be played too; made if it does not exist.
     pre_buffer_s : float, optional

@@ -84,7 +84,7 @@ class ClockedSink:
     Parameters
     ----------
     clock : Clock, optional
-        By default the machine's.
+        The clock, by default the machine's.
     keep : bool
         Whether `heard` is kept.
     """

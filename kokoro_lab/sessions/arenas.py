@@ -132,7 +132,7 @@ def run_out_of_memory() -> NoReturn:
     Raises
     ------
     OutOfMemory
-        As for any other graph.
+        The error that any other graph would raise.
     """
     from onnx import parser
 

@@ -222,7 +222,7 @@ class Placement:
         return next((self.stages[s] for s in SPEAKING_STAGES if s in self.stages), CPU.full_name)
 
     def figures(self) -> dict[str, Any]:
-        """For `/status` and reports."""
+        """The placement as plain data, for `/status` and reports."""
         return {
             "requested": self.requested,
             "active": self.active_provider,

@@ -116,7 +116,7 @@ class Preparation:
     fallbacks : list of Fallback
         Substitutions made so far.
     choices : list of ProviderChoice
-        Which provider spoke each segment made so far, and why.
+        The provider of each segment made so far, and the reason.
     style_rows : list of int
         For each segment made so far, the row of the voice pack that is its style.
     stretches : list of float

@@ -147,7 +147,7 @@ class GrowingText(ReadAhead):
         Raises
         ------
         Interrupted
-            It was cancelled.
+            The text was cancelled.
         TextError
             `text` is no string; the text has ended; or there is no room and `wait` is False.
         """
@@ -185,7 +185,7 @@ class GrowingText(ReadAhead):
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """The writer failed: `error` is raised to the reader once it has read what was written."""
+        """Note that the writer failed. The reader reads the text so far, and then gets `error` raised."""
         with self._changed:
             self._failure = error
             self.end()

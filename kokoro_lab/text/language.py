@@ -1,4 +1,4 @@
-"""Which languages can be spoken, and by which names they may be asked for."""
+"""The languages that can be spoken, and the names by which a client may ask for them."""
 
 from __future__ import annotations
 

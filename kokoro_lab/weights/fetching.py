@@ -40,7 +40,7 @@ class FetchReport:
     already_there : tuple of str
         Files that were there already with the right content.
     sources : mapping of str to str
-        For each fetched file, `hub`, `registry` or `folder`.
+        Name of each fetched file → its source: `hub`, `registry` or `folder`.
     seconds : float
         Wall time of the whole call.
     bytes : int
@@ -115,7 +115,7 @@ def english_tagger(
 ) -> Path:
     """Folder of the English tagger's files, verified. If they are missing, they alone are fetched first.
 
-    Which files it holds: `store.english_tagger_path`. Parameters and errors are those of `fetch`.
+    `store.english_tagger_path` lists the files. Parameters and errors are those of `fetch`.
     """
     try:
         return english_tagger_path(home)

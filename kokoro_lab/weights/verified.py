@@ -62,7 +62,7 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
     Parameters
     ----------
     files : mapping
-        By their names below `folder`.
+        Name of each file below `folder` → its size and SHA-256.
     home : Path
         Folder with the record of hashed files.
     again : bool

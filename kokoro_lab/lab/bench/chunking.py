@@ -27,7 +27,7 @@ LENGTH_TOLERANCE_S = 0.0005
 BURST_S = (0.2, 0.4)
 """How long the network, or another program, stalls everything."""
 OVERDUE_S = 0.1
-"""By how much the control's chunk comes too late."""
+"""Seconds by which the chunk of the control comes too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +180,10 @@ def _played(recording: ChunkArrivals, pre_buffer_chunks: int) -> Playout:
 
 
 def summary(replayed: pd.DataFrame) -> pd.DataFrame:
-    """By chunk_ms and pre_buffer_chunks: streams, those with an underrun, underruns, late_s, heard_after_ms.
+    """Index: chunk_ms and pre_buffer_chunks. Columns: number of streams, streams with an underrun, underruns,
+    late_s, heard_after_ms.
 
-    Underruns and late seconds are sums, the way to the first sound is the median.
+    Underruns and late seconds are sums; the time to the first sound is a median.
     """
     groups = replayed.groupby(["chunk_ms", "pre_buffer_chunks"])
     return pd.DataFrame(
@@ -301,8 +302,8 @@ def fixed_and_adaptive(
     Returns
     -------
     pandas.DataFrame
-        By stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`): underruns, late_s,
-        held_ms.
+        Index: stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`). Columns: underruns,
+        late_s, held_ms.
     """
     streams = {"as recorded": list(recordings), "held up": [held_up(r, bursts, seed) for r in recordings]}
     start_s = PreBuffer().target_s

@@ -158,9 +158,9 @@ def receive(
     Busy
         The server said 429 or 503.
     ServerReportedError
-        It reported an error after the first chunk, or over the WebSocket.
+        The server reported an error after the first chunk, or over the WebSocket.
     SynthesisError
-        It refused otherwise, or broke off.
+        The server refused for another reason, or broke off.
     """
     if transport == "http":
         header_bytes = WAV_HEADER_BYTES if body["response_format"] == "wav" else 0

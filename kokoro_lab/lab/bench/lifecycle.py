@@ -180,7 +180,8 @@ class _Listeners:
         return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
     def sounding(self, shares_s: Sequence[float]) -> list[float]:
-        """Wait until each client has its share in seconds of speech; returns how many seconds each has."""
+        """Wait until each client has received `shares_s` seconds of speech; returns how many seconds each
+        has."""
         until_s = time.monotonic() + HEARD_S
         for heard, end, share_s in zip(self._heard, self._ends, shares_s, strict=True):
             while heard.audio_s < share_s and not end.done():

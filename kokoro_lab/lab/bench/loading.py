@@ -142,7 +142,7 @@ def measure_load(
     readings : sequence of SoakReading
         What listeners hear.
     long_readings : sequence of SoakReading
-        Of 1,000 characters.
+        Readings of 1,000 characters.
     listeners : sequence of int
         Empty takes `crowds_for` of the machine's capacity.
     arrivals : sequence of float

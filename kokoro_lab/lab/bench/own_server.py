@@ -152,7 +152,7 @@ def own_server(
     Raises
     ------
     ServerFailed
-        It ended, or was not ready in time; with the end of its log.
+        The server ended, or was not ready in time; the error has the end of its log.
     """
     # The kernel picks the port: one that was found to be free could be taken until the server binds it.
     # No key, since the benchmark is the only client.

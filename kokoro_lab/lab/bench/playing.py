@@ -144,9 +144,9 @@ class PlayerFigures:
     unplayed_after_pauses_samples : int
         Unplayed samples of a stream that was paused `PAUSES` times.
     silenced_s : tuple of float
-        From each stop to the last sample that was heard, as the daemon measured.
+        Seconds from each stop to the last sample that was heard, as the daemon measured.
     stop_told_s : tuple of float
-        From sending each stop to the message that the player is silent.
+        Seconds from sending each stop to the message that the player is silent.
     virtual : BurstStream
         The same bursts on a simulated clock, where samples are compared.
     """
@@ -194,7 +194,7 @@ def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
     Raises
     ------
     ServerFailed
-        It did not begin to listen.
+        The daemon did not begin to listen.
     """
     held = [] if pre_buffer_ms is None else ["--pre-buffer", str(pre_buffer_ms)]
     command = [sys.executable, "-m", "kokoro_lab", "player", "--sink", "null", "--port", "0", *held]

@@ -46,7 +46,7 @@ STATISTICS = "statistics"
 """The stage of the predictors and other computing of the model outside of its graphs."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
-"""In the order of the pipeline."""
+"""All stages, in the order of the pipeline."""
 FIRST_AUDIO, END = "first audio", "end"
 COLD, WARM = "cold", "warm"
 

@@ -28,7 +28,7 @@ class ReceivedChunk:
     id : str or None
         `segment.chunk`, after which the stream may be resumed; None for raw audio.
     data : bytes
-        In the format that was asked for.
+        Bytes of audio in the requested format.
     token : str or None
         The resume token, if it came with this chunk.
     """

@@ -88,7 +88,7 @@ def timed_beside(
     Parameters
     ----------
     texts : mapping of str to str
-        By name.
+        Name of each text → the text.
 
     Returns
     -------

@@ -95,7 +95,7 @@ def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
     Parameters
     ----------
     trials : sequence of Trial
-        From one run; every system must have spoken every text once.
+        The trials of one run; every system must have spoken every text once.
     ours : str
         Name of the system that the others are compared with.
 

@@ -18,9 +18,10 @@ HELD_MORE = 8
 """Descriptors or threads that may be held beyond those after the first minutes: a pool that still grows by a
 few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an hour."""
 GROWTH_FROM_MINUTES = 2.0
-"""In a shorter run memory is still settling: it is reported and not judged."""
+"""The shortest run in which growth of memory is judged. In a shorter run memory is still settling."""
 TIMES_FROM_MINUTES = 10.0
-"""In a shorter run a line through the windows shows only noise: times are reported and not judged."""
+"""The shortest run in which times are judged. In a shorter run, a line through the windows shows only
+noise."""
 
 
 def judge(soak: Soak) -> list[Check]:

@@ -40,7 +40,7 @@ class Speaker(Protocol):
         listener."""
 
     def facts(self) -> dict[str, Any]:
-        """Which model this is, in which precision, on how many threads."""
+        """The speaker's facts: its model, precision and number of threads."""
 
 
 class InProcess:

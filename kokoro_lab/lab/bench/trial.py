@@ -97,7 +97,7 @@ class Trial:
     system : str
         The system that spoke: `kokoro-lab`, `kokoro-lab http`, `kokoro-onnx fp32`, ...
     text_number : int
-        Which text of the run; trials of different systems pair up by it.
+        Number of the text in the run, by which trials of different systems form pairs.
     characters : int
         Length of the text.
     streamed : bool

@@ -152,7 +152,7 @@ class SoakPlan(ServerPlan):
     Parameters
     ----------
     minutes : float
-        For how long.
+        Length of the run in minutes.
     concurrency : int
         How many they are.
     pace : float

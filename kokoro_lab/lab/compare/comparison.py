@@ -1,4 +1,4 @@
-"""Configurations against each other: the same texts, interleaved, each engine in a process of its own.
+"""Compares configurations: all speak the same texts, interleaved, each engine in a process of its own.
 
 Other work on the machine meets all engines alike, so the ratios hold even where the times do not. Cold starts
 are timed apart from warm speech. Every configuration speaks each text at least twice, because some providers
@@ -201,7 +201,7 @@ def take_turns(
     Parameters
     ----------
     speakers : mapping of str to EngineProcess
-        By name, warm; the first is the reference.
+        Warm engines by name; the first one is the reference.
     done : callable
         Called after each prediction.
 

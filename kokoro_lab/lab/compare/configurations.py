@@ -62,7 +62,7 @@ class Configuration:
 
 
 def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]:
-    """Configurations as a user writes them; the default is put in front if it is not there.
+    """Read configurations as a user writes them; the default is put in front if it is missing.
 
     Raises
     ------

@@ -188,7 +188,7 @@ def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> d
     SynthesisError
         A sample is not finite.
     WeightsError
-        They disagree, or there was nothing to speak.
+        The samples disagree, or there was nothing to speak.
     """
     agreements: list[float] = []
     total = differing = 0

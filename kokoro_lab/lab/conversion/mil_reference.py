@@ -81,7 +81,7 @@ def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
     Raises
     ------
     WeightsError
-        It holds an operation that is not known here, or an input has another shape.
+        The program has an operation that is not known here, or an input has another shape.
     """
     for name, shape in program.inputs.items():
         if feed[name].shape != shape:

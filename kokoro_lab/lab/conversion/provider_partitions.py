@@ -146,7 +146,8 @@ def _weighed(found: partitions.Partitioning, costs: pd.DataFrame) -> pd.DataFram
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By graph and provider: nodes, partitions, and what is taken, in percent of nodes, time, arithmetic."""
+    """Index: graph and provider. Columns: nodes, partitions, and the part that the provider takes in percent
+    of nodes, of time and of arithmetic."""
     groups = rows.groupby(["graph", "provider"], sort=False)
     taken = rows[rows.reason == ""].groupby(["graph", "provider"], sort=False)
     shown = pd.DataFrame({"nodes": groups.nodes.sum(), "partitions": groups.partitions.first()})

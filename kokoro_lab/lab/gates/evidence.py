@@ -101,7 +101,7 @@ class EvidenceFinding:
     verdict : str
         One of `VERDICTS`.
     figure, threshold : str
-        For people; empty if there is no figure.
+        Texts for people; empty if there is no figure.
     file : Path, optional
         The evidence.
     note : str
@@ -131,7 +131,7 @@ class Records:
     Parameters
     ----------
     folder : Path
-        Such as `results/`; it may be empty, or not be there.
+        A folder such as `results/`, which may be empty or not exist.
     now : Now
     fast : bool
         Whether runs of the fast mode count, too.

@@ -37,7 +37,7 @@ def load_recogniser(config: EngineConfig | None = None) -> Recogniser:
     Raises
     ------
     WeightsError
-        It is not available.
+        The recogniser's weights are not available.
     ParameterError
         The extra `quality` is not installed.
     """

@@ -165,7 +165,8 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def judge_files(table: pd.DataFrame) -> list[Check]:
-    """Every clip of 3 s or more within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    """The checks of files: every clip of 3 s or more is within −16 ±1 LUFS, and every clip, however short,
+    has at most −1 dBTP."""
     lufs = judged(table).integrated_lufs
     return [
         Check("quietest_file_lufs", lufs.min(), low=LOWEST_LUFS, high=HIGHEST_LUFS),
@@ -175,7 +176,8 @@ def judge_files(table: pd.DataFrame) -> list[Check]:
 
 
 def judge_streams(table: pd.DataFrame) -> list[Check]:
-    """Of clips of 3 s or more, 99 % within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    """The checks of streams: 99 % of the clips of 3 s or more are within −16 ±1 LUFS, and every clip, however
+    short, has at most −1 dBTP."""
     long = judged(table)
     return [
         Check("streams_judged_count", len(long), low=1),
@@ -213,7 +215,7 @@ def judged_clips(
     Parameters
     ----------
     table, folder, heard
-        Of `measure`.
+        The table, the folder and the words of `measure`.
     """
     said = {text.id: text.text for text in texts}
     files = {(row.text, row.voice, row.speed): row.file for row in table[table.way == FILE].itertuples()}

@@ -146,7 +146,7 @@ def load_voice_encoder(config: EngineConfig | None = None) -> VoiceEncoder:
     Raises
     ------
     WeightsError
-        It is not available.
+        The network's weights are not available.
     """
     config = config or EngineConfig.from_settings()
     if missing((), config.home, voice_encoder=True):

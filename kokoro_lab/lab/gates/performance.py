@@ -39,9 +39,9 @@ from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
-"""With fewer trials, a band would be mostly noise."""
+"""The fewest trials for a band; with fewer, it would be mostly noise."""
 FEWEST_STARTS = 6
-"""With fewer starts, a median has no 95 % interval."""
+"""The fewest starts for a band; with fewer, a median has no 95 % interval."""
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85

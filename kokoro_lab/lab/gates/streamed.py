@@ -78,7 +78,7 @@ class StreamedClip:
     text, voice : str
         The name of what was read, and whose voice read it.
     chunks : tuple of AudioChunk
-        As they came.
+        The chunks, in the order in which they came.
     seams : tuple of Seam
         In order.
     file : numpy.ndarray

@@ -84,7 +84,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     ----------
     engine : Engine
     findings : sequence of (name, ok, detail)
-        Of `kokoro-lab doctor`.
+        The findings of `kokoro-lab doctor`.
     voice : str
 
     Returns

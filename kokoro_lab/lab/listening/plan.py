@@ -40,7 +40,7 @@ class PassagePair:
     reference, candidate : numpy.ndarray
         float32 mono. Of the same length and timing if the timing is not what is being tested.
     sample_rate_hz : int
-        Of both.
+        Sample rate of both sides.
 
     Raises
     ------

@@ -211,7 +211,7 @@ def open_session(
     Parameters
     ----------
     folder : path
-        Of the test; made if it is not there. See `folder_of` for a bare name.
+        Folder of the test; made if it does not exist. See `folder_of` for a bare name.
     pairs : sequence of PassagePair, optional
         The pairs to compare; loudness is matched here. None takes the sounds that the folder keeps. If the
         folder keeps sounds and pairs are given, both must be the same.

@@ -209,7 +209,7 @@ def controls(
 
 
 def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
-    """That a batch gives the same samples, and that no batch costs half as much again."""
+    """The checks: a batch gives the same samples, and no batch takes half as much computing again."""
     return [
         Check("least_snr_db", snr_db, low=LEAST_SNR_DB),
         Check("dearest_batch_ratio", float(table.ratio.max()), high=1.5),

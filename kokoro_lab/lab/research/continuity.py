@@ -133,7 +133,8 @@ class BorderReader:
     Parameters
     ----------
     config : EngineConfig
-        Of a variant in stages. Pauses within a segment are left as the model makes them.
+        Configuration of a variant that runs in stages. Pauses within a segment are left as the model makes
+        them.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -403,7 +404,8 @@ def faults(reader: BorderReader, borders: Iterable[Border], heard: pd.DataFrame)
 
 
 def _slower(side: Reading) -> Reading:
-    """Every token id with at least a fifth more frames than before, and the curves held for as long."""
+    """The side with at least a fifth more frames for every token id; the curves are stretched to the same
+    length."""
     frames = side.frames + np.ceil(side.frames / 5).astype(np.int64)
     starts = np.repeat(np.cumsum(side.frames) - side.frames, frames)
     inside = np.arange(frames.sum()) - np.repeat(np.cumsum(frames) - frames, frames)

@@ -225,7 +225,7 @@ def stages_of(config: EngineConfig, spoken: Spoken, window_frames: int) -> list[
     Parameters
     ----------
     window_frames : int
-        Of its middle, in trunk frames of 12.5 ms, that the vocoder decodes.
+        Length of the window in the middle that the vocoder decodes, in trunk frames of 12.5 ms.
     """
     native = native_operators(config)
     folders = stages_folder(config, native), stages_folder(replace(config, native="off"), Native(None))
@@ -487,7 +487,7 @@ def limits_table(limited: Mapping[str, Limits]) -> pd.DataFrame:
 
 
 def best_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Those of the best instruction set."""
+    """The rows of the best instruction set."""
     return table[table.set == table.set.iloc[-1]]
 
 
@@ -503,7 +503,7 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     Parameters
     ----------
     operations, traffic_bytes : float
-        Of the window.
+        Operations and bytes of the window.
     launches : int
         Kernels, if each operator of ours were one.
     table : pandas.DataFrame

@@ -49,7 +49,7 @@ class FigureChange:
     name : str
         Ends in its unit.
     before, after : float or None
-        In A and in B; None where it is not measured, NaN where it is not finite.
+        The figure in A and in B; None if it was not measured, NaN if it is not finite.
     change : str
         One of `ORDER`.
     limits : str
@@ -112,7 +112,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
     Raises
     ------
     ParameterError
-        They are of different notebooks.
+        The runs are of different notebooks.
     """
     if a.notebook != b.notebook:
         raise ParameterError(
@@ -196,8 +196,8 @@ def _at(check: Check, value: float) -> Check:
 def _ends_of(name: str, figures: Mapping[str, float]) -> tuple[str, ...]:
     """The names of both ends of a figure's interval; empty if the record does not have both.
 
-    Of `pesq_mean`: `pesq_mean_low`; of `within_band_percent`: `within_band_low_95_percent`; of `rtf ratio`:
-    `rtf low`.
+    Examples of lower ends: `pesq_mean_low` for `pesq_mean`, `within_band_low_95_percent` for
+    `within_band_percent`, `rtf low` for `rtf ratio`.
     """
     stem, _, unit = name.rpartition("_")
     spaced, space, _ = name.rpartition(" ")

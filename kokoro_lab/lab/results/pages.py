@@ -117,7 +117,7 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
     Raises
     ------
     ParameterError
-        They are of different notebooks, or `path` cannot be written.
+        The runs are of different notebooks, or `path` cannot be written.
     """
     changes = compared.compare_figures(a, b)
     path.parent.mkdir(parents=True, exist_ok=True)

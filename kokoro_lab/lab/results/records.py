@@ -162,7 +162,7 @@ def read_result(folder: Path) -> Result | None:
     Raises
     ------
     ResultError
-        It cannot be read.
+        The result file cannot be read.
     """
     broke = (folder / CRASH).exists()
     path = folder / (CRASH if broke else RESULT)

@@ -166,7 +166,7 @@ class Schedule:
     voice : str
         The voice that speaks.
     interval_s : float
-        From one turn to the next, over 0.
+        Seconds from one turn to the next, over 0.
     ready : callable
         Whether the warm-up is over.
     """

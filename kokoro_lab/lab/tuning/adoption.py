@@ -73,7 +73,7 @@ def compared_with_defaults(
     both : sequence of Configuration
         `DEFAULTS` and `CANDIDATE`.
     texts : sequence of str
-        Three or more, which were not used for choosing.
+        Three or more texts that were not used for choosing.
     rounds : int
         Three or more: a process has one memory peak, so the interval of memory is over rounds.
 

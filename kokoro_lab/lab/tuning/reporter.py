@@ -98,7 +98,8 @@ def _means_and_variances(found: Sequence[Values]) -> tuple[Values, Values]:
 
 
 def _place(chosen: onnx.NodeProto) -> int:
-    """Which layer of the stack a choice is of: an If of `own_statistics_unless_known`, or a Statistics."""
+    """The layer whose statistics a node chooses or computes: an If of `own_statistics_unless_known`, or a
+    Statistics."""
     if chosen.op_type == "If":
         chosen = next(a.g for a in chosen.attribute if a.name == "then_branch").node[0]
     (scale,) = (name for name in chosen.input if name.startswith(f"{signatures.SCALE}_"))

@@ -142,7 +142,8 @@ class MomentSum:
 
 
 def columns(values: Values, taps: int, dilation: int) -> Values:
-    """What a convolution that keeps the length sees: (channels · taps, evenly spread positions)."""
+    """The inputs of a convolution that keeps the length, one column for each evenly spread position:
+    (channels · taps, positions)."""
     reach = taps // 2 * dilation
     padded = np.pad(values, ((0, 0), (reach, reach)))
     positions = np.arange(0, values.shape[1], -(-values.shape[1] // POSITIONS))
@@ -254,7 +255,7 @@ def descent(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def _steepest(covariance: Matrix) -> float:
-    """A little more than the largest eigenvalue, by power iteration."""
+    """An upper bound close to the largest eigenvalue of a covariance, by power iteration."""
     direction = covariance.sum(1)
     for _ in range(POWER_STEPS):
         direction = covariance @ (direction / np.linalg.norm(direction))

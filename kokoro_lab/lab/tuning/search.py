@@ -61,7 +61,7 @@ class Search:
     default : mapping
         Setting → value of the defaults; measured first, so that the table shows the noise.
     seed : int
-        Of the sampler.
+        Seed of the sampler.
     """
 
     folder: Path
@@ -147,7 +147,7 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def on_the_front(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which feasible rows no other feasible row dominates."""
+    """The feasible rows that no other feasible row dominates."""
     able = (table.state == FEASIBLE).to_numpy()
     costs = table[list(RATIOS)].to_numpy()
     one, other = costs[:, np.newaxis], costs[np.newaxis]

@@ -124,7 +124,7 @@ class ObjectiveWatch:
         return missed
 
     def figures(self) -> dict[str, object]:
-        """For `/status`."""
+        """The objectives and the missed ones, for `/status`."""
         return {
             "limits": {f"{name} p95": limit for name, limit in self._limits.items()},
             "warnings": [warned.model_dump() for warned in self.warnings()],

@@ -267,7 +267,7 @@ class Watchdog:
         return self.state
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`."""
+        """The figures of memory for `/status`."""
         return {
             "state": self.state,
             "limit_mb": round(self.limit_mb, 1),

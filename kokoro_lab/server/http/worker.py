@@ -163,7 +163,7 @@ class Connections:
         return self._open >= self.most
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`."""
+        """The figures of connections for `/status`."""
         waiting = {state: len(self._waiting[state]) for state in WAITING}
         reading = waiting["head"] + waiting["body"]
         return {

@@ -103,7 +103,7 @@ def resumption_of(
     digest : callable
         Returns the digest of the present request for a length of chunks.
     ttl_s : float
-        For how long a stream may be resumed after it began.
+        Seconds after its beginning in which a stream may be resumed.
     chunk_s : float
         The present length of chunks, used if there is no token.
 

@@ -61,7 +61,7 @@ class AudioBytes:
     start_s : float
         When it is heard, from the start of the stream.
     data : bytes
-        In the requested format; joined, they are the whole.
+        Bytes in the requested format. The bytes of all events joined are the whole answer.
     place : Place or None
         For the first chunk of a segment: where the stream can be resumed.
     token : str or None

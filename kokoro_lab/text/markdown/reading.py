@@ -22,7 +22,7 @@ from kokoro_lab.text.ssml.grammar import EMPHASIS
 from kokoro_lab.text.tables import names, rows, words
 
 _STYLES = {"strong": EMPHASIS["strong"], "em": EMPHASIS["moderate"], "s": EMPHASIS["reduced"]}
-"""By what is open, the first that is."""
+"""Kind of emphasis → style; if several are open, the first one here counts."""
 _STYLE_TAGS = {"b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
 _LINE_TAGS = {*block_names, "br", "pre"} - {"td", "th"}
 TAGS = words(__package__)["HTML within a line"] | _LINE_TAGS
@@ -60,8 +60,8 @@ Ends = Literal["sentence", "paragraph"]
 
 
 class Memory(NamedTuple):
-    """State that the reading of a block takes from the block before: the last number of the list, as written
-    and as spoken, and whether a footnote may continue."""
+    """The state that one block passes to the next: the last number of a list, as written and as spoken, and
+    whether a footnote may continue."""
 
     written: int | None = None
     spoken: int = 0

@@ -98,9 +98,9 @@ class Outside(NamedTuple):
     Parameters
     ----------
     phonemes : callable
-        From IPA to the symbols of the model.
+        Takes IPA; returns the symbols of the model.
     language_of : callable
-        From a voice to the canonical tag of its language.
+        Takes a voice; returns the canonical tag of its language.
     """
 
     phonemes: Callable[[str], str] = str

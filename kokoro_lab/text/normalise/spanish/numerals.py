@@ -73,7 +73,7 @@ def counted(number: int, noun: str) -> str:
 def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
 
-    From 21 on in two words, the older of two spellings that sound alike.
+    Ordinals from 21 on are written in two words, which is the older of two spellings that sound alike.
     """
     if not 0 < value < 10_000:
         return cardinal(value, gender=gender)  # nobody says such an ordinal
@@ -266,7 +266,7 @@ class Amount:
 
 
 def amount_of(match: Any, *, comma_groups: bool = False) -> Amount:
-    """From a match of a pattern that holds `AMOUNT`."""
+    """The amount in a match of a pattern that contains `AMOUNT`."""
     high = match["high"]
     return Amount(
         match["sign"] or "",
