@@ -49,10 +49,10 @@ IN_CODE = {
 }
 """The same, refused in docstrings, comments and messages of the package alone."""
 IN_DOCSTRINGS = {
-    r"\bp\d\d by the\b|\b(sum|median|mean|time|seconds|number) by the \w+'s\b": "divided by",
+    r"\bp\d\d by the\b|\b(sum|median|mean|time|seconds) by the \w+'s\b": "divided by",
     r"\b(sentence|segment|word|mark|text|unit|number|window)s? behind (it|them|the|a|each)\b": "after",
     r"\bone behind (another|the other)\b": "one after another",
-    r"\bwhat (there is|there was|it has)\b": "name the thing",
+    r"\b(over|of|by) what there (is|was)\b|\bwhat it has(?=[.,;])": "name the thing",
     r"\bgone on\b|\btaken as it comes\b|\bat so many\b": "continued, as it is, at this number",
     r"(^|[.:] )Of (each|those|these|them|that)\b": "say what of each first",
     r"(^|[.:] )(It is not|It cannot|It does not)\.$": "name what is not",

@@ -1,5 +1,4 @@
-"""Calls a G2P with a deadline. If the G2P raises an error or stalls, the next level reads, and no listener
-waits.
+"""Calls a G2P with a deadline: if it raises an error or stalls, the next level reads at once.
 
 Each call has a thread of its own, so that a text that is slow to read delays no other. If the call raises, or
 has not answered in time, the next level reads the sentence at once, and a fallback is recorded. A thread

@@ -1,5 +1,4 @@
-"""Times several ways to compute one thing, interleaved, so that other work of the machine slows all of them
-alike."""
+"""Times several ways to compute one thing, interleaved, so that other work slows all of them alike."""
 
 from __future__ import annotations
 
