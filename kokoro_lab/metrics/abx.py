@@ -4,8 +4,8 @@ In each trial a listener hears A, B and X, and says which of the two X is. A lis
 is right in half of the trials. Two questions can be asked of the same count, and usually only the first is:
 
 - *Is a difference heard?* `p_value`: a listener who hears nothing rarely gives this many right answers. A p
-over 0.05 shows
-  nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
+  over 0.05 shows nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of
+  six (`power`).
 - *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
   enough trials (`trials_to_show`): 39 to get below 70 %.
 

@@ -43,7 +43,7 @@ def paired_change(
     reference, candidate : array_like
         A positive figure of each clip, higher is better, in pairs.
     texts : sequence
-        What text each pair speaks. Several voices of one text are not independent: texts are drawn.
+        The text of each pair. Several voices of one text are not independent: whole texts are drawn.
     margin : float
         The loss that `p` tests, as a share of the reference.
 
@@ -135,7 +135,7 @@ def paired_rise(
     words : array_like
         How many words each pair speaks, over 0.
     texts : sequence
-        What text each pair speaks. Several voices of one text are not independent: texts are drawn.
+        The text of each pair. Several voices of one text are not independent: whole texts are drawn.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def understood(tag: str) -> tuple[str, str | None]:
     Raises
     ------
     LanguageError
-        Nothing here speaks it.
+        No G2P here speaks this language.
     """
     canonical = tag.strip().lower().replace("_", "-")
     first, *rest = canonical.split("-")
@@ -85,7 +85,7 @@ def resolve_language(tag: str) -> str:
     Raises
     ------
     LanguageError
-        Nothing here speaks it.
+        No G2P here speaks this language.
     """
     return understood(tag)[0]
 

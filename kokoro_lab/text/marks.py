@@ -42,8 +42,8 @@ _LOOKS_SO = regex.compile(
     )""",
     regex.VERBOSE,
 )
-"""What has to be `read` as it is, an `address` with its own signs, and what is `text` although it could be
-a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
+"""Parts that are no marks: those `read` as they are, an `address` with its own signs, and `text` that only
+looks like a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
 _BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
