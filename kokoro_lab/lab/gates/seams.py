@@ -118,11 +118,11 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         text, voice, audio_s, window_seams_count, segment_seams_count, differing_samples_count,
-        chunk_faults_count; a column for each check of `judge_clip`, NaN where it was not made, of which
-        seam_excess_ratio allows what the same place decoded at once has;
-        seam_rank_change, how much higher borders of windows rank among other places than the same places
-        decoded at once; windows_residual_dbfs, the largest difference of these two decodes, and
-        speech_to_residual_db.
+        chunk_faults_count; and a column for each check of `judge_clip`, NaN if the check was not made. Among
+        these, seam_excess_ratio counts only what exceeds the same place decoded at once. Three columns
+        compare windows with the segment decoded at once: seam_rank_change, how much higher borders of windows
+        rank among other places than the same places decoded at once; windows_residual_dbfs, the largest
+        difference; and speech_to_residual_db.
     """
     rows = []
     for clip in spoken:

@@ -103,7 +103,7 @@ class ModeRule:
 def _several(
     troubled: Callable[[ServedRequest], bool], what: str
 ) -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """Whether at least `TROUBLED` of the last requests had trouble."""
+    """A reason in words if at least `TROUBLED` of the last requests had trouble; else None."""
 
     def because(last: Sequence[ServedRequest], _: Missed) -> str | None:
         count = sum(map(troubled, last))
@@ -113,7 +113,7 @@ def _several(
 
 
 def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """Whether an objective is missed."""
+    """A reason in words if an objective is missed; else None."""
 
     def because(_: Sequence[ServedRequest], missed: Missed) -> str | None:
         found = missed.get(objective)

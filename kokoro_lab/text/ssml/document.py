@@ -40,9 +40,9 @@ class Mark(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Text up to a border that the document marks. `ends` says whether a sentence or a paragraph ends there.
-    `marked` says whether the text is one `s` element or a part of it. `turn` is the voice that speaks it, if
-    it is not the request's."""
+    """Text up to a border that the document marks. `ends` says what ends there: a sentence, a paragraph or a
+    voice's turn. `marked` says whether the text is one `s` element or a part of it. `turn` is the voice that
+    speaks it, if it is not the request's."""
 
     text: AlignedText
     ends: Literal["sentence", "paragraph", "turn"]
