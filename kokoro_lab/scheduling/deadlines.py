@@ -50,8 +50,8 @@ LEISURE_S = 5.0
 LOOK_S = 0.05
 """How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
-"""A unit that takes longer than a window ever should no longer delays others: the next one computes beside
-it."""
+"""Seconds after which a unit no longer delays others: the next unit then computes in parallel. No window
+should take this long."""
 WHOLE_S = 30.0
 """The same limit for a unit that is a whole segment; only other whole segments wait for such a unit."""
 CLIENTS = 256

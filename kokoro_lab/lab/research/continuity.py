@@ -243,7 +243,8 @@ def pause_s(border: Border, model: Reading) -> tuple[float, float]:
 def read_all(reader: BorderReader, borders: Sequence[Border]) -> pd.DataFrame:
     """Read every border in every way; a row for each, with the distances to one pass (see `distance`).
 
-    Columns: text, border, kind, way, those of `NOTICED`, and pause_ms, the difference of the silences.
+    Columns: text, border, kind, way, the figures of `NOTICED`, and pause_ms, the difference in silence at the
+    border.
     """
     rows = []
     for number, border in enumerate(tqdm(borders, desc="borders", disable=None)):

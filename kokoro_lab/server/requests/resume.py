@@ -32,7 +32,7 @@ TOKEN = re.compile(
 )
 FRAME_ID = re.compile(r"(?P<segment>[0-9]{1,9})\.(?P<chunk>[0-9]{1,9})")
 AHEAD_S = 60
-"""How far a token may be from the future: clocks of two servers differ."""
+"""Seconds by which a token's time may lie in the future, since the clocks of two servers differ."""
 
 ANEW = "Ask for the whole speech anew."
 
