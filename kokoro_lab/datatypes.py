@@ -18,14 +18,14 @@ SAMPLE_RATE_HZ = 24_000
 
 @dataclass(frozen=True, slots=True)
 class LexiconEntry:
-    """How one thing that is written is said.
+    """How a written word or name is said.
 
     Parameters
     ----------
     lang : str
         A language (`en`), one accent of it (`en-gb`), or `*` for any.
     grapheme : str
-        As it is written. It may hold spaces and marks.
+        The written form. It may contain spaces and marks.
     phoneme : str
         Symbols of the vocabulary, stress included.
     flags : tuple of str
@@ -40,7 +40,7 @@ class LexiconEntry:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What was asked: one text and how to speak it.
+    """A request: one text and how to speak it.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Utterance:
         What `text` is: plain, a document of the SSML subset of `kokoro_lab.text.ssml`, Markdown, or plain
         with inline marks (`kokoro_lab.text.ssml.inline`).
     code : {"skip", "name", "read"}
-        What is said of a block of code in Markdown: nothing, what language it is in, or all of it. What is
-        left out is among the fallbacks.
+        What is said of a block of code in Markdown: nothing, what language it is in, or all of it. Parts that
+        are left out are among the fallbacks.
     emoji : {"name", "skip"}
         Whether the names of emoji are said.
     loudness : {"auto", "measured", "voice", "none"}
@@ -65,14 +65,14 @@ class Utterance:
         voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
         `voice` for a stream and `measured` for a file.
     statistics : {"auto", "predicted", "exact"}
-        What the vocoder normalises with. `predicted` statistics are known before it runs, so that the
-        first sound comes early and memory does not grow; `exact` ones are the utterance's own, as in the
-        published model. `auto` is `predicted` for a stream and `exact` for a file.
+        The statistics with which the vocoder normalises. `predicted` statistics are known before it runs, so
+        that the first sound comes early and memory does not grow; `exact` ones are the utterance's own, as in
+        the published model. `auto` is `predicted` for a stream and `exact` for a file.
     seed : int
         Seeds the dither, the only random thing between text and PCM.
     lexicon : tuple of LexiconEntry
-        What comes before all other lexicons. The engine takes a mapping from graphemes to phonemes and a
-        list of mappings as well.
+        Entries that come before all other lexicons. The engine takes a mapping from graphemes to phonemes and
+        a list of mappings as well.
     detect_languages : {"auto", "scripts", "off"}
         Whether words of other languages are read as such: `auto` finds them by script and, where the
         detector is installed, among Latin words too; `scripts` by script alone; `off` reads everything in
@@ -123,16 +123,17 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SpeakingStyle:
-    """How words are to be spoken, other than the voice speaks by itself.
+    """How words are spoken, if not in the voice's own way.
 
     Parameters
     ----------
     rate : float
-        Times as fast.
+        Factor of the speed.
     pitch_scale, pitch_offset_hz : float
         A pitch of f becomes `pitch_scale * f + pitch_offset_hz`.
     pitch_base_hz : float, optional
-        What the voice's average pitch is brought to before that.
+        The average pitch in Hz to which the voice is brought before `pitch_scale` and `pitch_offset_hz`
+        apply.
     gain_db : float
         How much louder.
     """
@@ -161,7 +162,8 @@ PLAIN = SpeakingStyle()
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What prosody sees at once: at most 510 token ids, usually a sentence or a few short ones.
+    """The part of a text that the prosody model reads at once: at most 510 token ids, usually a sentence or a
+    few short ones.
 
     `token_ids` are without the pads; `word_tokens[i]` is the half-open range of ids of `words[i]`.
     `pause_after_s` is the silence to add before the next segment, by the mark that this one ends with.
@@ -191,8 +193,8 @@ class Segment:
 class WordTiming:
     """When a word is heard: seconds from the start of the clip, offsets into the original text.
 
-    Marks have none: the time of a comma is a pause behind its word. What is written as one and said as
-    several words, such as `$100`, gives several with the same offsets.
+    Marks have no times: the time of a comma is a pause after its word. A written word that is said as
+    several, such as `$100`, has several timings with the same offsets.
     """
 
     text: str
@@ -221,8 +223,8 @@ class MarkTiming:
 class Place:
     """Where a stream may begin again: at the first sample of a segment.
 
-    Everything behind the text (trim, limiter, prosody, windows) starts again with each segment, so nothing
-    before it need be computed.
+    All steps after the text (prosody, windows, trim, limiter) start again with each segment, so nothing
+    before the segment has to be computed.
 
     Parameters
     ----------
@@ -251,7 +253,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AudioChunk:
-    """What is sent: float32 mono audio, tagged so that a client can order it.
+    """A piece of a stream: float32 mono audio, tagged so that a client can order it.
 
     Parameters
     ----------
@@ -287,14 +289,14 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class ProviderChoice:
-    """Which provider spoke a segment, and why that one.
+    """The provider that spoke a segment, and the reason.
 
     Parameters
     ----------
     provider : str
         As a user types it, or as ONNX Runtime calls it where nothing was chosen.
     reason : str
-        What decided: who asked for it, or what it and the others were measured to cost.
+        The reason: the user's request, or the measured costs of this provider and the others.
     segment_id, token_count : int
         The segment, and its length in token ids.
     """
@@ -307,7 +309,8 @@ class ProviderChoice:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisReport:
-    """What a synthesis cost and what ran. Seconds of computing never count the listener's waiting.
+    """The cost of a synthesis, and the models and providers that ran. Time in which the engine waits for the
+    listener never counts as computing.
 
     `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
     is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.

@@ -44,7 +44,7 @@ MOMENT_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing looked at. `ok` is False if something will not work; `mend` says what to do."""
+    """The result of one check. `ok` is False if something will not work; `mend` says what to do."""
 
     name: str
     ok: bool

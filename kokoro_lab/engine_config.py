@@ -63,7 +63,7 @@ class ByLengthSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """What one engine is made with; recorded in every report and result.
+    """The configuration of one engine; recorded in every report and result.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class EngineConfig:
         Whether our own operators are used: as the wheel brought them, built on this machine, or the first of
         both that is available. They are faster; samples differ by rounding (SNR above 100 dB).
     instruction_set : str
-        Which of the prebuilt operators the process uses; `auto`: the best that its processor has.
+        Instruction set of the prebuilt operators; `auto` takes the best that the processor has.
     stages : Path, optional
         Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
     first_audio_ttl_s : float
@@ -234,7 +234,7 @@ class EngineConfig:
         Raises
         ------
         SettingsError
-            It is not two configurations and a number.
+            The text is not two configurations and a number.
         """
         if not self.by_length:
             return None

@@ -22,7 +22,7 @@ class KokoroLabError(Exception):
     value : Any, optional
         The offending value. Never a whole text: errors are logged, texts are private.
     allowed : str, optional
-        What would have been right.
+        The allowed values.
     mend : str, optional
         What to do now.
     """
@@ -74,7 +74,7 @@ class SsmlError(TextError):
     line, column : int, optional
         Where in the document, both counted from 1; None if the document is too large.
     element, attribute : str, optional
-        What it is about, named as it is written in the document.
+        The element or attribute at fault, named as it is written in the document.
     """
 
     code = "invalid_ssml"
@@ -221,7 +221,7 @@ class DeadlineExceeded(KokoroLabError):
 
 
 class Interrupted(KokoroLabError):
-    """Somebody who may do so has stopped this synthesis."""
+    """The synthesis was stopped by a client, an operator or a newer request of the same client."""
 
     code = "cancelled"
 
@@ -233,12 +233,12 @@ class TuningError(KokoroLabError):
 
 
 class Unavailable(KokoroLabError):
-    """The server takes nothing new just now: it is loading, stopping or short of memory.
+    """The server refuses new requests at the moment: it is loading, stopping or short of memory.
 
     Parameters
     ----------
     retry_after_s : int
-        When another try is worth it.
+        Seconds after which to try again.
     code : str, optional
         The reason, for a program: `server_loading`, `server_stopping` or `memory_short`.
     """
@@ -254,7 +254,7 @@ class Unavailable(KokoroLabError):
 
 
 class MemoryLimitError(KokoroLabError):
-    """What was asked for does not fit into the memory that the server may have."""
+    """The request needs more memory than the server may have."""
 
     code = "memory_limit"
 

@@ -32,7 +32,7 @@ def require(extra: str, *modules: str) -> None:
     Raises
     ------
     MissingExtra
-        One of them is not.
+        One of them is not installed.
     """
     for module in modules:
         if find_spec(module) is None:

@@ -1,4 +1,4 @@
-"""What a figure was measured with: versions, commit, machine."""
+"""The conditions of a measurement: versions, commit, machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _version_of(name: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what can change a sample."""
+    """Versions of the packages that can change a sample."""
     return dict(_versions())
 
 
@@ -76,7 +76,7 @@ def git_state() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What absolute times depend on."""
+    """The facts of the machine on which absolute times depend."""
     return {
         "cpu": _cpu_name(),
         "architecture": platform.machine(),

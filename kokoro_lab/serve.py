@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SPARE_THREADS = 8
-"""Beyond one for each synthesis, each request that waits for one and each WebSocket, so that health is
-answered and a 429 is given while all are busy."""
+"""Threads besides one for each synthesis, each waiting request and each WebSocket, so that `/health` and a
+refusal (429) are answered while all of those are busy."""
 
 
 def create_app(
@@ -235,7 +235,7 @@ class _Gunicorn(BaseApplication):  # type: ignore[misc]
 
 
 def _without_stack(record: logging.LogRecord) -> bool:
-    """A client that stalls is no error of gunicorn's; it would log one with its stack."""
+    """Let gunicorn log a stalled client without a stack: it is no error of the server."""
     if record.exc_info and isinstance(record.exc_info[1], TimeoutError):
         record.levelno, record.levelname = logging.INFO, "INFO"
         record.msg, record.args = "A client took or sent nothing for too long; its connection was cut.", ()

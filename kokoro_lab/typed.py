@@ -36,18 +36,18 @@ def require_type(
     Parameters
     ----------
     field : str
-        What the caller knows the value as.
+        The caller's name for the value, for the error.
     hint : type
         A type, a Literal, or a union of them.
     error : type of KokoroLabError
-        What is raised.
+        The class of the error that is raised.
     text : bool
         Whether the value is private: then the error holds the name of its type alone.
 
     Raises
     ------
     KokoroLabError
-        It is not; names what would have been.
+        The value is not of the type; the error names the types that are allowed.
     """
     if not fits(value, hint):
         shown = type(value).__name__ if text else repr(value)[:_SHOWN_CHARACTERS]
@@ -62,7 +62,7 @@ def require_arguments(function: Callable[..., Any], given: Mapping[str, Any], *n
     given : mapping
         All of them by name, as `locals()` has them where it begins.
     names : str
-        Which are looked at.
+        Names of the arguments to check.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def require_choice(
     Raises
     ------
     KokoroLabError
-        It is none; names them all.
+        The value is none of the choices; the error names them all.
     """
     if value not in choices:
         raise error(message, field=field, value=value, allowed=", ".join(map(str, choices)))
@@ -117,7 +117,7 @@ def require_range(
     Raises
     ------
     KokoroLabError
-        It is beyond; names both.
+        The value is out of range; the error names both ends.
     """
     if not (fits(value, float) and value >= least and (most is None or value <= most)):
         allowed = f"{least} or more" if most is None else f"{least} to {most}"

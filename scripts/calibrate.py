@@ -11,7 +11,7 @@ from kokoro_lab.lab.tuning.reporter import calibrate
 from kokoro_lab.weights.store import voice_names
 
 TIMES = 2
-"""How often each text is spoken, by another voice each time: there are half as many voices as texts."""
+"""How often each text is spoken, each time by another voice."""
 
 if __name__ == "__main__":
     texts = [text.text for text in load_texts("calibration")] * TIMES

@@ -98,8 +98,8 @@ def version_faults(version: str, changelog: str) -> list[str]:
 def least_next(last: Version, entries: Mapping[str, int]) -> Version:
     """The least version that may follow `last` with these entries, by Semantic Versioning.
 
-    What is changed or removed needs a major version, before 1.0 a minor one; what is added, a minor one.
-    Behind a pre-release comes the version that it is one of, whatever has changed since.
+    A change or removal needs a major version (before 1.0 a minor one), an addition a minor version. After a
+    pre-release comes the version to which it belongs, whatever has changed since.
     """
     if last.is_prerelease:
         return Version(last.base_version)
@@ -204,7 +204,7 @@ def installation_faults(bin_: Path, away: Path) -> Iterator[str]:
 
 
 def faults() -> Iterator[str]:
-    """Everything."""
+    """All faults of a release."""
     from kokoro_lab import __version__
 
     if _run(["git", "status", "--porcelain"], cwd=ROOT):

@@ -44,7 +44,7 @@ LOADS = {"idle": 1000, "half_head": 1000, "slow_body": 200}
 SETTLE_S = 0.5
 """From the last connection of a load to the first question; as long without a load."""
 DRIPS = 10
-"""Turns of 0.1 s, in one of which each slow body gets its byte."""
+"""Each slow body gets a byte in every tenth turn of 0.1 s."""
 HEALTHS = 5
 """Questions of `/health` a trial."""
 NOUNS = ("kettle", "window", "garden", "letter", "engine", "river", "candle", "basket", "mirror", "ladder")
@@ -54,7 +54,8 @@ FULL_SCALE = 32_768
 
 @contextmanager
 def load(address: tuple[str, int], counts: dict[str, int]) -> Iterator[None]:
-    """A context with so many open connections of each kind; one that the server closes is opened again.
+    """A context with `counts` open connections of each kind. A connection that the server closes is opened
+    again.
 
     A process of its own holds them, because a thread would slow the measurement and not the server.
     """

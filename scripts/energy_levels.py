@@ -3,8 +3,8 @@
     python scripts/energy_levels.py [sentences voices]
 
 Some voices speak sentences of `fixtures/texts/calibration.jsonl` at speeds that the model speaks itself.
-Every other sentence is fitted, and the rest judge. `ENERGY_SLOPE` is measured on all of them at speed 1.
-What is usual for each voice is measured by the notebook `50_voice_levels`.
+Every other sentence is fitted, and the rest judge. `ENERGY_SLOPE` is measured on all of them at speed 1. The
+notebook `50_voice_levels` measures the usual energy of each voice.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ REFERENCE = "misaki"
 
 
 def spelt(text: str) -> str:
-    """With its numbers as words, for Whisper writes 12 or 十二 as it likes."""
+    """The text with its numbers as words, since Whisper writes either 12 or 十二."""
     return normalise(AlignedText.of(text), LANGUAGE).text
 
 

@@ -60,7 +60,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A class of options: the file it stands in, text behind it, its name, a field of it and its default."""
+    """A class of options: its file, the text after it, its name, and one of its fields with the default."""
 
     file: str
     behind: str
@@ -194,7 +194,7 @@ def outcome_with(mutation: Mutation, folder: Path) -> Outcome:
 
 
 def survivors(mutations: Sequence[Mutation], folder: Path) -> list[Mutation]:
-    """Those that no test noticed, each mutation's line written as it is known.
+    """The mutations that no test noticed; a line about each is printed as soon as it is known.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def strip(path: Path) -> bool:
 
 
 def as_text(text: str) -> str:
-    """Its cells, each behind a line that says what it is."""
+    """A notebook's cells as text, each after a line with its kind."""
     return "\n".join(
         " ".join(["# %%", f"[{cell['cell_type']}]", *cell["metadata"].get("tags", [])])
         + f"\n{''.join(cell['source'])}\n"

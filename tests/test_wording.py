@@ -48,6 +48,23 @@ IN_CODE = {
     r"\bOnly for its name\b": "for type checking alone",
 }
 """The same, refused in docstrings, comments and messages of the package alone."""
+IN_DOCSTRINGS = {
+    r"\bp\d\d by the\b|\b(sum|median|mean|time|seconds) by the \w+'s\b": "divided by",
+    r"\b(sentence|segment|word|mark|text|unit|number|window)s? behind (it|them|the|a|each)\b": "after",
+    r"\bone behind (another|the other)\b": "one after another",
+    r"\b(over|of|by) what there (is|was)\b|\bwhat it has(?=[.,;])": "name the thing",
+    r"\bgone on\b|\btaken as it comes\b|\bat so many\b": "continued, as it is, at this number",
+    r"(^|[.:] )Of (each|those|these|them|that)\b": "say what of each first",
+    r"(^|[.:] )(It is not|It cannot|It does not)\.$": "name what is not",
+    r"(^|[.:] )(Of both|Of all|Which one|By name)\.$": "name what it is",
+}
+"""The same, refused in docstrings of the package alone, one paragraph at a time."""
+IN_RECIPES = (
+    "kokoro_lab/graphs/",
+    "kokoro_lab/model/static_vocoder.py",
+    "kokoro_lab/server/http/websocket.py",
+)
+"""Files whose docstrings are part of the digests of cached graphs, or of a published answer."""
 MODULES = sorted(path for top in ("kokoro_lab", "scripts") for path in (ROOT / top).rglob("*.py"))
 
 
@@ -76,6 +93,29 @@ def test_docstrings_comments_and_messages_are_written_in_the_words_of_the_field(
         f"{path.relative_to(ROOT)}: {refusal}"
         for path in MODULES
         for refusal in refusals(running(path.read_text("utf-8")), REFUSED | IN_CODE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def paragraphs(tree: ast.Module) -> Iterator[str]:
+    """The paragraphs of all docstrings and of the strings under constants, without their line breaks."""
+    for node in ast.walk(tree):
+        for child in (
+            getattr(node, "body", None) or [] if not isinstance(node, ast.Lambda | ast.IfExp) else []
+        ):
+            match child:
+                case ast.Expr(ast.Constant(str(said))):
+                    blocks = re.split(r"\n\s*\n|\n\s*-{3,}\n|\n\s*[\w, *]+ : [^\n]+\n", said)
+                    yield from (running(block.strip()) for block in blocks)
+
+
+def test_docstrings_name_a_thing_before_they_point_at_it() -> None:
+    found = [
+        f"{name}: {refusal}"
+        for path in MODULES
+        if not (name := path.relative_to(ROOT).as_posix()).startswith(IN_RECIPES)
+        for said in paragraphs(ast.parse(path.read_text("utf-8")))
+        for refusal in refusals(said, IN_DOCSTRINGS)
     ]
     assert not found, "\n".join(found)
 
@@ -114,3 +154,18 @@ def test_every_module_says_in_a_line_what_is_in_it() -> None:
 )
 def test_a_sentence_that_nobody_but_its_author_understood_is_refused(sentence: str) -> None:
     assert list(refusals(sentence, REFUSED))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "`ttfa_to_alone_ratio` is p95 by the median of one listener alone.",
+        "Silence that is left in the segment behind the mark.",
+        "Contexts are spoken one behind another.",
+        "Of each chunk: when it came, and how long it is.",
+        "It is not.",
+        "Of both.",
+    ],
+)
+def test_a_docstring_that_points_at_a_thing_without_a_name_is_refused(sentence: str) -> None:
+    assert list(refusals(sentence, IN_DOCSTRINGS))

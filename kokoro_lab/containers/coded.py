@@ -19,13 +19,13 @@ WIDE_HZ = 32_000
 """From this sample rate on, a higher bit rate is used."""
 
 FLAC_BLOCKS_A_SECOND = 40
-"""25 ms: fits the frames of a stream, so that a frame goes out as soon as it is there. Blocks of 50 ms
-would save 1 % of the bytes."""
+"""FLAC blocks of 25 ms, so that a stream's audio is sent as soon as it is ready. Blocks of 50 ms would save 1
+% of the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How one format is made.
+    """The encoder, muxer and options of one format.
 
     Parameters
     ----------
@@ -35,17 +35,18 @@ class Codec:
         What the encoder takes. `s16` is the dithered PCM of a WAV file; anything else is float, and needs
         no dither, as what the codec leaves out is far above 16 bit.
     lag_samples : int
-        By how much decoded speech is late if the decoder is not told; at the rate of coding.
+        By how many samples (at the rate of coding) decoded speech is late, if the file does not tell the
+        decoder.
     held_frames : int
-        Frames that must have begun behind a sample before its bytes come out.
+        Frames that must have begun after a sample before its bytes come out.
     bit_rate_bps, wide_bit_rate_bps : int
-        Below `WIDE_HZ`, and from there on. 0 where bits follow the signal.
+        Bit rates below `WIDE_HZ`, and from there on; 0 if the bit rate follows the signal.
     coded_hz : int, optional
-        The only rate at which it is coded; None takes the one that was asked for.
+        The only sample rate of the format; None if it has the requested one.
     gain : float
-        What the samples are multiplied by to come out as loud as they went in.
+        Factor for the samples, so that decoded speech is as loud as the input.
     options, muxer_options : mapping
-        FFmpeg's.
+        Options of FFmpeg's encoder and muxer.
     """
 
     encoder: str
@@ -121,9 +122,9 @@ class CodedWriter:
     Parameters
     ----------
     codec : Codec
-        Of `CODECS`.
+        One of `CODECS`.
     sample_rate_hz : int
-        Of coding.
+        Sample rate of coding.
     sink : binary file
         Written to. If it is seekable, lengths are put into the head at the end.
 

@@ -21,11 +21,11 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice, require_type
 
 RUN_SAMPLES = 1 << 16
-"""A finished clip is encoded by so many samples at a time, so that little memory is needed besides it."""
+"""Samples of a finished clip that are encoded at a time, so that little memory is needed besides the clip."""
 
 
 class PcmWriter:
-    """16-bit samples, behind a WAV header or bare."""
+    """Writes 16-bit samples, with or without a WAV header."""
 
     delay_samples = 0
 
@@ -51,13 +51,13 @@ class PcmWriter:
 
 
 class _Passing(io.BytesIO):
-    """Bytes on their way out: what was taken cannot be gone back to."""
+    """A file for the muxer that keeps bytes only until they are taken; earlier bytes cannot be changed."""
 
     def seekable(self) -> bool:
         return False
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes that were written since the last call."""
         ready = self.getvalue()
         self.seek(0)
         self.truncate()
@@ -65,7 +65,7 @@ class _Passing(io.BytesIO):
 
 
 class _FullScale(Processor[np.float32]):
-    """Keeps floats within ±1 and counts what was beyond, as `Dither` does for 16 bit."""
+    """Clips floats to ±1 and counts the clipped samples, as `Dither` does for 16 bit."""
 
     def __init__(self) -> None:
         self.clipped_samples = 0
@@ -104,7 +104,7 @@ class Encoder:
     from_hz : int
         The rate of the pushed samples; one of `dsp.RATES_HZ`.
     skipped_samples : int
-        Samples of the stream before the first that is pushed, for the dither.
+        Number of samples in the stream before the first one that is pushed, for the dither.
     dither : {"tpdf", "shaped"}
         Whether the noise of WAV, PCM and FLAC is white, or moved to where it is heard least; the other
         formats are made of floats and have none. With shaped noise no samples may be skipped.
@@ -169,7 +169,7 @@ class Encoder:
         return self.still(silence_s)
 
     def still(self, silence_s: float) -> bytes:
-        """Silence at this place, which is none of the speech: where none is ready, but bytes are due."""
+        """Silence that is not part of the speech, for a stream whose next speech is not ready."""
         still = silence(silence_s, self._coded_hz)
         # Bare zeros, not dithered: the dither, and so the PCM of the speech, is that of an unprimed stream
         self._writer.write(still if isinstance(self._quantiser, _FullScale) else still.astype(np.int16))
@@ -181,7 +181,7 @@ class Encoder:
         Parameters
         ----------
         samples : numpy.ndarray
-            float32, shape (n,). What is beyond ±1 is clipped and counted.
+            float32, shape (n,). Samples beyond ±1 are clipped and counted.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Encoder:
         return self._ready()
 
     def finish(self) -> bytes:
-        """The rest; of a file, all of it. The encoder is spent."""
+        """The remaining bytes; for a file, all of its bytes. The encoder cannot be used any more."""
         self._write(self._resampler.flush())
         self._writer.finish()
         self._ended = True
@@ -216,8 +216,8 @@ class Encoder:
 
     @property
     def delay_s(self) -> float:
-        """How much speech must follow a sample, at the most, before its bytes come out; the resampler's
-        own lag is not in it."""
+        """The most speech that must follow a sample before its bytes come out, without the resampler's own
+        lag."""
         return self._writer.delay_samples / self._coded_hz
 
     @property
@@ -252,7 +252,7 @@ def write_file(
     path : str or os.PathLike
         Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
     samples : numpy.ndarray
-        float32, shape (n,). What is beyond ±1 is clipped, and logged as a warning.
+        float32, shape (n,). Samples beyond ±1 are clipped, and a warning is logged.
     sample_rate_hz, seed, from_hz, dither
         As `Encoder`.
 
@@ -276,7 +276,8 @@ def write_file(
 
 
 def write_encoded(path: str | os.PathLike[str], encoder: Encoder, samples: Samples) -> Path:
-    """Write what `encoder`, which is fresh and not `streamed`, makes of `samples`; as `write_file`."""
+    """Encode `samples` with `encoder`, which must be new and not `streamed`, and write the file; see
+    `write_file`."""
     content = encoder.run(samples)
     if encoder.clipped_samples:
         log.warning("%d of %d samples were clipped", encoder.clipped_samples, len(samples))
@@ -289,7 +290,7 @@ def save(clip: Clip, path: str | os.PathLike[str], *, dither: Dithering = "tpdf"
     Parameters
     ----------
     clip : Clip
-        What `engine.synthesize` gave.
+        A clip that `engine.synthesize` returned.
     path, dither
         As `write_file`.
 

@@ -15,12 +15,12 @@ Format = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What one format is called.
+    """The names of one format.
 
     Parameters
     ----------
     media_types : tuple of str
-        That a client may put into `Accept`. The first one is the `Content-Type` of an answer.
+        Media types that a client may send in `Accept`. The first one is the `Content-Type` of an answer.
     suffixes : tuple of str
         Endings of files, with the dot.
     """
@@ -69,7 +69,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     Raises
     ------
     ParameterError
-        It has none of the endings of `FORMATS`.
+        The name has none of the endings of `FORMATS`.
     """
     path = Path(path)
     for kind, names in FORMATS.items():

@@ -17,7 +17,8 @@ from kokoro_lab.errors import KokoroLabError, ParameterError, ResultError
 
 
 def finite(value: Any) -> Any:
-    """`value` as JSON can hold it: NumPy's scalars as plain ones, and None for what is not finite."""
+    """`value` in a form that JSON can hold: NumPy's scalars become plain numbers, and numbers that are not
+    finite become None."""
     if isinstance(value, Mapping):
         return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -33,7 +34,7 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises
     ------
     ResultError
-        It cannot be read; names the file, and says why.
+        The file cannot be read; the error names it and says why.
     """
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -45,7 +46,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 class FileModel(BaseModel):
-    """What a file of JSON holds, and nothing besides: it is read as the fields of a subclass state it."""
+    """The content of a JSON file. The fields of a subclass state all allowed keys and their types."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +57,7 @@ class FileModel(BaseModel):
         Parameters
         ----------
         error : type of KokoroLabError
-            What is raised where it cannot be read; names the file, and where in it something is wrong.
+            The error that is raised if the file cannot be read; it names the file and the place of the fault.
         said : str
             Fields that the error has besides.
         """
@@ -72,7 +73,7 @@ class FileModel(BaseModel):
 
 
 def damaged(path: Path, why: str) -> ResultError:
-    """The error of a file that a run left and that is not what it should be."""
+    """The error for a damaged file of a run."""
     return ResultError(
         f"{'/'.join(path.parts[-3:])} cannot be read: {why}.",
         field=path.name,
@@ -97,8 +98,8 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A name to write to, beside `path`, in whose place it is put at the end of the block; after an error
-    nothing is left of it."""
+    """A context that gives a temporary name beside `path`. At the end of the block, the file replaces `path`;
+    after an error it is deleted."""
     # Beside it, because only within one file system is replacing atomic
     making = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:

@@ -78,7 +78,7 @@ class Dither(Processor[np.int16]):
 
 Dithering = Literal["tpdf", "shaped"]
 TAPS = 5
-"""More of them win 0.2 dB at 24 kHz."""
+"""Length of the filter. More taps would gain 0.2 dB at 24 kHz."""
 LOUDEST_THRESHOLD_DB = 30.0
 """A higher threshold counts as this one. Without the bound nearly all noise would go to 20 kHz at 48 kHz, and
 there would be 17.6 dB more of it in all, instead of 9.5."""
@@ -109,8 +109,8 @@ def feedback_taps(sample_rate_hz: int) -> tuple[float, ...]:
     """The filter C that leaves the least audible noise at this rate, of `TAPS` taps.
 
     The weighted power of 1 - C is least where C predicts a signal whose spectrum is the weight: the normal
-    equations of linear prediction, on the weight's autocorrelation. To three decimals, so that it is the same
-    on every machine.
+    equations of linear prediction, on the weight's autocorrelation. It is rounded to three decimals, so that
+    it is the same on every machine.
 
     Source: R. A. Wannamaker, "Psychoacoustically optimal noise shaping", J. Audio Eng. Soc. 40(7/8), 1992.
     """
@@ -125,9 +125,9 @@ def feedback_taps(sample_rate_hz: int) -> tuple[float, ...]:
 class ShapedDither(Dither):
     """Round to 16 bit with triangular dither, and noise that is heard less.
 
-    Sample by sample, each waits for the error of the one before: 5 ms of processor a second of audio at
-    24 kHz, 10 at 48 kHz, where white dither takes 0.2.
-    A stream cannot be entered in its middle, where the errors before are not known.
+    Each sample needs the error of the one before, so it works sample by sample: 5 ms of computing for a
+    second of audio at 24 kHz and 10 ms at 48 kHz; white dither takes 0.2 ms. It cannot begin in the middle of
+    a stream, since the earlier errors are not known.
 
     Parameters
     ----------

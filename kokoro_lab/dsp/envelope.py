@@ -19,9 +19,9 @@ class Envelope(Processor[np.float32]):
     Parameters
     ----------
     gains_db : sequence of float
-        Of each span.
+        Gain of each span, in dB.
     lengths_samples : sequence of int
-        Of each span; what is behind the last one has its gain.
+        Length of each span; samples after the last span have its gain.
     sample_rate_hz : int
 
     Raises

@@ -34,7 +34,7 @@ TRUE_PEAK_LIMIT_DBTP = -1.0
 """The highest true peak for a listener's converter (EBU R 128)."""
 
 METER_MARGIN_DB = 0.2
-"""How far meters differ by their interpolation filters, and dither and resampling beside them."""
+"""Allowance for the differences between meters' interpolation filters, and for dither and resampling."""
 
 CEILING_DBTP = TRUE_PEAK_LIMIT_DBTP - METER_MARGIN_DB
 """The limit less the margin. Meters differ by their filters near half the rate: `metrics.loudness` reads up
@@ -46,13 +46,13 @@ RELEASE_S = 0.05
 """Time constant of the recovery: after this long 37 % of the dB are left."""
 
 _MAX_REDUCTION_BITS = 7
-"""2**7 nepers (1100 dB): no float32 sample is so far over any ceiling."""
+"""The deepest reduction is 2**7 nepers (1100 dB): no float32 sample is that far over any ceiling."""
 
 _LOG_BITS = 30
 """Steps of 2**-30 nepers for the logarithms of reductions, and for what they decay by in a sample: a
 thousandth of that where the release takes 10 s at 192 kHz. Sums up to 2**23 are exact."""
 _LOG_OF_NOTHING = -1000.0
-"""From here on `exp` gives 0."""
+"""A logarithm that stands for 0: its `exp` is 0."""
 
 _GRID_BITS = (EXACT_BITS - _MAX_REDUCTION_BITS) // 2
 
@@ -80,7 +80,7 @@ class Limiter(Processor[np.float32]):
     Raises
     ------
     ParameterError
-        The rate is no rate.
+        The sample rate is out of range.
 
     Notes
     -----

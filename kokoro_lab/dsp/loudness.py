@@ -15,7 +15,8 @@ from kokoro_lab.metrics.loudness import MOMENTARY_S, SHORT_TERM_S, IntegratedLou
 TARGET_LUFS = -16.0
 LOUDNESS_TOLERANCE_LU = 0.05
 LEAST_SLOPE = 0.15
-"""Below this many dB of loudness for a dB of gain, more gain only drives the limiter harder."""
+"""The least rise of loudness in dB for a dB of gain. If the rise is smaller, more gain only makes the limiter
+work harder."""
 
 
 def voice_gain_db(voice_lufs: float, target_lufs: float = TARGET_LUFS) -> float:
@@ -55,7 +56,7 @@ class Gain(Processor[np.float32]):
 def normalising_gain_db(
     blocks: Sequence[Samples], sample_rate_hz: int, target_lufs: float = TARGET_LUFS, iterations: int = 3
 ) -> tuple[float, float]:
-    """The gain that brings a clip to the target loudness once a limiter is behind it.
+    """The gain that brings a clip to the target loudness after the limiter.
 
     Needs little memory besides the clip. The limiter takes loudness away, so gain and limiter are repeated
     with the missing loudness added, by the secant method. If the target cannot be met (a few clicks in

@@ -33,7 +33,7 @@ class Resampler(Processor[np.float32]):
     Parameters
     ----------
     from_hz, to_hz : int
-        One of `RATES_HZ` each.
+        Input and output rate, each one of `RATES_HZ`.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class TimeStretch(Processor[np.float32]):
     Parameters
     ----------
     stretch : float
-        How many times as long, `STRETCH_MIN` to `STRETCH_MAX`.
+        Factor of the length, `STRETCH_MIN` to `STRETCH_MAX`.
     sample_rate_hz : int
         8000 to 192000.
 
@@ -63,7 +63,8 @@ class TimeStretch(Processor[np.float32]):
         """Where in the input the held samples begin."""
         self._taken = self._steps = 0
         self._continued_at = 0
-        """Where in the input the last excerpt ended: what follows there would follow without any seam."""
+        """Where in the input the last excerpt ended. An excerpt that began there would continue it without a
+        seam."""
 
     def _push(self, block: Samples) -> Samples:
         excerpts = []
@@ -86,11 +87,11 @@ class TimeStretch(Processor[np.float32]):
         return np.concatenate(excerpts)[:rest]
 
     def _place(self) -> int:
-        """Where the next excerpt lies in the input, if it is not moved."""
+        """Place of the next excerpt in the input before the search moves it."""
         return round(self._steps * self._step / self._stretch)
 
     def _needed(self) -> int:
-        """How much of the input must be there for the next step, which is not to outlast it."""
+        """How many samples of the input the next step needs."""
         seen = max(self._place() + self._search, self._continued_at) + self._step
         return max(seen, math.ceil((self._steps + 1) * self._step / self._stretch))
 

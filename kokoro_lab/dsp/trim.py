@@ -52,31 +52,31 @@ def silence(duration_s: float, sample_rate_hz: int) -> Samples:
 class EdgeTrimmer(Processor[np.float32]):
     """Drop silence before and after speech, never within it.
 
-    A silent run may be a pause or the end, which only the next sound can tell, so it is held back until
-    then; pauses come out exactly as they went in. What is kept of a cut edge fades, so that no cut
-    clicks; an edge that needs no cut is not touched. A signal without any speech comes out empty. A last
-    sound that is soft and short and comes late is a click of the model: it goes, with the silence before it.
+    Silence may be a pause or the end of the speech. So it is held back until the next sound; pauses come out
+    exactly as they went in. The kept part of a cut edge fades, so that no cut clicks; an edge that needs no
+    cut is not touched. A signal without any speech comes out empty. A last sound that is soft and short and
+    comes late is a click of the model: it goes, with the silence before it.
 
     Parameters
     ----------
     sample_rate_hz : int
         8000 to 192000.
     keep_lead_s, keep_tail_s : float
-        Silence kept before the first and after the last sample of `THRESHOLD_DBFS`, where softer sound still
-        is. Of a cut edge, up to `FADE_S` fade.
+        Silence, or softer sound, that is kept before the first sample of `THRESHOLD_DBFS` and after the last
+        one. At a cut edge, up to `FADE_S` of it fades.
     click_after_s, click_s : float
-        The last sound is a click if at least so long a silence is before it, if it is shorter than `click_s`,
-        and if its peak is below `CLICK_DBFS`.
+        The last sound is a click if the silence before it is at least `click_after_s`, if it is shorter than
+        `click_s`, and if its peak is below `CLICK_DBFS`.
     max_hold_s : float
-        The longest silence that is held back. What is beyond counts as a pause and goes out, so memory
-        stays bounded; a trailing silence longer than this is cut to this.
+        The longest silence that is held back, which bounds memory. Silence beyond it counts as a pause and is
+        passed on.
 
     Attributes
     ----------
     lead_samples : int
-        Dropped at the beginning so far; final from the first output on. Timings move by this much.
+        Samples dropped at the beginning so far; final from the first output on. Word times move by this much.
     tail_samples : int
-        Dropped at the end; 0 until `flush`.
+        Samples dropped at the end; 0 until `flush`.
     kept_lead_samples, kept_tail_samples : int
         Silence kept before the first speech, final from the first output on, and after the last, 0 until
         `flush`.
@@ -142,8 +142,8 @@ class EdgeTrimmer(Processor[np.float32]):
     def enter(self, lead_samples: int) -> None:
         """The first block to be pushed is from the middle of a signal, and has speech in it.
 
-        `lead_samples` were dropped at the beginning of that signal. What comes out from the first speech on
-        is the same as if all of it had been pushed.
+        `lead_samples` were dropped at the beginning of that signal. From the first speech on, the output is
+        the same as if the whole signal had been pushed.
         """
         self.lead_samples = lead_samples
         self._speaking = True
@@ -176,7 +176,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return held[:out_to]
 
     def _click_at_end(self, held: Samples, loud: npt.NDArray[np.intp]) -> int:
-        """How many of the last `loud` samples are a click, unless more speech follows."""
+        """How many of the last `loud` samples are a click, if no more speech follows."""
         silences = np.diff(loud, prepend=self._speech_end - 1) - 1
         begins = np.flatnonzero(silences >= self._click_after)
         if not begins.size:

@@ -14,14 +14,15 @@ import numpy as np
 from kokoro_lab.dsp.block import History, Samples, Values, correlate, on_grid
 
 STEEP_REACH_SAMPLES = 64
-"""Samples on either side that the step by 2 sees: flat to 0.47 of the rate. With 48, noise of ±1 passes
-0.3 dB over the ceiling."""
+"""Samples on either side that the step by 2 uses: its response is flat to 0.47 of the rate. With 48, noise of
+±1 would pass the limiter 0.3 dB over the ceiling."""
 
 WIDE_REACH_SAMPLES = 2
-"""Samples on either side that the step by 4 sees: within 0.03 dB of the long step."""
+"""Samples on either side that the step by 4 uses: its result is within 0.03 dB of oversampling by 8 in one
+step."""
 
 REACH_SAMPLES = STEEP_REACH_SAMPLES + WIDE_REACH_SAMPLES
-"""How far ahead of a sample its peak depends: the detector's latency."""
+"""How many samples after a sample its peak depends on: the detector's latency."""
 
 _WIDE_REACH_HALVES = 2 * WIDE_REACH_SAMPLES
 

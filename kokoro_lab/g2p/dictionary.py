@@ -17,7 +17,7 @@ PRIMARY, SECONDARY = "ˈˌ"
 VOWELS = frozenset("AIOQWYaiuæɑɒɔəɛɜɪʊʌᵻ")
 
 _TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
-"""Behind these a `t` becomes a tap in American English."""
+"""Sounds after which a `t` becomes a tap in American English."""
 _ADDRESS_MARKS = {".": "dot", "/": "slash"}
 _SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
@@ -48,7 +48,7 @@ class Dictionary:
     Attributes
     ----------
     golds, silvers : Entries
-        The first are looked up before the second.
+        Dictionaries; `golds` is searched before `silvers`.
     """
 
     def __init__(self, *, british: bool) -> None:
@@ -216,7 +216,7 @@ class Dictionary:
 
 
 def s_form(phonemes: str, *, british: bool) -> str:
-    """With the -s of a plural, a genitive or a verb."""
+    """The phonemes with the -s of a plural, a genitive or a verb."""
     if phonemes[-1] in "ptkfθ":
         return phonemes + "s"
     if phonemes[-1] in "szʃʒʧʤ":
@@ -231,9 +231,9 @@ def plain(text: str) -> str:
 
 
 def stressed(phonemes: str, stress: float | None) -> str:
-    """`phonemes` with more or less stress: below -1, none; -1 and -0.5, a secondary one for a primary one; 0
-    to 1, a secondary one where there is none; 1 and more, a primary one for a secondary one; above 1, a
-    primary one where there is none."""
+    """`phonemes` with more or less stress. Below -1, all stress is removed. At -1, -0.5 and 0, a primary
+    stress becomes a secondary one. At 0, 0.5 and 1, a word without stress gets a secondary one. From 1 on, a
+    secondary stress becomes a primary one. Above 1, a word without stress gets a primary one."""
     if stress is None:
         return phonemes
     if stress < -1:

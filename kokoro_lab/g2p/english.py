@@ -1,8 +1,8 @@
 """English: misaki's dictionaries and part-of-speech rules, made safe to serve.
 
-What is added to misaki 0.9.4: its rules stand without spaCy (`dictionary`, `english_numbers`,
-`english_words`); every token finds its place in the original text; and what the dictionaries do not have goes
-to eSpeak, then to the names of its characters.
+Differences from misaki 0.9.4: its rules work without spaCy (`dictionary`, `english_numbers`,
+`english_words`). Every token has its place in the original text. Words that the dictionaries do not have are
+read by eSpeak, and otherwise by the names of their characters.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EnglishG2P:
     home : Path, optional
         The cache folder with the tagger; `Settings.home` unless given.
     source : str or Path, optional
-        Where the tagger is fetched from, if it is missing; `Settings.source` unless given.
+        Source from which the tagger is fetched if it is missing; `Settings.source` unless given.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class EnglishG2P:
         Each of `given`, spans of `sentence` in order, becomes one word with its phonemes and the source
         `lexicon`.
 
-        Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place.
-        Nothing raises: `on_fallback` hears of what misaki could not do.
+        Every word and mark of `sentence` is spoken, or reported through `on_fallback` with its place. Nothing
+        raises an error: `on_fallback` is called for each word that misaki could not read.
         """
         self._call.by_espeak = set()
         try:
@@ -210,9 +210,8 @@ class EnglishG2P:
 
 
 def _name_letters(tokens: Sequence[EnglishToken]) -> None:
-    """Mark an `A` as the letter, not the article, where it stands in a row of single capitals (`A T and T`,
-    `H T M L A`), behind a word (`grade A beef`) unless a capitalised word follows as in a title, or in a
-    paper size."""
+    """Mark an `A` as the letter and not the article in a row of single capitals (`A T and T`, `H T M L A`),
+    in a paper size, and after a word (`grade A beef`) unless a capitalised word follows, as in a title."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token.text != "A":
             continue
@@ -288,7 +287,7 @@ def locate(text: str, token: str, at: int) -> tuple[int, int]:
 
 
 def _foreign(text: str) -> bool:
-    """Whether it has letters of a script other than Latin: eSpeak then names them one by one."""
+    """Whether a text has letters of a script other than Latin, which eSpeak names one by one."""
     return any(unicodedata.category(c)[0] == "L" and "LATIN" not in unicodedata.name(c, "") for c in text)
 
 

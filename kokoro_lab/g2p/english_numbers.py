@@ -1,7 +1,7 @@
 """How misaki reads numbers in English: years, money, versions, parts of names.
 
-`text/normalise` has replaced most numbers by words before; these are the rest. The rules are those of
-`misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
+`text/normalise` replaces most numbers by words before; this module reads the remaining numbers. The rules are
+those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NUMBER_ENDINGS = ("ing", "'d", "ed", "'s", "st", "nd", "rd", "th", "s")
 
 
 def read_number(known: Dictionary, written: str, currency: str | None, *, first: bool) -> str | None:
-    """Phonemes of a number, or None of what is none.
+    """Phonemes of a number; None if the text is no number.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def _digit_by_digit(known: Dictionary, digits: str) -> list[str | None]:
 
 
 def _part_of_a_word(known: Dictionary, digits: str) -> list[str | None]:
-    """The number in `B747` or `MP3`: of three digits, the first, and the others together."""
+    """The number in `B747` or `MP3`. The first of three digits is read alone, and the other two as one
+    number."""
     if digits[0] == "0" or len(digits) > 3:
         return _digit_by_digit(known, digits)
     if len(digits) < 3 or digits.endswith("00"):

@@ -20,8 +20,8 @@ UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
 """How many words' divisions into parts are remembered."""
 MOST_PARTS = 12
-"""The most parts of one word. Every run of neighbouring parts is looked up, which for a word of 800 parts,
-such as a row of `1/`, would take minutes."""
+"""The most parts of one word. Every run of neighbouring parts is looked up. Without a limit, a word of 800
+parts, such as a row of `1/`, would take minutes."""
 
 _PART = regex.compile(
     r"^['‘’]+|\p{Lu}(?=\p{Lu}\p{Ll})|(?:^-)?(?:\d?[,.]?\d)+|[-_]+|['‘’]{2,}"
@@ -62,7 +62,7 @@ def read(
     Parameters
     ----------
     tokens : sequence of EnglishToken
-        Of one sentence.
+        The tokens of one sentence.
     dictionary : Dictionary
     otherwise : callable
         Phonemes of a text that the dictionary cannot read, or None.
@@ -70,7 +70,7 @@ def read(
     Returns
     -------
     list of EnglishToken
-        One a word. Its phonemes are None, or `UNKNOWN` stands in them, where nobody could read it.
+        One token for each word. Its phonemes are None, or contain `UNKNOWN`, if nothing could read it.
     """
     words: list[EnglishToken] = []
     following = Following()
@@ -131,7 +131,7 @@ def _parts(token: EnglishToken) -> list[EnglishToken]:
 
 @lru_cache(SPLIT_WORDS_KEPT)
 def _split(word: str) -> tuple[str, ...]:
-    """At hyphens, between letters and digits, and where a capital begins a word."""
+    """Split a word at hyphens, between letters and digits, and where a capital begins a word."""
     return tuple(_PART.findall(word))
 
 
@@ -154,7 +154,7 @@ def _look_up(token: EnglishToken, dictionary: Dictionary, following: Following) 
 
 
 def _before(token: EnglishToken, phonemes: str | None, following: Following) -> Following:
-    """What the word before `token` must know of it, which is read as `phonemes`."""
+    """The facts about `token`, read as `phonemes`, that the word before it depends on."""
     vowel = following.vowel
     for symbol in phonemes or "":
         if symbol in VOWELS or symbol in _CONSONANTS or symbol in _PAUSES:

@@ -2,8 +2,8 @@
 
 What eSpeak writes is put into the model's symbols as misaki's `EspeakFallback` and `EspeakG2P` do, which is
 what the model was trained on. But misaki gives one string for a sentence, and only the first if phonemizer
-makes several of it. Here a sentence is given clause by clause, so that words still run together where they do
-(`les amis`), and each word gets its own phonemes back.
+makes several of it. Here eSpeak reads a sentence clause by clause, so that words still run together as in
+speech (`les amis`), and each word gets its own phonemes.
 
 An eSpeak instance holds the state of the phrase that it reads: two threads on one instance would get each
 other's phonemes. So each instance has a lock. One instance a thread would work too, but then each new thread
@@ -55,10 +55,10 @@ _OTHERS = (
 )
 """The replacements for every other language."""
 _SWITCH = regex.compile(r"\([^()]*\)")
-"""`(ko)`: eSpeak says that it changes its language, which nobody speaks."""
+"""A language code such as `(ko)`, with which eSpeak marks a change of language; it is not spoken."""
 PART_LETTERS, WORD_LETTERS = 20, 30
-"""eSpeak says no more than 200 sounds of a word and leaves out the rest: a word longer than the latter is
-said in parts of the former, and so is one that it spells because it has no vowel."""
+"""eSpeak says at most 200 sounds of a word and leaves out the rest. So a word longer than `WORD_LETTERS` is
+read in parts of `PART_LETTERS`, and so is a word without a vowel, which eSpeak spells."""
 _VOWELS = frozenset("aeiouy")
 _SCRIPTS = regex.compile(r"[\p{Latin}\p{Common}\p{Inherited}]+|\P{Latin}+")
 _SPACES = (int.from_bytes(b" " * 8),) * 64
@@ -88,10 +88,10 @@ def amend_phonemizer() -> None:
     that is killed leaves 0.7 MB behind. So the copy is deleted as soon as it is loaded. To be called before
     the first instance is made.
 
-    eSpeak 1.52 looks for the next space behind some words (the Spanish `tres`), and behind the last word of
-    a text there is none: it goes on through the stack, and where it finds no space there, which is so in a
-    thread that has just begun, the process ends. Later versions stop at the end of the text. So spaces are
-    passed as further arguments, which lie on the stack behind eSpeak's own data.
+    After some words (the Spanish `tres`), eSpeak 1.52 searches for the next space. After the last word of a
+    text there is no space, so it reads on through the stack. If there is no space either, as in a new thread,
+    the process crashes. Later versions stop at the end of the text. So spaces are passed as further
+    arguments, which lie on the stack after eSpeak's own data.
     """
     from phonemizer.backend.espeak import wrapper
 
@@ -220,7 +220,7 @@ class EspeakG2P:
     def _settled(
         self, token: _Token, phonemes: str, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
-        """What to say for one token, and which level says it."""
+        """The phonemes for one token, and the level of the G2P that gave them."""
         if token.kind == "mark":
             return phonemes, "espeak"
         source = "espeak"
@@ -262,7 +262,7 @@ class EspeakG2P:
             result[k] = phonemes
 
     def spelt(self, text: str) -> str:
-        """Character by character, each by the name that eSpeak has for it."""
+        """A text spelt character by character, each by eSpeak's name for it."""
         names = (known(self._word(c))[0] for c in text if unicodedata.category(c)[0] in "LNS")
         return " ".join(filter(None, names))
 
@@ -299,7 +299,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _foreign(text: str, language: str) -> bool:
-    """Whether it has letters of a script in which the language is not written."""
+    """Whether a text has letters of a script in which the language is not written."""
     script = {"hi": "DEVANAGARI", "ja": "CJK HIRAGANA KATAKANA", "zh": "CJK"}.get(language, "LATIN").split()
     return any(
         unicodedata.category(c)[0] == "L" and unicodedata.name(c, "").split(" ")[0] not in script

@@ -39,7 +39,7 @@ from kokoro_lab.weights.voices import language_of
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """What a request and a document say about the languages of a text.
+    """The facts about a text's languages from its request and its document.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ class FrontEnd:
     Parameters
     ----------
     lexicons : Lexicons
-        By default, those that the environment names.
+        The lexicons; by default, those that the environment names.
     speakers : Speakers
         The G2P of each language.
     cache : PhonemeCache
-        Of sentences that were read before.
+        Cache of sentences that were read before.
     """
 
     lexicons: Lexicons = field(default_factory=Lexicons.from_settings)
@@ -92,7 +92,7 @@ class FrontEnd:
         return sanitise(text, on_fallback).strip()
 
     def segments(self, text: str, language: str, on_fallback: OnFallback) -> Iterator[Segment]:
-        """Segments of `text`, each made when it is asked for. None if there is nothing to speak."""
+        """Segments of `text`, each made when it is asked for; no segments if there is nothing to speak."""
         return self.segments_of(self.cleaned(text, on_fallback), resolve_language(language), on_fallback)
 
     def read(
@@ -150,7 +150,7 @@ class FrontEnd:
     ) -> Iterator[Segment]:
         """Segments of a cleaned text; `lexicon` replaces the current one.
 
-        With a `place`, they begin with its sentence: earlier sentences are counted, but not read.
+        With a `place`, the segments begin with its sentence: earlier sentences are counted, but not read.
         """
         languages = Languages(language) if isinstance(language, str) else language
         reader = self._reader(languages, on_fallback, lexicon)
@@ -182,7 +182,7 @@ class FrontEnd:
         code: str = "skip",
         emoji: str = "name",
     ) -> dict[str, Any]:
-        """How `text` will be read, as plain data: what the `text` command prints."""
+        """How `text` will be read, as plain data that the command `text` prints."""
         fallbacks: list[Fallback] = [*self.lexicons.problems()]
         language, instead = understood(language)
         if instead is not None:
@@ -279,7 +279,7 @@ class _TextReader:
         ]
 
     def _given(self, run: AlignedText) -> Readings:
-        """The readings that the document gives for parts of a run."""
+        """The readings that the document states for parts of a run."""
         ranges = ((*run.range_of(start, end), phonemes) for start, end, phonemes in self.readings)
         return tuple(FixedReading(i, j, phonemes) for i, j, phonemes in ranges if i < j)
 

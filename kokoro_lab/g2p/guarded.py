@@ -1,12 +1,12 @@
-"""Calls a G2P with a deadline: where it raises or stalls, the next level reads, and no listener waits.
+"""Calls a G2P with a deadline: if it raises an error or stalls, the next level reads at once.
 
 Each call has a thread of its own, so that a text that is slow to read delays no other. If the call raises, or
 has not answered in time, the next level reads the sentence at once, and a fallback is recorded. A thread
 cannot be stopped: a late one ends when its call returns.
 
 The reading of a sentence must not depend on what else the machine does. So only the thread's own CPU time
-counts. A thread that waits for a core, for the interpreter, for a page from the disk or for a lock that
-another call holds is waited for; one that waits for anything else stalls. A stalled G2P may hold a lock for
+counts. A thread may wait for a core, for the interpreter, for a page from the disk, or for a lock that
+another call holds. A thread that waits for anything else counts as stalled. A stalled G2P may hold a lock for
 ever: a fresh one replaces it, and loads while the next level reads.
 """
 
@@ -30,14 +30,14 @@ from kokoro_lab.text.aligned import AlignedText
 log = logging.getLogger(__name__)
 
 DEADLINE_S = 0.050
-"""Time limit of a sentence, ten times what one of 100 characters takes:"""
+"""Time limit of a sentence: ten times the time of a sentence of 100 characters."""
 DEADLINE_PER_CHARACTER_S = 0.0005
-"""and of a longer sentence, for each character."""
+"""Time limit for each character, for longer sentences."""
 SLICE_S = 0.005
 """How often an unfinished thread is checked."""
 MOST_S = 2 * SLICE_S
-"""The most that a thread can compute between two checks if the interpreter switches threads every 5 ms. If it
-computed more, it held the interpreter, and no other thread could have read in its place."""
+"""The most CPU time of a thread between two checks, since the interpreter switches threads every 5 ms. A
+thread that computed more held the interpreter, so no other thread could have read instead."""
 PATIENCE_S = 2.0
 """How long a stalled thread may take to return before its G2P is replaced."""
 LONGEST_S = 30.0
@@ -46,14 +46,16 @@ is given up sooner."""
 MAX_STALLED = 3
 """How many threads may be stalled at a time; beyond, the next level reads until one returns."""
 MAX_STALLED_IN_ONE = 2
-"""How many of these may be in one G2P: the first stall may have been chance."""
+"""How many of the stalled threads may be in one G2P; more than one, since the first stall may have been
+chance."""
 MAX_SLOW = 2
 """How many given-up threads may still be computing. A further call waits until there are fewer, so that a
 text of many slow sentences takes no more of the machine."""
 
 
 class SentenceReading(NamedTuple):
-    """The words of a sentence. `lasting` is False if another call might read it differently."""
+    """The words of a sentence. `lasting` is False if another call might read the sentence differently, so
+    that it must not be cached."""
 
     words: list[Word]
     fallbacks: list[Fallback]
@@ -80,9 +82,9 @@ class _Worker:
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self.g2p: SentenceG2P | None = None
-        """In which it stalls."""
+        """The G2P in which the thread stalls; None if it does not."""
         self.late_s = 0.0
-        """When it was given up."""
+        """When the caller stopped waiting for the thread."""
         self._thread = threading.Thread(target=_work, args=(self.jobs,), name="g2p", daemon=True)
         self._thread.start()
 
@@ -143,12 +145,13 @@ def _work(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 
 class GuardedG2P:
-    """`load()`'s G2P with a deadline, over `below`. Thread-safe: any number of sentences at a time.
+    """The G2P that `load` returns, with a deadline; if it fails, `below` reads. Thread-safe: any number of
+    sentences at a time.
 
     Parameters
     ----------
     load : callable
-        Returns a G2P that is ready to answer. Called here, and again to replace each one that stalls.
+        Returns a G2P that is ready to answer. Called at once, and again to replace a G2P that stalls.
     below : callable
         The next level: a G2P.
     name, below_name : str
@@ -183,7 +186,7 @@ class GuardedG2P:
         return read.words
 
     def read(self, sentence: AlignedText, given: Readings = ()) -> SentenceReading:
-        """The words of `sentence`, whatever it takes."""
+        """The words of `sentence`, read by the G2P or, if it fails, by the next level."""
         if not sentence.text.strip():  # all of it was left out
             return SentenceReading([], [], lasting=True)
         limit_s = max(DEADLINE_S, DEADLINE_PER_CHARACTER_S * len(sentence))

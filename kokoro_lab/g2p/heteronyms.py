@@ -1,8 +1,8 @@
 """Decides by context how heteronyms are read: words that are spelt alike and said differently.
 
-misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading
-that its context asks for, before misaki looks it up; where the context says nothing, the tagger's tag stays.
-Three kinds of words are told apart:
+misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading that
+fits its context, before misaki looks it up. If the context does not decide, the tagger's tag stays. Three
+kinds of words are told apart:
 
 - by word class (`record`, `use`, `separate`): noun or verb, decided in `word_class`;
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
@@ -140,7 +140,8 @@ def _senses() -> Senses:
 
 
 def _read(sentence: TaggedSentence, i: int) -> str | None:
-    """Past (as red) or present (as reed): from auxiliaries, else from the tense of the sentence."""
+    """The tag of `read`, past (as *red*) or present (as *reed*): decided by auxiliaries, else by the tense of
+    the sentence."""
     j = sentence.before(i)
     word, tag = sentence.word(j), sentence.tag(j)
     if word == "to" or tag == "MD" or word in DO or word in BEFORE_INFINITIVE or word in ("please", "why"):
@@ -212,7 +213,7 @@ def _past(sentence: TaggedSentence, i: int) -> bool:
 
 
 def _used(sentence: TaggedSentence, i: int) -> str | None:
-    """The tag of `used`: of habit (`used to`) it has an s as in *goose*; of use, a z."""
+    """The tag of `used`: with the s of *goose* for a habit (`used to`), with a z for use."""
     if sentence.word(i + 1) != "to":
         return "VBN"
     j = sentence.before(i)

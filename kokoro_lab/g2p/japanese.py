@@ -1,8 +1,8 @@
 """Japanese: misaki's Cutlet over fugashi and UniDic, made safe to serve.
 
-What is added to Cutlet, in the version that Kokoro's voices were trained with: numbers and counters are
-read as they sound together, every token finds its place in the original text, marks become the
-model's, and whatever Cutlet leaves silent or Latin is said by other means and reported.
+The version of Cutlet is that with which Kokoro's voices were trained. This module adds four things. Numbers
+and counters are read as they sound together. Every token has its place in the original text. Marks become the
+model's marks. Parts that Cutlet leaves silent or Latin are read by other means and reported.
 """
 
 from __future__ import annotations
@@ -358,7 +358,8 @@ def _hiragana(kana: str) -> str:
 
 
 def _space_between(before: str, after: str) -> bool:
-    """Whether a space stands between two words: not at a closing mark, nor where the breath is stopped."""
+    """Whether a space stands between two words: not before a closing mark, nor after a word that ends in a
+    stopped breath."""
     if after[0] in CLOSERS or before[-1] in OPENERS:
         return False
     if after[0] == "ʔ":

@@ -18,7 +18,8 @@ from kokoro_lab.text.tables import any_of, entries, names, rows
 
 _DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
-"""Read out one by one, digits of one beat are drawn out to two, as in telephone numbers."""
+"""Kana of digits that are read one by one, as in telephone numbers: digits of one beat are drawn out to
+two."""
 _SHORT = {
     "いち": "いっ",
     "ろく": "ろっ",
@@ -102,7 +103,7 @@ def reading(number: str, counter: str = "") -> list[BreathGroup] | None:
     Returns
     -------
     list of BreathGroup, or None
-        None if `number` is not made as numbers are.
+        None if `number` is no well-formed number.
     """
     known = COUNTERS.get(counter)
     whole = known.wholes.get(number) if known else None

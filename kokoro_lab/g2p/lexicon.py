@@ -27,7 +27,7 @@ _WORD_OR_MARK = regex.compile(rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+|[^\w\s]", re
 where one of them does."""
 _POSSESSIVE = regex.compile(r"'s(?!\w)", regex.IGNORECASE)
 _ADDRESS = regex.compile(r"://|[@\\_#~]|\w\.\w|(?:^|\0)[.:=]\w|^/")
-"""What shows, around a name, that it is a part of an address, a path, a hashtag or code."""
+"""Characters around a name which show that it is part of an address, a path, a hashtag or code."""
 
 
 class Lexicon:
@@ -64,7 +64,7 @@ class Lexicon:
     def find(self, text: str, language: str) -> list[FixedReading]:
         """The readings in one sentence: the longest entry at each place, from left to right.
 
-        An English entry is found with `'s` behind it too, and if it has the flag `plural`, with `s`.
+        An English entry is also found with `'s` after it, and with `s` if it has the flag `plural`.
         """
         found: list[FixedReading] = []
         folded, table = _folded(text), self._table(language)
@@ -83,8 +83,8 @@ class Lexicon:
         return found
 
     def _table(self, language: str) -> Mapping[str, tuple[_Candidate, ...]]:
-        """Candidates by the word or mark with which they begin, longer ones first, then those of earlier
-        levels."""
+        """Candidates by the word or mark with which they begin; longer ones come first, and among equal
+        lengths those of earlier levels."""
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():
@@ -127,7 +127,8 @@ def read_with(
     Parameters
     ----------
     lexicon : Lexicon
-        The lexicon; its entries are found as they are written.
+        The lexicon. Its entries are searched for in the sentence as it is written and, if normalising or
+        marks leave other words, also in the spoken words.
     sentence : AlignedText
         Sanitised, not yet normalised, in one language.
     language : str
@@ -163,7 +164,8 @@ def _start(fixed: FixedReading) -> int:
 
 
 def _in_address(text: str, fixed: FixedReading) -> bool:
-    """Whether the white-space word around it is an address, whose marks are put into words first."""
+    """Whether the word around a reading, from space to space, is an address; the marks of an address are put
+    into words first."""
     start = text.rfind(" ", 0, fixed.start) + 1
     stop = text.find(" ", fixed.end)
     around = f"{text[start : fixed.start]}\0{text[fixed.end : stop if stop >= 0 else len(text)]}"
@@ -197,7 +199,7 @@ def _forms(entry: LexiconEntry, language: str) -> Iterator[_Candidate]:
 
 
 def _folded(text: str) -> str:
-    """In lower case, each letter in its place."""
+    """The text in lower case, with every letter at the same offset."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered

@@ -39,7 +39,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     Parameters
     ----------
     raw : Mapping of str to Any
-        With the keys `FIELDS`, `flags` optional: a list, or words between spaces.
+        A mapping with the keys `FIELDS`. `flags` is optional: a list, or words between spaces.
     where : str
         The entry's place, for the error: `words.tsv, line 3`.
     field : str
@@ -126,7 +126,7 @@ def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:
     Raises
     ------
     LexiconError
-        An entry is wrong, or one too many; over `REQUEST_BYTES`.
+        An entry is wrong, there are too many entries, or they exceed `REQUEST_BYTES`.
     """
     if raw is None or raw == ():
         return ()
@@ -168,7 +168,7 @@ def refuse_duplicates(entries: Iterable[tuple[str, LexiconEntry]], *, field: str
 
 
 def _called(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Each entry with its name for errors."""
+    """Each entry with the name by which errors call it."""
     return ((f"Entry {number} of the lexicon", item) for number, item in enumerate(items, 1))
 
 
@@ -195,7 +195,7 @@ def _bytes(row: Any) -> int:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """What the `lang` of an entry may be."""
+    """The allowed values of an entry's `lang`."""
     return (ANY, *sorted({tag.split("-")[0] for tag in SPOKEN} | set(SPOKEN)))
 
 

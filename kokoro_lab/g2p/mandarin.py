@@ -28,7 +28,7 @@ LANGUAGE = "zh"
 MARKS = names(__package__)["Mandarin mark"]
 """The model's symbol for each mark. Other punctuation (· and the like) has no sound."""
 TIGHT = frozenset('“”…—"')
-"""Written so, a mark has no space on either side, as misaki has it."""
+"""Marks that have no space on either side, as in misaki."""
 OPENERS = frozenset(written for written, mark in MARKS.items() if mark in "“(") - TIGHT
 
 _NON_SYLLABIC = "\u032f"  # misaki leaves it out of the diphthongs
@@ -96,7 +96,7 @@ class MandarinG2P:
         return words
 
     def _said(self, text: str) -> Iterator[tuple[int, int, str, str, bool]]:
-        """Runs `(i, j, phonemes, source, reported)`: words, marks, and what is neither."""
+        """Runs `(i, j, phonemes, source, reported)` of the text: words, marks, and other characters."""
         for run in _RUN.finditer(text):
             written, (i, j) = run.group(), run.span()
             if run["mandarin"]:

@@ -21,7 +21,7 @@ from kokoro_lab.text.ssml import Break, SsmlDocument
 T = TypeVar("T")
 
 SentenceReader = Callable[[AlignedText], list[Word]]
-"""From a sentence to its words."""
+"""Takes a sentence and returns its words."""
 
 
 def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Iterator[SpokenSentence]:
@@ -75,7 +75,7 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether any of some spans of the source has a break inside."""
+    """Whether any of `spans` of the source has a break inside."""
     return any(_breaks(document, start + 1, end) for start, end in spans)
 
 
@@ -113,7 +113,7 @@ def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
 
 
 def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:
-    """Those from one offset up to another."""
+    """The breaks from one offset up to another."""
     first, last = (bisect_left(document.breaks, each, key=attrgetter("offset")) for each in (start, stop))
     return document.breaks[first:last]
 
@@ -121,7 +121,7 @@ def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:
 def _due(breaks: deque[Break], start: int, after: int = -1) -> float | None:
     """Take the breaks up to an offset, and add up their seconds; None if there is no break.
 
-    `none` can only remove a pause that exists: it counts behind the offset `after` alone.
+    A break of strength `none` can only remove an existing pause, so it counts only after the offset `after`.
     """
     due: list[float] = []
     while breaks and breaks[0].offset <= start:

@@ -13,7 +13,8 @@ from kokoro_lab.text.segment import OPENING_COLUMNS, SpokenSentence, SpokenSente
 from kokoro_lab.text.sentences import Sentence, Sentences
 
 NotedReader = Callable[[AlignedText, bool, OnFallback], list[Word]]
-"""From a sentence, and whether it begins a line, to its words; tells what it had to substitute."""
+"""Takes a sentence, whether it begins a line, and a function that is called for each fallback; returns its
+words."""
 
 
 class ReadSentences(SpokenSentences):
@@ -35,9 +36,9 @@ class ReadSentences(SpokenSentences):
         self._found = found
         self._number = sum(1 for _ in islice(found, skip))
         self._entered = 0
-        """Where in the original the words of the next sentence begin that have not been spoken."""
+        """Offset in the original of the first word of the next sentence that has not been spoken."""
         self._noted: list[Fallback] = []
-        """What was noted of the opening."""
+        """Fallbacks from the opening of the next sentence."""
 
     def __next__(self) -> SpokenSentence:
         while True:

@@ -26,7 +26,7 @@ NEAR = 1.5
 FAR = 0.9
 NEAR_WORDS = 5
 LEAD = 0.5
-"""How far the best reading must be ahead of the next."""
+"""By how much the best reading's sum must exceed the next one's."""
 
 Pattern = tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]
 
@@ -37,7 +37,8 @@ def reading_tag(reading: str) -> str:
 
 
 def stem(word: str) -> str:
-    """Without the commonest endings, crudely: both sides of every comparison go through it."""
+    """A word without the commonest endings. The stem may be rough, since both sides of every comparison are
+    stems."""
     word = word.removesuffix("'s")
     for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):

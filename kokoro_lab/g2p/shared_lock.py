@@ -9,8 +9,8 @@ _WAITING: set[int] = set()
 
 
 class SharedLock:
-    """For a library that holds the state of the text that it reads. Hold it for one short call of the library
-    and never for a whole text, so that nobody waits long for another's slow text."""
+    """A lock for a library that holds the state of the text that it reads. Hold the lock for one short call
+    of the library and never for a whole text, so that no call waits long for another one's slow text."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -117,7 +117,8 @@ class Speakers:
 
 
 WARM_READINGS = 4
-"""On a machine whose caches are cold, the second reading is still slower than the fourth."""
+"""Number of sentences that a new G2P reads before it is used: on a machine with cold caches, the second
+reading is still slower than the fourth."""
 
 
 def _english(language: str, known: dict[str, Known], home: Path | None, source: Source | None) -> SentenceG2P:

@@ -24,7 +24,7 @@ from kokoro_lab.scheduling.one_thread import product
 from kokoro_lab.text import tables
 
 EPSILON = 1e-08
-"""What is added to a variance before it is divided by its root."""
+"""Added to a variance before values are divided by its square root."""
 WINDOW_LAYERS = 4
 REMEMBERED_TOKENS, REMEMBERED_FEATURES = 2048, 4096
 LONGEST_SHAPE = 100
@@ -41,7 +41,7 @@ class TaggedToken(NamedTuple):
 
 
 class _Maxout:
-    """A maxout layer, and the layer norm behind it."""
+    """A maxout layer, and the layer norm after it."""
 
     def __init__(self, maxout: Mapping[str, Floats], norm: Mapping[str, Floats]) -> None:
         outputs, candidates, inputs = maxout["W"].shape
@@ -69,8 +69,8 @@ class Tagger:
     Parameters
     ----------
     folder : Path
-        With the files `tokenizer`, `tok2vec/model`, `tagger/model`, `tagger/cfg` and `vocab/lookups.bin` of
-        spaCy's `en_core_web_sm` 3.8.
+        Folder with the files `tokenizer`, `tok2vec/model`, `tagger/model`, `tagger/cfg` and
+        `vocab/lookups.bin` of spaCy's `en_core_web_sm` 3.8.
 
     Raises
     ------
@@ -117,8 +117,8 @@ class Tagger:
         return np.concatenate([self._feature(k, number) for k, number in enumerate(numbers)])
 
     def _norm(self, text: str) -> str:
-        """The form of a word that the tagger sees: one spelling for variants (`colour`), one mark for
-        variants, else lower case."""
+        """The form of a word that the tagger sees: one spelling for variants of a word (`colour`), one mark
+        for variants of a mark, otherwise lower case."""
         found = self._norms.get(_number(text))
         return found if found is not None else _norms().get(text, text.lower())
 
@@ -141,7 +141,7 @@ def _layers(path: Path) -> list[_Layer]:
 
 
 def _array(packed: Mapping[bytes, Any]) -> Floats:
-    """From what msgpack-numpy makes of an array."""
+    """An array, unpacked from msgpack-numpy's format."""
     array: Floats = np.frombuffer(packed[b"data"], packed[b"type"]).reshape(packed[b"shape"])
     return array
 

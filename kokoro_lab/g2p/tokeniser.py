@@ -45,7 +45,7 @@ class Tokeniser:
         self._torn = self._exceptions_that_are_torn()
 
     def __call__(self, text: str) -> list[Token]:
-        """Tokens in order. With a space behind each that has one, they are `text` again."""
+        """Tokens in order. Joined, with a space after each token that has one, they are `text` again."""
         return self._mended(list(self._tokens(text)))
 
     def _tokens(self, text: str) -> Iterator[Token]:

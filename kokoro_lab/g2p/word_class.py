@@ -17,11 +17,11 @@ FUNCTION_WORDS = words(__package__, "function_words.tsv")
 BE, HAVE, DO = (FUNCTION_WORDS[name] for name in ("be", "have", "do"))
 """`be` and the verbs that are used like it; `have`; `do`."""
 BEFORE_INFINITIVE = FUNCTION_WORDS["before infinitive"]
-"""A bare infinitive follows these, as it does a modal verb or `do`."""
+"""Verbs that a bare infinitive follows, like modal verbs and `do`."""
 
 TAGGER = 2.0
 SURE = 0.75
-"""Where the weights sum to less than this, either way, the tagger's opinion stands."""
+"""If the sum of the weights is nearer to 0 than this, the tagger's opinion stands."""
 
 LONE_VERB = 2.4
 """The weight if the sentence has no other finite verb."""

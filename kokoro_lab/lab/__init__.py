@@ -7,7 +7,7 @@ bench, tuning, conversion: what is timed, fitted, exported     faults: what is b
 routes: what the lab hangs into the server                     fixtures, sweeps, plots: texts, grids, figures
 report: the page of a run, for readers
 
-It needs the extra `lab`, and says so.
+The lab needs the extra `lab`; without it, an error says so.
 """
 
 from kokoro_lab.extras import require

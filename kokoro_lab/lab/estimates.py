@@ -18,11 +18,12 @@ from kokoro_lab.lab.results import RESULT, results_folder
 from kokoro_lab.provenance import machine
 
 RUNS_LOOKED_AT = 20
-"""Newest first, for one with the same parameters."""
+"""How many runs are searched, the newest first, for one with the same parameters."""
 PACE_S = 5.0
-"""Seconds of finished cells from which on their speed predicts the others."""
+"""Once finished cells have taken this many seconds, their speed predicts the time of the other cells."""
 OVERDUE = 1.2
-"""A cell is late after its last time multiplied by this, and at least `PACE_S` more."""
+"""A cell is late if it has taken this multiple of its time in the last run, and at least `PACE_S` more than
+that time."""
 TICK_S, LINE_S = 0.5, 60.0
 """How often the remaining time is shown on a terminal, and in a log."""
 
@@ -41,16 +42,16 @@ class Estimate:
     total_s : float, optional
         None if it is not known.
     cells_s : tuple of float
-        What each cell took when the notebook last ran here with these parameters, the first one with what
-        came before it; empty if it never did.
+        Seconds of each cell in the last run of the notebook on this machine with these parameters; empty if
+        there is none. The first value includes the start of the run.
     """
 
     total_s: float | None = None
     cells_s: tuple[float, ...] = ()
 
     def left(self, elapsed_s: float, cell: int = 0, in_cell_s: float = 0.0) -> tuple[float, str]:
-        """The seconds until the end, and the same in words, after `in_cell_s` of the cell with this
-        number."""
+        """The seconds until the end and the same in words, while the cell with number `cell` has run for
+        `in_cell_s`."""
         if cell < len(self.cells_s):
             done_s = sum(self.cells_s[:cell])
             pace = (elapsed_s - in_cell_s) / done_s if done_s >= PACE_S else 1.0
@@ -87,7 +88,7 @@ def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
 
 
 def sentence(notebook: str, parameters: Mapping[str, Any]) -> str:
-    """A sentence on how long a run will take, and how it would take less."""
+    """A sentence on how long a run will take, and on how to shorten it."""
     expected, row = estimate(notebook, parameters), listed(notebook)
     if expected.total_s is None:
         said = f"{notebook}: how long it takes with these parameters is not known"
@@ -125,7 +126,7 @@ def _last_cells_s(notebook: str, asked: Mapping[str, Any], usual: Mapping[str, A
 
 
 class Countdown:
-    """The cell of a run that is under way, since when, and the time left."""
+    """The present cell of a run, when it began, and the time left."""
 
     def __init__(self, expected: Estimate) -> None:
         self.expected = expected
@@ -144,8 +145,8 @@ class Countdown:
 
 @contextmanager
 def shown(label: str, countdown: Countdown, place: int) -> Iterator[None]:
-    """Show on standard error what is left: as a bar, `place` lines below where the cursor is, or as a line a
-    minute where that is no terminal."""
+    """Show the remaining time on standard error: on a terminal as a bar, `place` lines below the cursor,
+    elsewhere as one line a minute."""
     over = threading.Event()
     show = _bar if sys.stderr.isatty() else _lines
     thread = threading.Thread(target=show, args=(label, countdown, place, over), name="countdown")

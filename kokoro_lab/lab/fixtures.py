@@ -19,7 +19,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 HELD_OUT = 500
-"""Last lines of a corpus, on which nothing is fitted: the variants and the predictor are judged by them."""
+"""Number of last lines of a corpus that are held out: nothing is fitted on them, and variants and predictor
+are judged on them."""
 MANDARIN_VOICE = "zf_xiaoxiao"
 """The voice of the Mandarin sentence that gates read besides the English ones."""
 
@@ -43,7 +44,7 @@ def require_known(what: str, name: str, known: Collection[str], field: str, **sa
     Raises
     ------
     ParameterError
-        It is not.
+        The name is not known.
     """
     if name not in known:
         fields = {"field": field, "value": name, "allowed": ", ".join(known), **said}
@@ -63,7 +64,7 @@ def spread(items: Sequence[T], limit: int = 0) -> list[T]:
 
 
 def mandarin_texts() -> list[FixtureText]:
-    """One sentence, for `MANDARIN_VOICE`; none, and a warning, where Mandarin is not installed."""
+    """One sentence for `MANDARIN_VOICE`; where Mandarin is not installed, an empty list and a warning."""
     try:
         require("zh", "jieba", "pypinyin")
     except MissingExtra as error:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE_S = 3.0
-"""Seconds after which a run that has not stopped is asked again, and after as long again is killed."""
+"""Seconds after which a run that has not stopped is asked again. After the same time once more it is
+killed."""
 
 
 class Interrupts:

@@ -14,7 +14,7 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.provenance import repository_root
 
 INDEX = "00_index"
-"""The notebook that leads to the others. It asks nothing, and is not run."""
+"""The notebook that lists the others. It asks no question, and is not run."""
 
 OWN_PARAMETERS = ("run_dir",)
 """Parameters that the runner sets; a user may not."""
@@ -26,12 +26,12 @@ def notebook_names() -> list[str]:
 
 
 def find_notebook(name: str) -> Path:
-    """The notebook that `name` names: in full, by its number, or without it.
+    """The notebook that `name` means: its full name, its number, or its name without the number.
 
     Raises
     ------
     ParameterError
-        There is none, or more than one.
+        No notebook, or more than one, has this name.
     """
     names = notebook_names()
     stem = name.removesuffix(".ipynb").rpartition("/")[2]

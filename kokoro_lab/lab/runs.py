@@ -34,7 +34,7 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 def run_notebook(
     name: str, parameters: Mapping[str, Any] | None = None, place: int = 0, *, progress: bool = True
 ) -> results.Result:
-    """Execute a notebook in a process of its own, and show what is left, `place` lines below the cursor.
+    """Execute a notebook in a process of its own, and show the remaining time `place` lines below the cursor.
 
     Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
     `result.json` and `audio/` to `results/<notebook>/<run_id>/`; `begun.json` while it is under way, and
@@ -93,7 +93,7 @@ class _Kernel:
         self.ready = False
 
     def stop(self, by_force: bool) -> None:
-        """Interrupt its cell, if one is running; or end the process with its children."""
+        """Interrupt the running cell, if there is one; with `by_force`, end the process with its children."""
         if self.pid is None:
             return
         with suppress(ProcessLookupError):  # it has ended meanwhile
@@ -168,9 +168,9 @@ def run_apart(
 ) -> Iterator[tuple[int, results.Result]]:
     """Execute notebooks with their parameters, `jobs` at a time, each in a process of its own.
 
-    Yields the number of each and how it ended, in the order in which they end; `begins` is called with the
-    number of one before it is run. One that cannot begin, or whose process dies, has crashed. After Ctrl-C,
-    those that are under way are interrupted, and no other begins.
+    Yields the number and result of each notebook, in the order in which they end. `begins` is called with a
+    notebook's number before it is run. A notebook that cannot begin, or whose process dies, counts as
+    crashed. After Ctrl-C, running notebooks are interrupted and no other begins.
     """
     calls = [partial(run_notebook, name, parameters, progress=progress) for name, parameters in asked]
     with Interrupts(_interrupt_workers) as interrupts:
@@ -200,8 +200,8 @@ def _interrupt_workers(by_force: bool) -> None:
 def _numpy_on_one_thread() -> Iterator[None]:
     """A context in which new kernels run OpenBLAS on one thread, unless the user sets it otherwise.
 
-    OpenBLAS's threads spin for 20 ms after every product: on two cores this was 0.13 of a perceptual gate's
-    time, and more of a gate's that runs beside it.
+    OpenBLAS's threads spin for 20 ms after every product. On two cores this took 0.13 of a perceptual gate's
+    time, and a larger share of the time of a gate that ran beside it.
     """
     if BLAS_THREADS in os.environ:
         yield

@@ -25,7 +25,7 @@ from kokoro_lab.provenance import repository_root
 Say = Callable[[str], None]
 
 SHARED = 0.7
-"""The time of gates that run two at a time on two cores, as a share of one after another."""
+"""The time of gates that run two at a time on two cores, divided by their time one after another."""
 
 
 def verdict(gates: Sequence[Result]) -> str:
@@ -43,7 +43,7 @@ def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
 
 
 def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
-    """About how long all take, `jobs` at a time where they may share the machine."""
+    """About how many seconds all take, if `jobs` run at a time; gates whose times decide run alone."""
     alone = sum(one.seconds(fast) for one in measured if one.runs_alone(fast))
     shared = [one.seconds(fast) for one in measured if not one.runs_alone(fast)]
     return alone + (sum(shared) if jobs == 1 else max(sum(shared) * SHARED, *shared, 0.0))
@@ -58,7 +58,7 @@ def run_gates(
     ----------
     gates : sequence of Measurement
     fast : bool
-        With the parameters of the fast mode, or of the full one.
+        Whether to take the parameters of the fast mode; otherwise those of the full mode.
     jobs : int
         How many run at a time. A gate whose times decide runs after the others, alone.
     progress : bool
@@ -133,7 +133,7 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
 
 
 def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, say: Say) -> list[Result]:
-    """In the order of the suite, whatever the order in which they were run."""
+    """The results of all gates in the order of the suite, whatever the order in which they ran."""
     say(about(gates, fast, jobs))
     shared = [gate for gate in gates if jobs > 1 and not gate.runs_alone(fast)]
     # The longest first, so that at the end no core waits for a long one

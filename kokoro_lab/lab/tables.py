@@ -35,9 +35,9 @@ class ShownTable:
     Parameters
     ----------
     frame : DataFrame
-        Every value a text, every column with a value somewhere.
+        The table with every value as text; columns without any value are left out.
     numbers : frozenset of str
-        Columns that stand at the right.
+        Columns that are aligned to the right.
     note : str
         Says which rows or columns are left out.
     """
@@ -99,7 +99,8 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _texts(column: pd.Series) -> list[str]:
-    """The numbers of a column with equal decimals, unless the smallest would have fewer than two digits."""
+    """The numbers of a column as text with equal decimals, unless the smallest number would then show fewer
+    than two digits."""
     sizes = [
         abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
     ]

@@ -3,8 +3,9 @@
 In each trial a listener hears A, B and X, and says which of the two X is. A listener who hears no difference
 is right in half of the trials. Two questions can be asked of the same count, and usually only the first is:
 
-- *Is a difference heard?* `p_value`: so many right answers are rare without hearing. A p over 0.05 shows
-  nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of six (`power`).
+- *Is a difference heard?* `p_value`: a listener who hears nothing rarely gives this many right answers. A p
+  over 0.05 shows nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of
+  six (`power`).
 - *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
   enough trials (`trials_to_show`): 39 to get below 70 %.
 
@@ -42,16 +43,17 @@ INAUDIBLE_BELOW = 0.70
 POWER = 0.8
 MOST_TRIALS = 100
 ODD_P = 0.01
-"""So few right answers are odd: guessing gives as few in one test of a hundred."""
+"""A count of right answers is odd if guessing gives as few in only one test of a hundred."""
 LEAST_LISTENERS = 5
-"""For a word on people, and not on one pair of ears: where three people in ten hear a difference, one of them
-is among five with a probability of 0.83, more than `POWER`."""
+"""The fewest listeners for a statement on people in general. If three people in ten hear a difference, at
+least one of them is among five with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
-"""With a sensitivity above 6, the proportion of right answers is 1 in float64."""
+"""Upper end of the search for d′; above 6, the proportion of right answers is 1 in float64."""
 
 
 def p_value(right: int, trials: int) -> float:
-    """Probability that guessing gives as many right answers, or more: small means that it was heard.
+    """Probability that guessing gives as many right answers, or more. A small value means that a difference
+    was heard.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def fewest_right(trials: int) -> int | None:
     Returns
     -------
     int or None
-        12 of 16, 15 of 20, 26 of 40; None where even all right ones are too few trials.
+        Examples: 12 of 16, 15 of 20, 26 of 40. None if even all answers right would not be significant.
 
     Raises
     ------
@@ -170,7 +172,7 @@ def d_prime(proportion_right: float) -> float:
     Parameters
     ----------
     proportion_right : float
-        0 to 1. At or below one half nothing is heard: 0. At 1 it has no upper end: infinite.
+        0 to 1. At or below one half, d′ is 0, since nothing is heard. At 1 it is infinite.
 
     Returns
     -------
@@ -180,7 +182,7 @@ def d_prime(proportion_right: float) -> float:
     Raises
     ------
     ParameterError
-        Not a proportion.
+        The value is no proportion.
     """
     require_range("proportion_right", proportion_right, 0, 1, "That is no proportion.")
     if proportion_right <= CHANCE:
@@ -192,7 +194,7 @@ def d_prime(proportion_right: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AbxResult:
-    """What one count of right answers shows. Made by `outcome`.
+    """The conclusions from one count of right answers. Made by `outcome`.
 
     Parameters
     ----------
@@ -226,7 +228,8 @@ class AbxResult:
 
     @property
     def odd(self) -> bool:
-        """Whether it is far below chance: that is no sign of hearing nothing, but of answers gone astray."""
+        """Whether the count is far below chance. That is no sign of hearing nothing; the answers must have
+        been confused."""
         return float(stats.binom.cdf(self.right, self.trials, CHANCE)) <= ODD_P
 
     @property
@@ -235,7 +238,8 @@ class AbxResult:
         return max(trials_to_show()[0] - self.trials, 0)
 
     def shown_inaudible(self) -> bool:
-        """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: by trials enough, and none odd.
+        """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: the trials suffice, and the
+        count is not odd.
 
         A few trials with few right answers have a low limit, too, but by guessing half are right.
         """
@@ -264,7 +268,7 @@ def outcome(right: int, trials: int) -> AbxResult:
 
 @dataclass(frozen=True, slots=True)
 class PooledListeners:
-    """Several listeners as one, and whether they may be taken so.
+    """Several listeners as one, and whether they may be pooled.
 
     Parameters
     ----------
@@ -297,7 +301,7 @@ def pool(counts: Mapping[str, tuple[int, int]]) -> PooledListeners:
     Raises
     ------
     ParameterError
-        Nobody, or counts that cannot be.
+        There is no listener, or a count is impossible.
 
     Notes
     -----

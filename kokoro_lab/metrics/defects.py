@@ -30,9 +30,9 @@ EDGE_S, SILENT_S = 0.001, 0.005
 FLOOR_DBFS = -100.0
 LONGEST_GAP_S = 0.5
 HARD_DB = 45.0
-"""Between the loudest sample within 1 ms and the loudest within the 5 ms of silence beside it. Speech died
-away by at most 32 dB that fast; where it was silenced, it was by 73 dB or more. It does begin so hard: a
-plosive rises by up to 60 dB."""
+"""Limit of the step from the loudest sample within 1 ms to the loudest one within the 5 ms next to it.
+Natural speech fell by at most 32 dB that fast; silenced speech fell by 73 dB or more. The beginning of speech
+may be as hard: a plosive rises by up to 60 dB."""
 
 FLAT_SAMPLES = 4
 FLAT_SHARE = 0.1
@@ -53,7 +53,8 @@ class Gap(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A span that is most like one `lag_s` later; `residual_db` is what is different, over what there is."""
+    """A span that is most like another one `lag_s` later; `residual_db` is the power of their difference
+    relative to the span's own."""
 
     start_s: float
     lag_s: float
@@ -61,13 +62,15 @@ class Repeat(NamedTuple):
 
 
 def nonfinite_count(samples: Samples) -> int:
-    """How many samples are NaN or infinite: the only one that takes such samples. Catches all."""
+    """How many samples are NaN or infinite. Only this detector accepts such samples, and it finds all of
+    them."""
     require_recording(samples, finite=False)
     return int((~np.isfinite(samples)).sum())
 
 
 def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
-    """The hardest end of sound: loudest sample within 1 ms, over the loudest in the 5 ms behind, in dB.
+    """The hardest end of a sound: the loudest sample within 1 ms over the loudest in the 5 ms after it, in
+    dB.
 
     It also reads the end of the recording, as if silence followed. A speaker's pauses begin softly, since
     throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). Silence below
@@ -84,7 +87,7 @@ def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
 def gaps(samples: Samples, sample_rate_hz: int, *, hard_db: float = HARD_DB) -> list[Gap]:
     """Spans of 5 to 500 ms within speech that begin and end with a step of `hard_db` or more.
 
-    Not pauses: these begin softly. See `hardest_fall_db`, whose errors it has.
+    Pauses are not found, since they begin softly. This detector makes the errors of `hardest_fall_db`.
     """
     fall_db, rise_db = _steps_db(checked(samples, sample_rate_hz), sample_rate_hz)
     falls, rises = (_peaks(step_db, hard_db) for step_db in (fall_db, rise_db))
@@ -155,7 +158,8 @@ def checked(samples: Samples, sample_rate_hz: int) -> Values:
 
 
 def _steps_db(values: Values, sample_rate_hz: int) -> tuple[Values, Values]:
-    """By how much sound falls at each sample, and by how much it rises, in dB; silence is all around."""
+    """By how many dB sound falls at each sample, and by how many it rises; before and after the recording is
+    silence."""
     edge, silent = (round(length_s * sample_rate_hz) for length_s in (EDGE_S, SILENT_S))
     magnitude = np.maximum(np.pad(np.abs(values), silent), 10 ** (FLOOR_DBFS / 20))
     level_db = 20 * np.log10(magnitude)
@@ -167,7 +171,7 @@ def _steps_db(values: Values, sample_rate_hz: int) -> tuple[Values, Values]:
 
 
 def _peaks(step_db: Values, hard_db: float) -> npt.NDArray[np.int64]:
-    """Where each group of neighbouring steps over the limit is hardest."""
+    """The place of the hardest step in each group of neighbouring steps over the limit."""
     over = np.flatnonzero(step_db >= hard_db)
     groups = np.split(over, np.flatnonzero(np.diff(over) > 1) + 1) if len(over) else []
     return np.array([group[np.argmax(step_db[group])] for group in groups], np.int64)
@@ -211,12 +215,12 @@ Places = npt.NDArray[np.int64]
 
 NEIGHBOURS_S = 0.002
 OWN_SAMPLES = 2
-"""How far the second difference of one wrong sample reaches."""
+"""How many samples on either side the second difference of one wrong sample reaches."""
 FLOOR = 1e-4
-"""The least level of a neighbourhood, of full scale, so that rounding in silence gets no score."""
+"""The least level of a neighbourhood, as a share of full scale, so that rounding in silence gets no score."""
 ISOLATED = 1.3
-"""How much more bent than its neighbours a place must be to be looked at. Of places from 1.0 on there are
-seven times as many, and of 120 clicks 3 more among them."""
+"""How much more bent than its neighbours a place must be to be examined. With 1.0 there would be seven times
+as many places, and only 3 more of 120 clicks would be among them."""
 
 ORDER = 16
 """Order of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
@@ -226,12 +230,13 @@ AT_ONCE = 256
 
 
 def click_score(samples: Samples, sample_rate_hz: int) -> float:
-    """How far the worst single wrong sample is off, over how far any other within 2 ms is.
+    """The error of the worst single sample, divided by the largest error of any other sample within 2 ms.
 
-    A sample is off by its distance from what linear prediction from both sides, fitted to the 15 ms on
-    either side without it, makes of it (least-squares interpolation, Janssen, Veldhuis & Vries, IEEE ASSP 34,
-    1986); the others are judged with this one put right. So an excitation of the vocal tract, which rings
-    on, does not count: it is an innovation, and this looks for additive outliers (Fox, JRSS B 34, 1972).
+    The error of a sample is its distance from its linear prediction from both sides, fitted to the 15 ms on
+    either side without the sample (least-squares interpolation, Janssen, Veldhuis & Vries, IEEE ASSP 34,
+    1986). The errors of its neighbours are computed with this sample corrected. So an excitation of the vocal
+    tract, which rings on, does not count: it is an innovation, and this looks for additive outliers (Fox,
+    JRSS B 34, 1972).
 
     Parameters
     ----------
@@ -267,7 +272,8 @@ def click_score(samples: Samples, sample_rate_hz: int) -> float:
 
 
 def splice_score(samples: Samples, sample_rate_hz: int) -> float:
-    """How high the hardest step between two samples is, over how bent anything within 2 ms is without it.
+    """The height of the hardest step between two samples, divided by the largest second difference within 2
+    ms without it.
 
     A step of h is two second differences, h and -h; what they have in common is taken out. A bend, as
     of a glottal closure, is one, and half of it stays; so does half of a wrong sample.
@@ -328,7 +334,7 @@ def _batches(places: Places) -> Iterator[Places]:
 
 
 def _interpolators(around: Values, half: int) -> Values:
-    """What each middle sample's distance from its prediction from both sides is made with: (B, 2·ORDER + 1).
+    """Weights that give each middle sample's distance from its prediction from both sides: (B, 2·ORDER + 1).
 
     `around` is (B, 2·(half + ORDER) + 1). The coefficients are of the covariance method, from all equations
     without the middle sample: a wrong one would bend the very rule by which it is judged.

@@ -29,7 +29,8 @@ Level = float | None
 
 TONE_HZ = 1000.0
 HOPS_S = {"momentary_lufs": 0.01, "short_term_lufs": 0.05}
-"""Fine enough that no window misses a burst by more than the tolerance: 5 ms of 0.4 s are 0.05 LU."""
+"""Steps between readings, so short that no window misses a burst by more than the tolerance: 5 ms of 0.4 s
+are 0.05 LU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Meter:
 class CheckResult:
     """One figure of one case: what the standard expects and what the meter read.
 
-    Where a case asks for many readings, this is the one furthest off. `measured` may exceed `expected`
-    by `above` and fall short of it by `below`, in the unit of `quantity`.
+    If a case has many readings, the figure is the reading with the largest error. `measured` may exceed
+    `expected` by `above` and fall short of it by `below`, in the unit of `quantity`.
     """
 
     case: str
@@ -60,17 +61,18 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
-        """Within tolerance; a reading that is not a number is not."""
+        """Whether the reading is within tolerance; NaN is not."""
         return -self.below <= self.measured - self.expected <= self.above
 
 
 def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> Iterator[CheckResult]:
-    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342, one when it is asked for.
+    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342; each is made when it is asked
+    for.
 
     Parameters
     ----------
     sample_rate_hz : int
-        At which the signals are made, 22050 to 48000.
+        Sample rate of the signals, 22050 to 48000.
     meter : Meter, optional
         The meter to be tested; None takes `metrics.loudness`.
 
@@ -104,7 +106,7 @@ def _steady(rate: int, meter: Meter) -> Iterator[CheckResult]:
 
 
 def _read(meter: Meter, quantity: str, signal: Values, rate: int) -> Values:
-    """All that a meter reads on the way, or the one figure at the end."""
+    """All readings of a meter during the signal, or the one reading of the whole."""
     hops_s = [HOPS_S[quantity]] if quantity in HOPS_S else []
     return np.atleast_1d(getattr(meter, quantity)(signal, rate, *hops_s))
 
@@ -183,7 +185,7 @@ def _tone(rate: int, level_dbfs: Level, duration_s: float) -> Values:
 
 
 def _tones(rate: int, *parts: tuple[Level, float]) -> Values:
-    """One part after another, the same in both channels."""
+    """Tones one after another, the same in both channels."""
     return _stereo(np.concatenate([_tone(rate, *part) for part in parts]))
 
 

@@ -1,8 +1,8 @@
 """An audio fingerprint: tells whether two recordings have the same sounds at the same times.
 
-It has one bit for each band and moment, fits into a text file, and tells how much of another clip is the same
-without the samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a few in ten,
-and another text half of them. It does not notice gain, which changes no bit, nor changes as short as a click:
+It has one bit for each band and moment, and fits into a text file. With it, two clips can be compared without
+their samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a few in ten, and
+another text half of them. It does not notice gain, which changes no bit, nor changes as short as a click:
 `loudness` and a comparison of samples find those.
 """
 
@@ -35,7 +35,7 @@ HEX_DIGITS = TIME_STEPS * (MEL_BANDS - 1) // 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
-    """What `mel_fingerprint` found.
+    """The result of `mel_fingerprint`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Fingerprint:
 
     @classmethod
     def from_hex(cls, digits: str) -> Fingerprint:
-        """What `hex` wrote.
+        """The fingerprint that `hex` wrote.
 
         Raises
         ------
@@ -88,14 +88,15 @@ def mel_fingerprint(
         8000 or more. Recordings are compared at one rate: bands reach up to half of it.
     edges_s : sequence of float, optional
         Where the 65 moments begin and the last one ends, 66 times in rising order; None divides the recording
-        evenly. With edges at the same words as in another recording, what differs is not the timing. What is
-        beyond the recording's end is silent.
+        evenly. With edges at the same words as in another recording, differences in timing do not count.
+        Moments beyond the recording's end are silent.
 
     Returns
     -------
     Fingerprint
-        2048 bits, however long the recording: 64 moments, each compared with the one before. Divided evenly,
-        a reading that is as evenly faster is alike, so lengths must be compared, too.
+        2048 bits, however long the recording: 64 moments, each compared with the one before. If both
+        recordings are divided evenly, a reading that is evenly faster has the same fingerprint, so lengths
+        must be compared, too.
 
     Raises
     ------

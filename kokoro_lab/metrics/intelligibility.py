@@ -33,8 +33,9 @@ ENGLISH, MANDARIN = "en", "zh"
 UNSPACED = ("ja", MANDARIN)
 """Languages without spaces, whose characters are counted."""
 LANGUAGES = (ENGLISH, "es", "fr", "it", "pt", *UNSPACED)
-"""What Whisper base writes and this project speaks, without their countries. Hindi it hears, but writes in
-Urdu's letters, all words wrong; where a prompt makes it write Devanagari, it misspells most of them."""
+"""Languages that Whisper base writes and this project speaks, without their countries. Hindi is not among
+them: Whisper writes it in Urdu's letters, so that all words are wrong, and misspells most words if a prompt
+makes it write Devanagari."""
 
 # What the normaliser does not know: it splits don’t in two, takes … for a word, leaves out what stands in
 # brackets, which is spoken all the same, and joins the numbers of "seven forty-five" but not those of 7:45
@@ -49,7 +50,7 @@ def spelling_language(tag: str) -> str:
     Raises
     ------
     ParameterError
-        Its words cannot be counted.
+        The words of this language cannot be counted.
     """
     language = tag.partition("-")[0]
     message = f"Words of {tag!r} cannot be counted."
@@ -84,7 +85,7 @@ def units(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def joined(parts: list[str], language: str = ENGLISH) -> str:
-    """What `units` took apart: with spaces, if the language has any."""
+    """The parts that `units` returned, joined, with spaces if the language has them."""
     return ("" if spelling_language(language) in UNSPACED else " ").join(parts)
 
 
@@ -168,7 +169,7 @@ class Recogniser:
     folder : Path
         Whisper for CTranslate2: `weights.store.recogniser_path`. Nothing is downloaded here.
     threads : int
-        Of one transcription; 0 takes every core.
+        Threads of one transcription; 0 takes every core.
 
     Raises
     ------

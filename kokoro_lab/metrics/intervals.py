@@ -36,9 +36,9 @@ class Estimate:
     ----------
     value : float
     low, high : float
-        Confidence interval; of a one-sided one, one end is infinite.
+        Confidence interval; one end of a one-sided interval is infinite.
     units : int
-        How many texts, or whatever else is drawn, it stands on.
+        The number of units, such as texts, from which it was computed.
     p : float
         The p value of the test, if there is one.
     """
@@ -64,13 +64,13 @@ def mean_of(
         Figures; those that are not finite (an SNR of equal samples) are left out. Without any figures, the
         mean is not a number.
     units : sequence
-        What each figure belongs to, such as its text.
+        The unit of each figure, such as its text.
 
     Notes
     -----
-    Each end is the outer one of the BCa bootstrap and of Student's t: of a handful of units a bootstrap is
-    too narrow (three that happen to agree would show anything); of skewed ones t is. Where all units are the
-    same there is no spread, and both ends are the mean itself; of under three units they are infinite.
+    Each end is the outer one of the BCa bootstrap's and Student's t's. With a handful of units a bootstrap is
+    too narrow (three units that happen to agree would show anything), and with skewed units t is. If all
+    units have the same value, both ends are the mean itself. With fewer than three units they are infinite.
     """
     figures = np.asarray(values, np.float64)
     finite = np.isfinite(figures)
@@ -96,15 +96,15 @@ def paired_ratio(
 ) -> Estimate:
     """Geometric mean of candidate ÷ reference, with its interval: 0.9 is a tenth less.
 
-    The mean of logarithms, as `mean_of` has it: a half and a double cancel, whichever of the two is called
-    the candidate. With too few units for an interval, its ends are 0 and infinity.
+    It is the exponential of `mean_of` the logarithms, so that a half and a double cancel, whichever of the
+    two is called the candidate. With too few units for an interval, its ends are 0 and infinity.
 
     Parameters
     ----------
     reference, candidate : array_like
         Positive figures, in pairs.
     units : sequence
-        What each pair measured, such as its text.
+        The unit of each pair, such as its text.
 
     Raises
     ------
@@ -127,16 +127,16 @@ def rate_of(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """A sum over another, such as errors over words, units drawn whole by the BCa bootstrap.
+    """One sum divided by another, such as errors by words. The BCa bootstrap draws whole units.
 
     With fewer than three units, or nearly equal ones, the ends are their least and largest value.
 
     Parameters
     ----------
     amounts, of : array_like
-        What is summed above and below; below it is over 0.
+        Amounts in the numerator and in the denominator; those in the denominator are over 0.
     units : sequence
-        What each belongs to, such as its text.
+        The unit of each amount, such as its text.
     """
     above, below = columns_of(units, amounts, of)
     sums = [np.array([column[rows].sum() for rows in rows_of(units)]) for column in (above, below)]
@@ -148,7 +148,7 @@ def rate_of(
 
 
 def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
-    """Median with its interval, from the ranks: no shape of the noise is taken for granted.
+    """Median with its interval, computed from ranks, which holds for any distribution of the noise.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def columns_of(units: Sequence[Hashable], *columns: npt.ArrayLike) -> list[Doubl
 
 
 def rows_of(units: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Which rows belong to each unit, in the order in which the units come first."""
+    """Unit → the numbers of its rows, in the order of the units' first rows."""
     rows: dict[Hashable, list[int]] = {}
     for row, unit in enumerate(units):
         rows.setdefault(unit, []).append(row)
@@ -204,7 +204,7 @@ def bootstrapped(
 ) -> Any:
     """Efron's BCa bootstrap of units, as `scipy.stats.bootstrap` has it: its interval, and what was drawn.
 
-    `columns` have a value for each unit; of several, units are drawn whole.
+    `columns` have a value for each unit; with several columns, units are drawn as whole rows.
     """
     return stats.bootstrap(
         tuple(columns),
@@ -220,7 +220,8 @@ def bootstrapped(
 def _bootstrap_ends(
     columns: Sequence[Doubles], statistic: Callable[..., Any], confidence: float, seed: int
 ) -> tuple[float, float]:
-    """Both ends, and where the bootstrap has nothing to go by, the least and the most of the units."""
+    """Both ends of the interval; if the bootstrap cannot compute them, the least and the largest value of the
+    units."""
     own = [float(statistic(*(column[k : k + 1] for column in columns))) for k in range(len(columns[0]))]
     ends = [min(own), max(own)]
     if len(own) >= FEWEST_UNITS and not np.allclose(own, own[0], rtol=0, atol=1e-12):
@@ -245,7 +246,7 @@ def proportion_interval(count: int, trials: int) -> tuple[float, float]:
 
     Notes
     -----
-    Clopper & Pearson, Biometrika 26(4), 1934: never covers less often than it says.
+    Clopper & Pearson, Biometrika 26(4), 1934: its coverage is never below 95 %.
     """
     check_counts(count, trials)
     interval = stats.binomtest(count, trials).proportion_ci(1 - ALPHA, method="exact")
@@ -266,12 +267,12 @@ def upper_limit(count: int, trials: int) -> float:
 
 
 def check_counts(count: int, trials: int) -> None:
-    """So many of so many trials.
+    """Refuse impossible counts: `count` must be 0 to `trials`.
 
     Raises
     ------
     ParameterError
-        More than there are, fewer than none, or no trial.
+        The count is below 0 or above the number of trials, or there is no trial.
     """
     if trials < 1 or not 0 <= count <= trials:
         raise ParameterError(

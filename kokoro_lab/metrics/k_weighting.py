@@ -1,8 +1,8 @@
 """K-weighting, the filter of a loudness meter, in NumPy alone.
 
-A recursive filter goes from sample to sample, for which NumPy has nothing. But it is linear: what comes out
-of a stretch of samples is a product of matrices with what goes in and with the four numbers in which the
-filter remembers what was before. Each matrix is made of the filter's own answers to a single 1.
+A recursive filter works from sample to sample, and NumPy has no function for that. But the filter is linear.
+So its output for a stretch of samples is a sum of two matrix products: with the input, and with the four
+numbers of the filter's memory. The matrices are the filter's own responses to a single 1.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ SHELF_POWER = 0.499666774155
 HIGH_PASS_HZ, HIGH_PASS_Q = 38.13547087613982, 0.5003270373253953
 """Brecht De Man's analogue filters, of which the standard's coefficients at 48 kHz are those at that rate."""
 STRETCH_SAMPLES = 128
-"""How many are filtered at a time: longer ones cost more in their products, shorter ones in Python."""
+"""How many samples are filtered at a time. Longer stretches cost more in matrix products, shorter ones more
+in Python."""
 
 
 class _Responses(NamedTuple):
-    """What a filter with a memory of 4 numbers makes of a stretch of n samples."""
+    """The responses of a filter with a memory of 4 numbers, for a stretch of n samples."""
 
     answer: Values
     """The output at each sample to a 1 at each sample: shape (n, n)."""
@@ -38,7 +39,7 @@ class _Responses(NamedTuple):
 
 
 class KWeighting:
-    """The two filters of BS.1770, of one channel that comes in blocks of any size.
+    """The two filters of BS.1770, for one channel that comes in blocks of any size.
 
     Parameters
     ----------

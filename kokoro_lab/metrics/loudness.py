@@ -41,7 +41,7 @@ RANGE_GATE_LU = -20.0
 RANGE_PERCENTILES = (0.10, 0.95)
 
 OVERSAMPLING = 8
-"""BS.1770-5, Annex 2, asks for 192 kHz; at 24 kHz that takes 8."""
+"""Factor of oversampling: BS.1770-5, Annex 2, asks for 192 kHz, which is 8 times 24 kHz."""
 INTERPOLATOR_REACH_SAMPLES = 64
 INTERPOLATOR_BETA = 12.0
 MAX_CHANNELS = 5
@@ -49,7 +49,8 @@ MAX_CHANNELS = 5
 _NUDGE = 1e-9
 
 _TRUE_PEAK_STRETCH_SAMPLES = 512
-"""How much is oversampled at a time: with what is around each sample, half a megabyte, as caches hold."""
+"""Samples that are oversampled at a time: with the neighbours of each, half a megabyte, which fits into a
+processor's cache."""
 
 
 def integrated_lufs(samples: Signal, sample_rate_hz: int) -> float:
@@ -130,7 +131,7 @@ class IntegratedLoudness:
         return float(-0.691 + 10.0 * np.log10(np.mean(gated)))
 
     def _gating_block(self) -> tuple[int, int]:
-        """The next one, in samples from the beginning."""
+        """The next gating block, in samples from the beginning."""
         number = len(self._powers)
         start = int(MOMENTARY_S * (number * STEP) * self._rate_hz)
         return start, int(MOMENTARY_S * (number * STEP + 1) * self._rate_hz)
@@ -323,7 +324,7 @@ def _windows_lufs(samples: Signal, sample_rate_hz: int, window_s: float, hop_s: 
 
 
 def _whole_hops(signal: Values, sample_rate_hz: int, window_s: float, hop_s: float) -> Values:
-    """As much of the signal as whole windows cover, a hop apart."""
+    """The part of the signal that whole windows, a hop apart, cover."""
     window, hop = window_s * sample_rate_hz, hop_s * sample_rate_hz
     hops = int((len(signal) - window) / hop + _NUDGE)
     return signal[: round(window + hops * hop)]

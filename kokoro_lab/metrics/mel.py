@@ -30,7 +30,7 @@ def mel_power(
     Parameters
     ----------
     samples : numpy.ndarray
-        Floating point, shape (n,). What is beyond its ends is silence.
+        Floating point, shape (n,). Samples beyond its ends count as silence.
     sample_rate_hz : int
     window_samples : int
         Length of the Hann window, even; frame i is centred on sample `i * hop_samples`.

@@ -18,9 +18,10 @@ Samples = npt.NDArray[np.float32]
 
 DNSMOS_RATE_HZ = 16_000
 DNSMOS_SAMPLES = 144_160
-"""9.01 s: what the model hears at once. Shorter recordings are repeated, longer ones heard each second."""
+"""9.01 s: the length that the model hears at once. Shorter recordings are repeated; longer ones are heard in
+windows that begin each second."""
 OVERALL = np.polynomial.Polynomial((0.04602535, 1.11546468, -0.06766283))
-"""From the network's third output to the published scale."""
+"""Maps the network's third output to the published scale."""
 
 
 def dnsmos(samples: Samples, sample_rate_hz: int) -> float:

@@ -43,16 +43,16 @@ def paired_change(
     reference, candidate : array_like
         A positive figure of each clip, higher is better, in pairs.
     texts : sequence
-        What text each pair speaks. Several voices of one text are not independent: texts are drawn.
+        The text of each pair. Several voices of one text are not independent: whole texts are drawn.
     margin : float
-        Which loss `p` is about, as a share of the reference.
+        The loss that `p` tests, as a share of the reference.
 
     Returns
     -------
     Estimate
-        Of the mean relative change: −0.01 is 1 % lower. One-sided: the true change is above `low`. `p` is how
-        likely a loss as small as this one would be, were the true change a loss of the margin: at or below
-        0.05 where `low` with 95 % confidence is above −margin. `units` are texts.
+        The mean relative change: −0.01 is 1 % lower. It is one-sided: the true change is above `low`. `p` is
+        the probability of a loss as small as this one, if the true loss were the margin. It is at or below
+        0.05 if `low` with 95 % confidence is above −margin. `units` are texts.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def holm(p: Mapping[str, float]) -> dict[str, float]:
     """Adjusted p of a family of tests, each named: those at or below 0.05 may be claimed together.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The smallest of m is
-    multiplied by m, the next by m − 1, and so on; none is smaller than the one before, nor above 1. It holds
-    however the tests depend on one another.
+    multiplied by m, the next by m − 1, and so on; none is smaller than the one before, nor above 1. The
+    correction is valid for any dependence between the tests.
 
     Raises
     ------
@@ -135,13 +135,13 @@ def paired_rise(
     words : array_like
         How many words each pair speaks, over 0.
     texts : sequence
-        What text each pair speaks. Several voices of one text are not independent: texts are drawn.
+        The text of each pair. Several voices of one text are not independent: whole texts are drawn.
 
     Returns
     -------
     Estimate
-        Errors more ÷ words: 0.01 is one more in a hundred words, below 0 are fewer. One-sided: the true rise
-        is below `high`. `units` are texts.
+        Additional errors divided by words: 0.01 is one more in a hundred words; below 0 there are fewer. It
+        is one-sided: the true rise is below `high`. `units` are texts.
 
     Raises
     ------
@@ -150,9 +150,9 @@ def paired_rise(
 
     Notes
     -----
-    Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. Where the same share differs in
-    every text there is no spread to draw from, and the limit is the rise itself: that few words differ in
-    few texts shows little, so look at how many there were.
+    Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. If the same share of words differs
+    in every text, there is no spread, and the limit is the rise itself. With few texts that shows little, so
+    look at their number.
     """
     before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)
@@ -177,9 +177,9 @@ def error_rate(
     Parameters
     ----------
     errors, words : array_like
-        Of each clip: 0 or more, and over 0.
+        Errors of each clip, 0 or more, and its words, over 0.
     texts : sequence
-        What text each clip speaks; texts are drawn.
+        The text of each clip; the bootstrap draws texts.
 
     Raises
     ------
@@ -188,9 +188,8 @@ def error_rate(
 
     Notes
     -----
-    Efron's BCa bootstrap (1987), as in `paired_rise`. Where no text has an error there is nothing to draw
-    from: the upper end is then that of Clopper and Pearson (1934), words taken as independent, which of 300
-    words is 1.2 %.
+    Efron's BCa bootstrap (1987), as in `paired_rise`. If no text has an error, the upper end is that of
+    Clopper and Pearson (1934), with words taken as independent: 1.2 % for 300 words.
     """
     wrong, said = columns_of(texts, errors, words)
     clips = _clips_of(texts)
@@ -211,7 +210,7 @@ def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float
 
 
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Which clips speak each text."""
+    """Text → the numbers of the clips that speak it."""
     clips = rows_of(texts)
     message = f"{len(clips)} texts say nothing about another one."
     require_range("texts", len(clips), FEWEST_UNITS, message=message)

@@ -22,9 +22,9 @@ Samples = npt.NDArray[np.float32]
 
 PESQ_RATE_HZ = 16_000
 PESQ_CEILING = 4.644
-"""What PESQ-WB reads for a recording against itself."""
+"""The PESQ-WB of a recording against itself."""
 PESQ_LEADS_S = (0.0, 0.010, 0.020, 0.030, 0.040)
-"""Silences put in front of both, in turn."""
+"""Lengths of silence that are put before both recordings, in turn."""
 SHORTEST_S = 0.4
 
 LSD_WINDOW_S, LSD_HOP_S = 0.032, 0.008
@@ -37,8 +37,8 @@ def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> floa
 
     Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz. P.862 looks for delays
     between the two, of which there are none here, and in about one utterance of a hundred it finds one for a
-    part of it: 3.87 instead of 4.59, and 4.59 again if both begin 10 ms later. So it is the median over
-    starts 10 ms apart (`PESQ_LEADS_S`), which a true difference moves as much as each of them.
+    part of it: 3.87 instead of 4.59, and 4.59 again if both begin 10 ms later. So the result is the median
+    over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them alike.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def log_spectral_distance_db(reference: Samples, candidate: Samples, sample_rate
 def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
     """Mean over frames of the RMS difference of log power in 80 mel bands, in dB, lower is better.
 
-    As `log_spectral_distance_db`, but with the ear's resolution: what changes between neighbouring bins
-    of one band does not count. Bands more than 80 dB below the reference's loudest do not, either.
+    Like `log_spectral_distance_db`, but with the ear's resolution: differences between neighbouring bins of
+    one band do not count. Bands more than 80 dB below the reference's loudest band do not count, either.
 
     Source: mel bands after Slaney (1998), distance as above.
 
@@ -99,7 +99,8 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
 
 
 def signal_to_difference_db(reference: Samples, candidate: Samples) -> float:
-    """Energy of the reference over energy of the difference, in dB; infinite if they are equal."""
+    """Energy of the reference divided by energy of the difference, in dB; infinite if both recordings are
+    equal."""
     reference, candidate = _checked(reference, candidate, 0)
     difference = float(((reference.astype(np.float64) - candidate) ** 2).sum())
     energy = float((reference.astype(np.float64) ** 2).sum())

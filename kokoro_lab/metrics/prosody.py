@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kokoro_lab.errors import ParameterError
 
 FRAME_S = 0.025
-"""What durations are counted in."""
+"""Unit of durations: a frame in seconds."""
 F0_A_FRAME = 2
 VOICED_HZ = 10.0
 """The model's own threshold between voiced and unvoiced (its `SineGen`)."""
@@ -24,7 +24,7 @@ CENTS_AN_OCTAVE = 1200.0
 
 @dataclass(frozen=True, slots=True)
 class ReadingDifference:
-    """What differs between two readings.
+    """The differences between two readings.
 
     Parameters
     ----------
@@ -33,9 +33,10 @@ class ReadingDifference:
     duration_s, duration_change_s : float
         Length of the whole reference, and how much longer the candidate is.
     phoneme_change_ms : float
-        Mean over phonemes of how much longer or shorter each is.
+        Mean absolute change in duration of a phoneme.
     f0_change_cents : float
-        Median over frames that are voiced in both of how much higher or lower each is; NaN without such.
+        Median distance in pitch over frames that are voiced in both readings; NaN if there are no such
+        frames.
     """
 
     durations_count: int
@@ -59,12 +60,12 @@ def prosody_drift(
     reference_frames, candidate_frames : numpy.ndarray
         Frames of 25 ms that each phoneme lasts, (n,), 0 or more.
     reference_f0_hz, candidate_f0_hz : numpy.ndarray
-        Two values for each of these frames; under 10 Hz it is unvoiced.
+        Two values for each of these frames; a value under 10 Hz is unvoiced.
 
     Raises
     ------
     ParameterError
-        Other phonemes in number, or F0 that is not two values for each frame, or not finite.
+        The numbers of phonemes differ, or F0 does not have two values for each frame, or is not finite.
 
     Notes
     -----
@@ -112,7 +113,8 @@ def _curve(
 
 
 def _stretch(frames: npt.NDArray[np.int64], from_frames: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """For each value of F0 of one reading, which one of the other is at the same place of its phoneme."""
+    """For each F0 value of one reading, the number of the other reading's value at the same place in the
+    phoneme."""
     counts, others = F0_A_FRAME * frames, F0_A_FRAME * from_frames
     begins = np.cumsum(others) - others
     inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

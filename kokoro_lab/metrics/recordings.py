@@ -26,15 +26,15 @@ def require_recording(
     samples : numpy.ndarray
         Floating point, shape (n,), or (n, channels) where there may be more than one.
     sample_rate_hz : int
-        With which its length is counted.
+        Sample rate by which the length in seconds is computed.
     shortest_s : float
-        How long it is at least; one sample in any case.
+        The least length; at least one sample in any case.
     channels : int
-        How many it may have.
+        The most channels.
     finite : bool
         Whether all samples have to be.
     field : str
-        What the caller knows it as.
+        The caller's name for the recording, for the error.
 
     Raises
     ------

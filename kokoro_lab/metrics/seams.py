@@ -24,7 +24,8 @@ NATURAL_ROOM = 1.1
 
 
 def seam_scores(samples: Samples, sample_rate_hz: int, places: Sequence[int]) -> npt.NDArray[np.float64]:
-    """How much each place stands out: second difference within 1 ms, over its RMS within 10 ms.
+    """How much each place stands out: the largest second difference within 1 ms, divided by its RMS within 10
+    ms.
 
     A click, a gap or a jump in the waveform has a large second difference that speech around it has not.
 
@@ -68,7 +69,7 @@ def seam_excess(
     seams: Sequence[int],
     natural: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Each seam's score over the score that 99.9 % of this clip's own samples stay below.
+    """Each seam's score divided by the score below which 99.9 % of this clip's own samples stay.
 
     Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
     Some seams fall on such a place, the onset of a plosive, say: if the same speech is known undivided, pass

@@ -2,7 +2,7 @@
 
 The network's weights are a PyTorch checkpoint, read without PyTorch. Before version 1.6 `torch.save` wrote
 five pickles in a row (a magic number, the protocol, sizes of C types, the object, the order of its storages)
-and behind them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
+and after them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
 three things, which are replaced by our own.
 """
 
@@ -49,7 +49,7 @@ def read_tensors(path: Path, member: str) -> dict[str, npt.NDArray[np.float32]]:
     Raises
     ------
     WeightsError
-        It is no such file, names anything but tensors, or ends too early.
+        The file is no such checkpoint, names anything but tensors, or ends too early.
     """
     try:
         with path.open("rb") as file:
@@ -116,7 +116,7 @@ Values = npt.NDArray[np.float32]
 ENCODER_RATE_HZ = 16_000
 MEL_BANDS, WINDOW_SAMPLES, HOP_SAMPLES = 40, 400, 160
 PART_FRAMES = 160
-"""1.6 s: what the network hears at once."""
+"""Frames that the network hears at once: 1.6 s."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
 """The least share of speech in the last part; with less it is left out, unless it is the only one."""
@@ -126,10 +126,10 @@ SHORTEST_S = 0.4
 
 
 class Embedder(Protocol):
-    """Says whose voice it hears."""
+    """Computes an embedding of the voice in a recording."""
 
     def embed(self, samples: Samples, sample_rate_hz: int) -> Values:
-        """A vector of length 1; of the same voice, in about the same direction."""
+        """A vector of length 1. Vectors of one voice have about the same direction."""
 
 
 class VoiceEncoder:
@@ -147,7 +147,7 @@ class VoiceEncoder:
     Raises
     ------
     WeightsError
-        It is no such checkpoint.
+        The file is no checkpoint of this network.
     """
 
     def __init__(self, path: Path) -> None:
@@ -183,8 +183,8 @@ def speaker_similarity(
 ) -> float:
     """Cosine between the embeddings of two recordings, 0 to 1, higher is more alike.
 
-    They need not say the same: the same voice with another text is at about 0.87, another one of the same
-    sex at 0.8 and below.
+    The recordings need not have the same text: one voice with two texts has about 0.87, two voices of one sex
+    have 0.8 or less.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Chooses one of several decoders, by what a segment of its length was measured to cost, or by a threshold.
+"""Chooses one of several decoders, by the measured cost of a segment of its length, or by a threshold.
 
 A provider that is slow to start and then fast suits long sentences, not short ones. Costs are measured once,
 on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone, so that the
@@ -31,12 +31,12 @@ from kokoro_lab.weights.voices import Voice
 log = logging.getLogger(__name__)
 
 LENGTHS = (20, 60, 180)
-"""Token ids: a few words, a sentence, a long one."""
+"""Lengths in token ids: a few words, a sentence, a long sentence."""
 PREDICTIONS = 3
 """Predictions of each length, after one that does not count: some providers compile a shape when they first
 meet it."""
 MARGIN = 0.1
-"""How much less another must cost than the first one: smaller differences are within the error of
+"""How much less another provider must cost than the first one: smaller differences are within the error of
 measurement."""
 SPOKEN = "ðə ɹˈɪvəɹ lˈivz ðə hˈɪlz wɪðˌaʊt hˈɜɹi, tˈɜɹnz twˈIs əɹˈWnd ðə mˈɪl, ænd ɹˈɛsts. "
 
@@ -79,9 +79,9 @@ class ByCost(SeveralDecoders):
     Parameters
     ----------
     decoders : mapping of str to PlacedDecoder
-        By provider; the first one wins ties, and is the main one.
+        Decoders by provider. The first one wins ties, and is the main decoder.
     costs : mapping of str to SegmentCost
-        Of each of them.
+        The measured costs of each provider.
     """
 
     def __init__(self, decoders: Mapping[str, PlacedDecoder], costs: Mapping[str, SegmentCost]) -> None:
@@ -97,7 +97,7 @@ class ByCost(SeveralDecoders):
         return {**self._main.details, "chosen_by_cost": chosen}
 
     def choose(self, token_count: int) -> ProviderChoice:
-        """The provider for a segment of so many token ids, and what it and the others cost."""
+        """The provider for a segment of `token_count` ids, and a reason with its cost and the others'."""
         seconds = {name: cost.seconds(token_count) for name, cost in self._costs.items()}
         cheapest = min(seconds, key=lambda name: seconds[name])
         told = ", ".join(f"{name} {1000 * s:.0f} ms" for name, s in seconds.items())
@@ -151,7 +151,7 @@ def chosen_by_cost(
     make : callable
         Makes a decoder for a configuration that names a provider.
     providers : sequence of str, optional
-        Those to choose from; `usable_providers` unless given.
+        The providers to choose from; `usable_providers` unless given.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def chosen_by_cost(
     fallbacks : tuple of Fallback
         Providers that could not be loaded, and costs that could not be read or kept.
     reason : str
-        For segments whose provider `decoder` does not choose: what costs have to do with it.
+        Why the provider was chosen, for segments for which `decoder` does not choose.
 
     Raises
     ------
@@ -220,7 +220,7 @@ class ByLength(SeveralDecoders):
     setting : ByLengthSetting
         The threshold, and both configurations as the user wrote them.
     below, above : PlacedDecoder
-        For texts shorter than the threshold, and for the others; the latter is the main one.
+        The decoders for texts shorter than the threshold, and for all others; `above` is the main decoder.
     """
 
     def __init__(self, setting: ByLengthSetting, below: PlacedDecoder, above: PlacedDecoder) -> None:
@@ -230,7 +230,7 @@ class ByLength(SeveralDecoders):
         self.above = above
 
     def of_text(self, characters: int) -> tuple[PlacedDecoder, ProviderChoice]:
-        """The decoder of a text of so many characters, and why it is that one."""
+        """The decoder for a text of `characters`, and the reason."""
         setting, limit = self._setting, self._setting.threshold_characters
         short = characters < limit
         decoder, name = (self.below, setting.below) if short else (self.above, setting.above)

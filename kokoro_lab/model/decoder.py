@@ -41,13 +41,14 @@ Values = npt.NDArray[np.float32]
 WANTS_FIXED_SHAPES = "coreml"
 """The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
 PREDICTED_SEMITONES = 2.5
-"""How far, on average, a pitch may be moved with predicted statistics. Of two voices, sentences moved by 2.8
-were at PESQ 4.3 to 4.5 from exact ones (4.5 where nothing is moved), by 3.4 at 4.0 to 4.1, by 9 at 3.0."""
+"""The most by which the pitch may be moved on average with predicted statistics. Sentences of two voices were
+compared with the same sentences with exact statistics. PESQ was 4.5 without a change of pitch, 4.3 to 4.5 at
+2.8 semitones, 4.0 to 4.1 at 3.4, and 3.0 at 9."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentRequest:
-    """What a decoder is asked for: one segment, and how it is to be spoken.
+    """The input of a decoder: one segment, and how it is to be spoken.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class SegmentRequest:
     style : numpy.ndarray
         The style vector, float32 (1, 256).
     speed : float
-        The model's own, above 0.
+        Speed at which the model speaks, above 0.
     predicted : bool
         Whether to normalise with predicted statistics: then the first block comes early. Without, the samples
         are those of the published model.
@@ -86,15 +87,14 @@ class DecodedSegment:
         float32 mono at 24 kHz, in order, each checked to be finite and made when it is asked for;
         together `600 * durations.sum()` samples.
     fallbacks : tuple of Fallback
-        What was not done as asked, and why; without places in the text.
+        Requests that were not followed, and why; without places in the text.
     later : callable, optional
         Takes a sample's number in the segment and returns where the last block at or before it begins, and
         the blocks from there on, equal to those in `blocks`. None if the segment is one block.
     choice : ProviderChoice, optional
         The provider that was chosen for this segment, where there are several.
     plain_frames : int, optional
-        How long it would be at speed 1, in frames of 25 ms; None where that is not known, or words have rates
-        of their own.
+        Length at speed 1 in frames of 25 ms; None if it is not known, or if words have rates of their own.
     energy : float, optional
         How loud the model will speak it, known before it is decoded: log(mean(exp(energy curve))). None if
         that is not known.
@@ -163,7 +163,7 @@ class StagedDecoder:
     say : callable, optional
         Called with a line about what is being built.
     folder : Path, optional
-        Graphs made by other recipes than the variant's own.
+        Folder with graphs made by other recipes than the variant's own.
 
     Attributes
     ----------
@@ -237,15 +237,15 @@ class StagedDecoder:
         return found
 
     def through(self, around: Around) -> StagedDecoder:
-        """The same stages, with other sessions for the vocoder's windows: `around` makes each of the present
-        one."""
+        """The same stages, with other sessions for the vocoder's windows: `around` makes each of them from
+        the present session."""
         found = copy(self)
         found.vocoder = self.vocoder.through(around)
         found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
     def in_turn(self) -> StagedDecoder:
-        """The same stages, never two of a segment at once, so that each can be timed."""
+        """The same stages, which never run two at once for a segment, so that each can be timed."""
         found = copy(self)
         found.prosody = found._next_prosody = self.prosody.in_turn()
         if self._next_prosody is not self.prosody:
@@ -310,8 +310,8 @@ def _without_windows(config: EngineConfig) -> EngineConfig:
 
 
 def finite(blocks: Iterator[Samples], what: str, mend: str = CHECK_FILES) -> Iterator[Samples]:
-    """`blocks`, each checked as it comes. In an error, `what` names the segment and `mend` says what to
-    do."""
+    """Pass `blocks` on, and check that each is finite. In an error, `what` names the segment and `mend` says
+    what to do."""
     for block in blocks:
         require_finite(block, what, mend)
         yield block
@@ -321,7 +321,7 @@ UPSTREAM_FP16 = "Upstream's fp16 model does this on some CPUs: try the variant f
 
 
 class WholeGraph:
-    """An export as it was published, run once a segment.
+    """A decoder that runs an export as it was published, once for each segment.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ F0_PER_FRAME = 2
 class ProsodyChanges:
     """The style of each token id of one segment. The pads at both ends are included, and stay plain.
 
-    A space between two words is spoken like them if they are alike, and plain if they are not. `stretch` is
-    how many times as long the model's samples are made afterwards.
+    A space between two words of one style has that style; between words of different styles it is plain.
+    `stretch` is how many times as long the model's samples are made afterwards.
     """
 
     styles: tuple[SpeakingStyle, ...]
@@ -78,23 +78,23 @@ class ProsodyChanges:
         return any(style.rate != 1 for style in self.styles)
 
     def kept(self, model_speed: float) -> float:
-        """The speed of the model nearest to the one asked for with which the stretched speech is within the
-        range of speeds."""
+        """The speed for the model that is nearest to the requested one and keeps the stretched speech within
+        the range of speeds."""
         return min(max(model_speed, SPEED_MIN * self.stretch), SPEED_MAX * self.stretch)
 
     def durations(self, unrounded: Values, speed: float) -> Frames:
         """The length of each input id in duration frames, so that words of one rate are together as long as
         asked.
 
-        Sounds last two or three frames. Rounded one by one, all would become too short, or all too long: so
-        the rounding error of each is carried over to the next.
+        Sounds last two or three frames. If each were rounded by itself, all could become too short or all too
+        long. So the rounding error of each sound is carried over to the next.
 
         Parameters
         ----------
         unrounded : numpy.ndarray
-            float32 (1, n): what the model finds at speed 1.
+            float32 (1, n): the model's durations at speed 1, before rounding.
         speed : float
-            Of all.
+            Speed of the whole segment.
 
         Returns
         -------

@@ -1,9 +1,9 @@
 """Makes the pauses at the marks within a segment as long as `KOKORO_PAUSES` promises.
 
-The model speaks through most commas, and where a mark is given more frames it lengthens a sound and makes no
-silence: of 47 marks by 16 voices with less than 20 ms of silence, nine in ten still had less than 45 ms with
-100 ms of frames added. So silence is put in where there is least sound, and frames of silence are taken out
-of a pause that is too long. Text, pitch and energy of all other frames stay as they are.
+The model makes no pause at most commas. If a mark gets more frames, the model lengthens a sound instead of
+making silence: 47 marks by 16 voices had less than 20 ms of silence, and with 100 ms of frames added, nine in
+ten of them still had less than 45 ms. So frames of silence are inserted where there is least sound, and
+removed from a pause that is too long. Text, pitch and energy of all other frames stay as they are.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _RANGES_S = {
 }
 FRAME_S = DURATION_FRAME_SAMPLES / SAMPLE_RATE_HZ
 QUIET_ENERGY = 0.0
-"""As long as the model's energy is lower, sound is below -50 dBFS: over 168 marks by 16 voices, the silence
-that is heard is from 5 ms shorter to 30 ms longer (5th and 95th percentile)."""
+"""Frames whose energy is below this are silent: their sound is below -50 dBFS. For 168 marks by 16 voices,
+the audible silence was from 5 ms shorter to 30 ms longer than those frames (5th and 95th percentile)."""
 SOFTER_S = 0.015
-"""So much longer it is on average where it is long."""
+"""By how much the audible silence is longer than those frames, on average over long pauses."""
 SILENT_ENERGY = -10.0
-"""Energy of inserted silence. Of 75 ms between two sounds 52 to 94 ms are heard at -8, which is what the
-model has in silence, since the sounds around reach into it, and 71 to 102 at -12. The lower it is, the worse
-statistics are predicted: with -9, PESQ of streams against files is 0.07 lower than without, with -14 0.10."""
+"""Energy of inserted frames. The neighbouring sounds reach into them: 75 ms of frames between two sounds are
+heard as 52 to 94 ms of silence at -8, the model's own energy in silence, and as 71 to 102 ms at -12. A lower
+energy makes the predicted statistics worse: PESQ of streams against files falls by 0.07 at -9 and by 0.10 at
+-14."""
 MADE = -1
 
 
@@ -48,9 +49,10 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
     Parameters
     ----------
     token_ids : sequence of int
-        Without pads.
+        Token ids of the segment, without pads.
     pauses : {"lengthened", "ruled", "model"}
-        Whether what is too short is made longer, what is too long shorter, too, or nothing is done.
+        `lengthened` makes pauses that are too short longer; `ruled` also makes pauses that are too long
+        shorter; `model` changes nothing.
     """
     if pauses == "model":
         return contours
@@ -108,7 +110,7 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
 
 
 def _whole_frames(seconds: float) -> int:
-    """The least number of duration frames (25 ms) that last so long; 0 for a negative time."""
+    """The least number of duration frames (25 ms) that last `seconds`; 0 for a negative time."""
     return max(0, int(np.ceil(round(seconds / FRAME_S, 6))))
 
 

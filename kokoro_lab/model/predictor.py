@@ -1,7 +1,7 @@
 """Predicts the vocoder's statistics before it runs, from trunk, excitation and style.
 
-A ridge regression of low rank, fitted on the model's own decodes, finds most of what can be known. The rest
-is not linear: it is estimated from the regression's errors on the nearest known utterances.
+A ridge regression of low rank, fitted on the model's own decodes, predicts most of their variation. The rest
+is not linear, and is estimated from the regression's errors on the most similar known utterances.
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ def _parts(rows: Values) -> list[Values]:
 
 HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)
 WHISPERS = frozenset({"af_nicole"})
-"""Voices without voice. Alone they are predicted like any other; how a blend sounds between whisper and
-speech is not linear in its parts, and predicted blends came out at PESQ 2.9 to 3.3."""
+"""Whispering voices. Such a voice alone is predicted like any other. A blend of a whispering voice and
+another one cannot be predicted: its statistics are not linear in its parts, and predicted blends had a PESQ
+of 2.9 to 3.3."""
 CREAKS = frozenset({"bm_lewis"})
-"""Voices whose irregular creak the predictor does not see: PESQ 4.1, where the others reach 4.5."""
+"""Voices with an irregular creak that the predictor cannot see: their PESQ is 4.1, that of other voices
+4.5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +88,14 @@ class Bend:
     Parameters
     ----------
     scale : numpy.ndarray
-        float64 (R,): how far a step in each coordinate moves the targets, in their units.
+        float64 (R,): the change in the targets, in their units, for a step of 1 in each coordinate.
     points : numpy.ndarray
-        float64 (N, R): where the regression put the known utterances, scaled.
+        float64 (N, R): the regression's coordinates of the known utterances, scaled.
     weights : numpy.ndarray
-        float64 (N, R): what each known utterance adds to the coordinates of an equal one.
+        float64 (N, R): the correction that each known utterance adds to the coordinates of an equal
+        utterance.
     reach : float
-        The squared distance at which it adds 1/e of that.
+        The squared distance at which a known utterance adds 1/e of that correction.
     """
 
     scale: Doubles
@@ -125,7 +128,7 @@ class StatisticsPredictor:
     inner, outer : numpy.ndarray
         float32 (F, R) and (R, 2·8448).
     target_mean, unit : numpy.ndarray
-        float32 (2·8448,): the average, and how large an error in each target counts as one.
+        float32 (2·8448,): the mean of the targets, and the error in each target that counts as 1.
     bend : Bend, optional
         Added to the R coordinates between `inner` and `outer`.
     """
@@ -174,8 +177,8 @@ class StatisticsPredictor:
         """The predictor of a variant, whose integers shift the vocoder's statistics by a small constant
         amount.
 
-        The shifts are measured by `scripts/statistics_shifts.py`; a variant without measured shifts is not
-        shifted, and neither are the `before` channels that precede the vocoder's.
+        `scripts/statistics_shifts.py` measures the shifts. A variant without measured shifts is not shifted,
+        and neither are the first `before` channels, which are not the vocoder's.
         """
         shifts = shipped_arrays(SHIFTS_FILE)
         if variant not in shifts:
@@ -251,11 +254,11 @@ def _beside(path: Path) -> list[Path]:
 
 
 TARGETS_A_FILE = 8704
-"""At most: with a rank of 192, such a file is under 2 MiB."""
+"""The most targets in a file: with a rank of 192, a file is then under 2 MiB."""
 OUTER_STEP = 5e-4
-"""Of `outer`, whose coordinates vary by about one, in units of each target."""
+"""The rounding step of `outer`, in units of each target; coordinates vary by about 1."""
 POINT_STEP = 1 / 16
 """Step of a known utterance's coordinates, which were rounded before the weights were fitted."""
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
-"""Variant → float16 (2·8448,): how far its statistics are from fp32's on average, in units of each target."""
+"""Variant → float16 (2·8448,): the mean difference of its statistics from fp32's, in units of each target."""

@@ -29,15 +29,16 @@ Values = npt.NDArray[np.float32]
 
 
 SPEECH_ENERGY, TAIL_ENERGY = -4.0, -6.0
-"""The model's energy curve is near -9 in silence and above 0 in speech. Over 54 voices and speeds 0.65 to
-1.55, sound over -54 dBFS began 2 frames before to 5 frames after the curve first passed -4; and it ended no
-later than the curve last passed -6 (speeds 0.7 to 1.5)."""
+"""The model's energy curve is near -9 in silence and above 0 in speech. With 54 voices at speeds of 0.65 to
+1.55, sound over -54 dBFS began between 2 frames before and 5 frames after the curve first passed -4. At
+speeds of 0.7 to 1.5, it ended no later than the curve last passed -6."""
 ONSET_MARGIN_FRAMES, TAIL_MARGIN_FRAMES = 4, 8
 SPEAKING_ENERGY, FIRST_CHUNK_FRAMES = 2.0, 3
-"""A stream's first chunk holds 20 ms of sound behind 30 ms of what is softer. Of 1,600 first segments (54
-voices, speeds 0.65 to 1.55), 96.5 % had sounded so long 3 trunk frames after the energy first passed 2."""
+"""A stream's first chunk holds 30 ms of softer sound and then 20 ms of speech. In 96.5 % of 1,600 first
+segments (54 voices, speeds 0.65 to 1.55), that much had sounded 3 trunk frames after the energy first passed
+2."""
 TRUNK_REACH_FRAMES = 10
-"""Frames of 25 ms that the trunk is worked out for beyond those that are needed: as far as it sees."""
+"""Frames of 25 ms for which the trunk is computed beyond the needed ones: the reach of its convolutions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +73,12 @@ class Prosody:
 
     @property
     def audible(self) -> tuple[int, int]:
-        """First and last trunk frame, the last one exclusive, that can be heard: the others are silent."""
+        """The first audible trunk frame, and the one after the last; all frames outside are silent."""
         return audible_frames(self.energy)
 
 
 def audible_frames(energy: Values) -> tuple[int, int]:
-    """As `Prosody.audible`, of an energy curve, float32 (2T,)."""
+    """`Prosody.audible` for an energy curve, float32 (2T,)."""
     loud = np.flatnonzero(energy > SPEECH_ENERGY)
     if not len(loud):
         return 0, len(energy)
@@ -100,7 +101,7 @@ class Contours(NamedTuple):
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
     are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` name requests that could
     not be followed, `moved_semitones` is the mean distance of the pitch from the model's own. `plain_frames`
-    is how long all of it would be at speed 1, in frames of 25 ms.
+    is the length of the segment at speed 1, in frames of 25 ms.
     """
 
     aligned: Values
@@ -116,8 +117,8 @@ class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut.
 
     The excitation needs the pitch alone, and about one core; so it is computed in a thread beside the trunk,
-    which leaves cores idle. Both then take 0.9 (fp32) or 0.75 (int8) of the time of one after the other (50
-    token ids, two cores), for the same samples.
+    which leaves cores idle. In parallel, they take 0.9 (fp32) or 0.75 (int8) of the time that they take one
+    after the other (50 token ids, two cores). The samples are the same.
     """
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
@@ -140,7 +141,7 @@ class ProsodyModel:
 
     @property
     def sessions(self) -> tuple[GuardedSession, ...]:
-        """One a stage, in the order of the pipeline."""
+        """The sessions of the stages, in the order of the pipeline."""
         return self._prosody, self._trunk, self._excitation
 
     def predict(
@@ -192,14 +193,15 @@ class ProsodyModel:
         return Contours(*contours), unrounded
 
     def behind(self, contours: Contours, style: Values) -> Prosody:
-        """The second half of `predict`, from given contours."""
+        """Trunk and excitation of the whole segment from given contours: the second half of `predict`."""
         frames = contours.aligned.shape[2]
         return self._behind(contours, style, frames, whole_trunk(frames))
 
     def beginning(
         self, contours: Contours, style: Values, frames: int, mean: Values, variance: Values
     ) -> Prosody:
-        """The first `frames` trunk frames of what `behind` gives, and a few wrong ones behind them.
+        """The prosody of the segment's beginning: the first `frames` trunk frames that `behind` would return,
+        and after them a few frames that are wrong.
 
         Parameters
         ----------

@@ -27,9 +27,9 @@ Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 
 INNER_CONTEXT_FRAMES = 2
-"""The reach of the convolutions' second half, which works on this much context only."""
+"""Context of the second half of the convolutions, which reach no further."""
 SILENT_CONTEXT_FRAMES = 4
-"""Context on a side where there is silence, which is not decoded."""
+"""Context on the side of a window where there is silence, which is not decoded."""
 
 
 class WindowVocoder(ABC):
@@ -57,7 +57,7 @@ class WindowVocoder(ABC):
         scale, shift : numpy.ndarray
             From `AdainLayers.scale_and_shift`.
         audible : tuple of int
-            First and last trunk frame that are decoded in all; those around them are silent.
+            First and last trunk frame that are decoded at all; the frames outside are silent.
         """
 
     def windows(
@@ -72,7 +72,7 @@ class WindowVocoder(ABC):
 
 
 class Vocoder(WindowVocoder):
-    """From trunk and excitation to samples: a whole segment, or a window with the statistics of the whole."""
+    """Decodes trunk and excitation to samples: a whole segment, or a window with given statistics."""
 
     def __init__(self, folder: Path, config: EngineConfig, native: Native) -> None:
         self.layers = AdainLayers.load(folder / "layers.npz")
@@ -136,8 +136,8 @@ class Vocoder(WindowVocoder):
         *,
         known: bool,
     ) -> Samples:
-        """Samples of the trunk frames `inner`, decoded with the context `outer`; only those of `asked` are
-        right."""
+        """Samples of the trunk frames `inner`, decoded with the context `outer`; only the samples of the
+        frames `asked` are right."""
         a, b = outer
         first, last = a * signatures.TRUNK_FRAME_SAMPLES, b * signatures.TRUNK_FRAME_SAMPLES
         (waveform,) = self._session.run(

@@ -1,10 +1,10 @@
 """Speaks a segment window by window, the early windows before the trunk of the whole segment has run.
 
-The trunk, like the vocoder, sees no further than a few frames but for the statistics that its layers
-normalise with: mean and variance of each channel over the segment. A predictor that looks at the contours
-alone gives these statistics before the trunk runs, so that the early windows are spoken when a third of the
-trunk has run. This early predictor sees less of the segment than the predictor behind the trunk, and errs
-more: so it serves two small windows, and the second one fades into the next.
+Trunk and vocoder see only a few frames around each one, except for the statistics with which their layers
+normalise: mean and variance of each channel over the segment. A predictor that looks at the contours alone
+gives these statistics before the trunk runs, so that the early windows are spoken when a third of the trunk
+has run. This early predictor knows less of the segment than the predictor that works after the trunk, and its
+errors are larger. So it is used for two small windows only, and the second one fades into the next.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kokoro_lab.scheduling.one_thread import product
 Values = npt.NDArray[np.float32]
 
 FADE_FRAMES = 1
-"""Trunk frames over which the last one fades into what follows."""
+"""Trunk frames over which the last early window fades into the next window."""
 LOUD_ENERGY = -3.0
 ENERGY_STEPS = (-99, -8, -6, -4, -3, -2, -1, 0, 0.5, 1, 1.5, 2, 3, 99)
 PERCENTILES = (5, 25, 50, 75, 95)
@@ -42,10 +42,11 @@ def contour_features(contours: Contours, style: Values) -> Values:
     Returns
     -------
     numpy.ndarray
-        float32 (2722,): mean, deviation and mean positive part of each of the text's features, and means of
-        where it is loud and of where it is voiced; a histogram of the energy; percentiles of F0 and of
-        energy, how much each moves, and how long tokens last; the decoder's half of the style; log and
-        inverse length; voiced share; mean and deviation of log F0 and of energy.
+        float32 (2722,): for each of the 512 text features its mean, standard deviation, mean of the positive
+        part, mean weighted by loudness, and mean over voiced frames; a histogram of the energy (13 bins);
+        five percentiles each of F0 and energy; the mean change from value to value of energy and F0; mean and
+        standard deviation of the durations; the decoder's half of the style (128); and the features of
+        `length_and_pitch`.
     """
     aligned, energy, f0_hz = contours.aligned[0], contours.energy.reshape(-1), contours.f0_hz.reshape(-1)
     durations = frames_of(contours.durations)
@@ -78,19 +79,19 @@ def speak_early(
     plan: WindowPlan,
     begin: int = 0,
 ) -> Generator[Samples, None, Samples]:
-    """The early windows from the one on that begins at frame `begin`, each decoded when it is asked for.
+    """The early windows, from the window that begins at frame `begin`; each is decoded when it is asked for.
 
     Parameters
     ----------
     predictor : StatisticsPredictor
         Predicts from `contour_features` the statistics of the trunk, followed by those of the vocoder.
     begin : int
-        May be the end of the last early window: then only the returned samples are computed.
+        Beginning of an early window. At the end of the last one, only the returned samples are computed.
 
     Returns
     -------
     numpy.ndarray
-        Samples behind the last early window, decoded with it, to be faded out over the next window.
+        Samples after the last early window, decoded with it, to be faded out over the next window.
     """
     mean, variance = predictor.told(contour_features(contours, style))
     trunk, rest = slice(TOLD_CHANNELS), slice(TOLD_CHANNELS, None)
@@ -126,7 +127,7 @@ class WindowedSpeech:
     Parameters
     ----------
     config : EngineConfig
-        Says how large windows are.
+        Configuration with the sizes of windows.
     vocoder : WindowVocoder
         Decodes them.
     predictor, early : StatisticsPredictor
@@ -145,8 +146,8 @@ class WindowedSpeech:
     def blocks(
         self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan
     ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
-        """For a sample's number: where the last window at or before it begins, and the samples from there
-        on."""
+        """A function of a sample's number: returns where the last window at or before the sample begins, and
+        the samples from there on."""
         if not plan.early:
             rest = self._rest(model.behind(contours, style), plan)
 

@@ -20,41 +20,44 @@ from kokoro_lab.model.prosody import audible_frames, first_chunk_frame
 
 Values = npt.NDArray[np.float32]
 Span = tuple[int, int]
-"""First frame, and the one behind the last."""
+"""First frame, and the frame after the last one."""
 
 FIRST_WINDOW_FRAMES = 11
-"""The first window of a stream is no longer, so that sound starts early. With those
-around it that are decoded, 11 just fill the vectors of AVX-512: 12 take an eighth longer. Under 9, some first
-chunks would wait for the second window: a margin and silence that is trimmed come before the first sound.
+"""The longest first window of a stream, so that sound starts early. With its context, 11 frames just fill the
+vectors of AVX-512; 12 take an eighth longer. With fewer than 9, some first chunks would wait for the second
+window, because a margin and trimmed silence come before the first sound.
 
-This is no setting: `WindowSizes.first_chunk` says where the first chunk is likely to end, and there the first
-window ends, before this limit. A higher one changed no time to first audio, a lower one made it longer."""
+This is no setting, since the first window mostly ends earlier: where the first chunk is likely to end
+(`WindowSizes.first_chunk`). A higher limit did not change the time to first audio, and a lower limit made it
+longer."""
 CONTEXT_FRAMES = 10
-"""Frames on either side of a window that are decoded and thrown away: as far as the convolutions see.
-Measured against the whole: 0 frames 5 to 20 dB, 8 frames 96 to 106 dB, 10 or more the 104 to 108 dB of
-rounding."""
+"""Frames on either side of a window that are decoded and thrown away: as far as the convolutions see. SNR
+against the whole segment: 5 to 20 dB with 0 frames, 96 to 106 dB with 8, and with 10 or more 104 to 108 dB,
+which is rounding."""
 LATER_WINDOW_FRAMES = 60
-"""The first window of a segment that nobody waits for: there is speech in hand."""
+"""The first window of a segment for which nobody waits, since the listener has unplayed speech."""
 CHUNK_FRAMES = 4
 """Length of a stream's second chunk, if it has the usual 50 ms."""
 GROWTH = 1.5
-"""Each window may be this many times as long as the one before: by then there is sound to listen to."""
+"""Each window may be this many times as long as the one before, since the listener has more and more unplayed
+speech."""
 LEAST_FRAMES = 180
-"""A shorter segment, under 2.25 s, has no early windows. Its trunk takes less time, and the early windows
-would be more of what is heard: with them, PESQ falls by 0.02 from 2.25 s on (114 utterances by four voices),
-by 0.04 from 2 s on (46) and by 0.10 from 1.75 s on (29)."""
+"""The shortest segment with early windows, 2.25 s. In a shorter one the trunk takes less time, and the early
+windows would be a larger part. They lower PESQ by 0.02 in utterances of 2.25 s and more (114 by four voices),
+by 0.04 from 2 s on (46), and by 0.10 from 1.75 s on (29)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
-    """The windows of one segment. What lies before the first and behind the last is silent, and not decoded.
+    """The windows of one segment. Frames before the first window and after the last one are silent, and not
+    decoded.
 
     Parameters
     ----------
     frames : int
         Length of the segment.
     spans : tuple of (int, int)
-        One a window, in order, each beginning where the one before ends.
+        The span of each window, in order; each begins where the span before ends.
     early : int
         How many are decoded before the trunk of the whole segment has run; see `windowed_speech`.
     """
@@ -65,7 +68,7 @@ class WindowPlan:
 
     @property
     def audible(self) -> Span:
-        """What the windows cover."""
+        """The span that all windows together cover."""
         return self.spans[0][0], self.spans[-1][1]
 
     @property
@@ -101,8 +104,8 @@ class WindowPlan:
 class WindowSizes:
     """How long the windows of a segment are: at most `first`, then growing to `size`.
 
-    Where a stream's first chunk is likely to be complete, at `first_chunk`, the first window ends, and the
-    next one with the second chunk: that is listened to while a larger one is decoded.
+    The first window ends at `first_chunk`, where a stream's first chunk is likely to be complete. The next
+    window ends with the second chunk, which is played while a larger window is decoded.
     """
 
     first: int = FIRST_WINDOW_FRAMES
@@ -159,7 +162,7 @@ def window_plan(
     energy : numpy.ndarray
         float32, 2T values: the model's energy curve.
     urgent : bool
-        Whether somebody waits for the first one.
+        Whether somebody waits for the first window.
     fixed : callable, optional
         Returns the spans between two frames, where all windows but the early ones have fixed sizes.
     """

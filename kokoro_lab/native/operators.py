@@ -1,6 +1,6 @@
-"""Finds our C++ operators: as the wheel brought them, or built once on this machine if it has a compiler.
+"""Finds our C++ operators: the wheel's, or else those built once on this machine, if it has a compiler.
 
-The sources are in `kokoro_lab/native/`. Without either, the same graph runs on ONNX Runtime's operators:
+The sources are in `kokoro_lab/native/`. Without a library, the same graph runs on ONNX Runtime's operators:
 slower, and equal up to rounding.
 
 <home>/derived/native-<identity>.so      the library; `_identity` says what it was built for
@@ -70,7 +70,7 @@ INSTEAD: dict[str, tuple[Command, ...]] = {
     ),
     "-mprefer-vector-width=512": (),
 }
-"""Flag that not every compiler takes → what else is tried; it is left out where nothing is taken."""
+"""Flag that not every compiler accepts → replacements to try; the flag is left out if none is accepted."""
 COMPILE_TIMEOUT_S = 300
 
 
@@ -83,7 +83,7 @@ class Native(NamedTuple):
     reason : str
         Why there is none.
     build : str
-        How it was made, and why otherwise than was tried first.
+        How the library was made, and why not in the way that was tried first.
     """
 
     library: Path | None
@@ -133,7 +133,7 @@ def native_operators(config: EngineConfig, say: Callable[[str], None] | None = N
 
 @cache
 def _warn(message: str) -> None:
-    """Once a process."""
+    """Log a warning; the same message only once for each process."""
     log.warning("%s", message)
 
 
@@ -167,7 +167,7 @@ def _built_here(config: EngineConfig, say: Callable[[str], None] | None) -> Nati
 
 
 def damage_to(library: Path, *, again: bool = False) -> str | None:
-    """What is wrong with a library of ours: None if it is whole, empty if there is none.
+    """The damage to a library of ours: None if it is undamaged, an empty text if there is no library.
 
     Damaged code ends the process as soon as it is loaded. `again` hashes the library even if the record has
     it.
@@ -195,7 +195,7 @@ def found_compilers() -> list[Command]:
 
 
 def flags_for(compiler: Command) -> list[str]:
-    """`FLAGS`, as far as this compiler takes them, and what stands in for others."""
+    """The `FLAGS` that this compiler accepts, with replacements for the others."""
     taken: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         empty = Path(folder, "empty.cpp")
@@ -244,7 +244,8 @@ def sources() -> list[Path]:
 
 
 def _identity(compiler: Command) -> str:
-    """Changes with the sources, the compiler and the processor: built for one, it may crash on another."""
+    """A digest of the sources, the compiler and the processor. A library that was built for one processor may
+    crash on another."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(path.read_bytes())

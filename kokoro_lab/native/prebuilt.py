@@ -47,7 +47,7 @@ def record() -> Mapping[str, Any] | None:
 def library_for(wanted: InstructionSet) -> tuple[Path, str] | None:
     """The prebuilt library, verified and told which instruction set its operators use from now on.
 
-    The choice is the process's: sessions that were made before keep the operators that they have.
+    The choice holds for the process; sessions that were made before keep the operators that they have.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def library_for(wanted: InstructionSet) -> tuple[Path, str] | None:
     Raises
     ------
     UnusableLibrary
-        It is damaged, cannot be loaded, or has nothing for this processor.
+        The library is damaged, cannot be loaded, or has no instruction set for this processor.
     SettingsError
         The library does not hold the wanted set, or this processor lacks it.
     """
@@ -86,12 +86,12 @@ def library_for(wanted: InstructionSet) -> tuple[Path, str] | None:
 
 
 def refuse_unless_auto(wanted: InstructionSet, because: str) -> None:
-    """An instruction set can be chosen in a prebuilt library alone.
+    """Refuse a wanted instruction set where there is no prebuilt library to choose it in.
 
     Raises
     ------
     SettingsError
-        One is wanted, and there is no such library, `because` of what is said.
+        An instruction set is wanted, and no prebuilt library can be used; `because` says why.
     """
     if wanted != "auto":
         raise _refused(wanted, f"only prebuilt operators can be told so ({because})", ())

@@ -1,8 +1,8 @@
 """Identifies the build on which samples depend: libraries, processor, compiler, and how graphs were made.
 
-The build matters because of integers: one rounding to the other side becomes another byte, which changes
-others further on, so that two builds of the 8-bit variants agree as little as either agrees with floats. With
-commit, versions and the weights' SHA-256, this is everything needed to make the same samples again.
+The build matters for integers. A value that is rounded to the other side becomes another byte, which changes
+later bytes. So two builds of an 8-bit variant differ from each other as much as either differs from floats.
+With commit, versions and the weights' SHA-256, this is everything needed to make the same samples again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ LOOSE_MATH = frozenset(
 STOCK = "stock"
 """ONNX Runtime's own operators."""
 _VECTORS = re.compile(r"^(sse|ssse|avx|fma|f16c|amx|asimd|sve|sme|i8mm|bf16)")
-"""Processor flags that choose between loops. Others change with the kernel, and change no sum."""
+"""Processor flags by which libraries choose their loops. Other flags change with the operating system's
+kernel, and do not affect sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Build:
     processor : str
         Architecture, name, and a digest of its vector instructions: every library chooses its loops by them.
     operators : str
-        `stock`, or what made ours: for prebuilt ones, their instruction set besides.
+        `stock`, or the compiler and flags of our operators; for prebuilt ones also their instruction set.
     optimisation : str
         ONNX Runtime's level, which fuses sums in other orders.
     """
@@ -64,7 +65,8 @@ class Build:
 
 
 def math_mode(details: Mapping[str, str]) -> str:
-    """How an engine computes, `strict` or `loose`, and by whose operators; `details` are its decoder's.
+    """The arithmetic of an engine, `strict` or `loose`, and whether its operators are ours or ONNX Runtime's.
+    `details` are those of its decoder.
 
     `strict`: each operation is rounded as IEEE 754 says, and sums are taken in the order that is written.
     """
@@ -126,14 +128,15 @@ SHIPPED = {
 LIBRARIES = ("numpy", "onnx", "onnxruntime")
 """Packages that carry out the recipes of graphs: another version may make other graphs."""
 _OF_GRAPH = ("nodes", "bytes", "sha256")
-"""What of a graph goes into a result; operators and shapes are in the manifest beside it."""
+"""The facts of a graph that go into a result; the manifest also has operators and shapes."""
 
 
 @cache
 def toolchain() -> Mapping[str, Any]:
-    """Compilers and their flags, our operators' sources, ONNX and its runtime, and what ships fitted.
+    """Compilers and their flags, our operators' sources, ONNX and its runtime, and the fitted files of the
+    package.
 
-    The same for every run of an installation; read once, and not to be written to.
+    It is the same for every run of an installation. It is read once; do not write to it.
     """
     import onnxruntime  # not before the server has forked
 
@@ -153,7 +156,8 @@ def toolchain() -> Mapping[str, Any]:
 
 
 def _prebuilt() -> Mapping[str, Any] | None:
-    """What made the operators that the wheel brought along; None without them, or if that cannot be read."""
+    """The compiler and flags of the wheel's operators; None without such operators, or if the record cannot
+    be read."""
     try:
         return prebuilt.record()
     except prebuilt.UnusableLibrary:
@@ -167,7 +171,7 @@ def conversion_of(folder: Path) -> Mapping[str, Any]:
     -------
     mapping
         source_sha256, variant, recipe (its digest), numpy, onnx and onnxruntime (versions that made them),
-        damage (what was wrong with those in whose place they came), passes by graph, and graphs: nodes, bytes
+        damage (the fault of earlier graphs that these replaced), passes by graph, and graphs: nodes, bytes
         and sha256 of each; export, if they were exported.
     """
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))

@@ -38,7 +38,7 @@ def allowed_hosts(settings: Settings) -> frozenset[str]:
 
 
 def answers_to(host: str, allowed: Set[str]) -> bool:
-    """Whether a Host header, in lower case, names one of `allowed`. Against DNS rebinding.
+    """Whether a Host header, in lower case, names one of `allowed`: a protection against DNS rebinding.
 
     Werkzeug's `TRUSTED_HOSTS` cuts every entry at its first colon, so it cannot hold `[::1]`.
     """

@@ -14,7 +14,7 @@ CRUMBS_BYTES = 65_536
 
 
 class WatchedSocket:
-    """The socket for simple-websocket, with a lock and a time limit, which that lacks.
+    """A socket for simple-websocket, with the lock and the time limit that simple-websocket lacks.
 
     simple-websocket sends from two threads without a lock, ignores how many bytes were sent, and waits
     without limit for a client that does not read. Here a message is sent whole, or the connection is shut
@@ -23,7 +23,7 @@ class WatchedSocket:
     Parameters
     ----------
     connection : socket.socket
-        It is made blocking.
+        The connection, which is made blocking.
     stall_s : float
         How long sending one message may take.
     """
@@ -39,7 +39,7 @@ class WatchedSocket:
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def send(self, data: bytes) -> int:
-        """All of `data`.
+        """Send all of `data`.
 
         Raises
         ------

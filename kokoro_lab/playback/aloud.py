@@ -42,7 +42,7 @@ class Aloud:
         Raises
         ------
         PlaybackError
-            It could not be played to its end.
+            The stream could not be played to its end.
         """
         self._deck.end(self._stream)
         self._deck.require_played(self._stream)

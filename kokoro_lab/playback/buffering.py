@@ -65,7 +65,7 @@ def buffer_profile(name: str) -> BufferProfile:
     Raises
     ------
     ParameterError
-        There is none.
+        There is no profile of that name.
     """
     require_choice("profile", name, PROFILES, f"There is no buffer profile {name!r}.")
     return PROFILES[name]
@@ -73,7 +73,7 @@ def buffer_profile(name: str) -> BufferProfile:
 
 LEAST_S, MOST_S = 0.050, 1.0
 SPARE_S = 0.020
-"""Held back beyond what the worst chunk so far would have needed."""
+"""Seconds that are held back in addition to the need of the worst chunk so far."""
 HALF_LIFE_S = 30.0
 """After this much audio without trouble, half of what was held back beyond the least is given up."""
 
@@ -187,10 +187,10 @@ DOUBLING = 2.0
 """After an underrun, the pre-buffer is the wait that caused it, multiplied by this. On a line that stalls for
 0.2 to 0.4 s now and then, only the first stall is heard."""
 PATIENCE_S = 1.0
-"""Samples that wait for the pre-buffer are played after so long if nothing more comes; with a longer fixed
-pre-buffer, after that time."""
+"""Seconds without further samples after which samples that wait for the pre-buffer are played; with a longer
+fixed pre-buffer, its length counts."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
-"""With so many underruns in so many seconds, the sender is slower than speech, and no pre-buffer helps."""
+"""With this many underruns within this time, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:

@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 NEAR_S = 0.0025
 """How often to check whether the sink has played all samples."""
 KEEP_OPEN_S = 30.0
-"""A sound card that has played nothing for so long is closed, because it would keep a laptop awake."""
+"""Seconds without sound after which the sound card is closed, because an open one keeps a laptop awake."""
 CAPACITY_S = 600.0
-"""Ten minutes, 29 MB once they were used. So much audio is taken from a sender that does not wait; else its
-later messages, such as `stop`, would wait behind the audio."""
+"""Capacity of the ring buffer: ten minutes, or 29 MB once all of it was used. A sender that does not wait can
+send this much; if it could not, its later messages, such as `stop`, would wait after the audio."""
 HIGH_S, LOW_S = 30.0, 15.0
 """A sender is asked to wait when more than the first is buffered, and to continue when less than the second
 is left."""
@@ -50,7 +50,7 @@ class Deck:
     ----------
     sink : Sink
     clock : Clock, optional
-        By default the machine's. The sink must use the same.
+        The clock, by default the machine's. The sink must use the same clock.
     hold : Hold, optional
         The pre-buffer; by default one that learns.
     capacity_s : float
@@ -153,13 +153,13 @@ class Deck:
         return self._over >= number
 
     def cut_off(self, number: int) -> bool:
-        """Whether it was stopped or replaced."""
+        """Whether the stream was stopped or replaced."""
         with self._changed:
             being = {stopped: reason for stopped, reason, _ in self._stops}
             return (self._outcomes.get(number) or being.get(number)) in ("stopped", "replaced")
 
     def wait_over(self, number: int, timeout_s: float | None = None) -> bool:
-        """Wait until it is over, and return whether it is."""
+        """Wait until the stream is over; returns whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: self.over(number), timeout_s)
 
@@ -169,7 +169,7 @@ class Deck:
         Raises
         ------
         PlaybackError
-            It could not be played.
+            The stream could not be played.
         """
         self.wait_over(number)
         outcome = self._outcomes.get(number)
@@ -205,7 +205,7 @@ class Deck:
         Raises
         ------
         ParameterError
-            It is not.
+            The volume is not from 0 to 1.
         """
         require_range("volume", volume, 0, 1, "There is no such volume.")
         self._volume = volume
@@ -396,7 +396,8 @@ class Deck:
     # ------------------------------------------------------- what the sink cannot play
 
     def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> PlaybackError | None:
-        """Collect the rest, `block` first, for the system's player; or say why there is none."""
+        """Collect the rest of the stream, `block` first, in a file for the system's player; report an error
+        if there is no player."""
         if not self._players:
             return PlaybackError("No other player is asked.")
         try:

@@ -18,9 +18,9 @@ from kokoro_lab.scheduling.priority import enter_playback
 log = logging.getLogger(__name__)
 
 FRAGMENT_BYTES = 16_384
-"""The most that is read at a time; less where less is there."""
+"""The most bytes that are read at a time; fewer if fewer have arrived."""
 IDLE_S = 0.050
-"""How often it is looked whether somebody writes into a FIFO."""
+"""How often a FIFO is checked for a writer."""
 
 
 def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool = False) -> bool:
@@ -46,7 +46,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     Raises
     ------
     ParameterError
-        It is WAV that cannot be played.
+        The pipe holds WAV that cannot be played.
     PlaybackError
         There is nothing to play it with.
     """

@@ -42,7 +42,7 @@ LOOPBACK = "127.0.0.1"
 CLIENTS = 16
 """Connections at a time; each takes a few threads."""
 STALL_S = 5.0
-"""A client that takes nothing for so long is cut. What it has sent is played."""
+"""Seconds after which a client that receives nothing is disconnected. Speech that it has sent is played."""
 HEARTBEAT_S = 1.0
 POLL_S = 0.020
 """How often audio that waits for room is offered again; what a client says is heard at once."""
@@ -271,7 +271,7 @@ def main(
     sink : Sink
         Opened at once: see `Deck.open`.
     port : int, optional
-        By default that of the settings.
+        The port, by default that of the settings.
     pipe : Path, optional
         A FIFO to be played too; made if it does not exist.
     pre_buffer_s : float, optional

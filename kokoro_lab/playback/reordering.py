@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 MOST_CHUNKS = 16
-"""How many chunks (0.8 s of the usual ones) are held while an earlier one is missing."""
+"""How many chunks are held while an earlier one is missing: 0.8 s with the usual length."""
 WAIT_S = 1.0
 """How long to wait for an earlier chunk before it is asked for again; a recovery may take a second in all."""
 
@@ -20,7 +20,7 @@ class ChunkMissing(SynthesisError):
     Parameters
     ----------
     chunk_id : int
-        Which one.
+        Id of the missing chunk.
     why : str
         Why the wait for it was ended.
     """

@@ -42,7 +42,7 @@ class VirtualClock(Clock):
 
 BLOCK_S = 0.010
 BLOCK_SAMPLES = round(BLOCK_S * SAMPLE_RATE_HZ)
-"""What is played at a time. A stop waits for one block, never for more."""
+"""Samples that are played at a time. A stop waits for at most one block."""
 LEAD_S = 3 * BLOCK_S
 """How far ahead a sink takes samples, so that a busy machine makes no gap. A stop drops them; a pause plays
 them, so with the block under way they must stay below 50 ms."""
@@ -84,7 +84,7 @@ class ClockedSink:
     Parameters
     ----------
     clock : Clock, optional
-        By default the machine's.
+        The clock, by default the machine's.
     keep : bool
         Whether `heard` is kept.
     """

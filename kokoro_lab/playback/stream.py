@@ -77,7 +77,7 @@ class Stream:
     ended : bool
         Its end was announced.
     slow : bool
-        It ran dry so often that another player was tried.
+        The stream ran dry so often that another player was tried.
     flows : bool
         The sink had the block before the next one, and no pause or gap lies between.
     """
@@ -173,7 +173,7 @@ class PlayerStatus:
     buffered_s, capacity_s : float
         Seconds of speech that wait to be played, and their limit.
     received_samples, played_samples : int
-        Of the latest stream, without gaps and pauses; played samples have been heard.
+        Samples of the latest stream, without gaps and pauses; played samples have been heard.
     underruns : int
         How often there was nothing to play, and `silent_s` for how long in all.
     late_blocks : int

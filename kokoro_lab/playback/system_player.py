@@ -17,11 +17,11 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import PlaybackError
 
 PLAYERS = ("afplay", "aplay -q", "ffplay -autoexit -nodisp -loglevel error", "play -q")
-"""The players of macOS, ALSA, FFmpeg and SoX. The first one that is there is taken."""
+"""The players of macOS, ALSA, FFmpeg and SoX. The first one that is installed is used."""
 PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
 """Folders to search besides PATH, which is nearly empty in a program that Raycast starts."""
 STOP_S = 2.0
-"""A player that has not ended so long after its signal is killed."""
+"""Seconds after its signal until a player that has not ended is killed."""
 
 
 def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:

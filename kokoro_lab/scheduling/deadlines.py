@@ -1,8 +1,8 @@
-"""Who computes next: of all streams, the one whose listener would first run out of speech.
+"""Decides who computes next: the stream whose listener would be the first to run out of speech.
 
-What is computed without a break is a *unit*: a window of the vocoder, or the prosody of a segment. Units run
-one at a time, each with all threads, so that what runs beside a stream changes none of its samples. Who waits
-is, at each moment, one of these:
+A *unit* is computed without a break. It is a window of the vocoder, or the prosody of a segment. Units run
+one at a time, each with all threads, so that other streams change none of a stream's samples. Each stream
+that waits is in one of these states:
 
 | who | due | among each other |
 |---|---|---|
@@ -11,12 +11,12 @@ is, at each moment, one of these:
 | has speech in hand | when that runs out | by that |
 | a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients in turn |
 
-The one that is due first computes. No deadline is put off for ever, so each unit is computed at last, however
-many others there are.
+The one that is due first computes. No deadline is postponed for ever, so each unit is computed at some time,
+however many others there are.
 
-A stream asks for its next unit a millisecond after the last one, once it has sent what that gave. As long as
-a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another stream that
-began in between would take longer than the speech in hand lasts.
+A stream asks for its next unit a millisecond after the last one, once it has sent the last one's samples. As
+long as a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another
+stream that began in between would take longer than the speech in hand lasts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from kokoro_lab.errors import Interrupted
 
 GUARD_S = 0.3
 """A stream with less speech in hand than this comes before streams that wait for their first sound: several
-of their units may take so long, and a gap is worse than a late beginning."""
+of their units may take this long, and a gap is worse than a late beginning."""
 SHORT_S = 0.2
-"""Speech in hand with which a stream can wait for a window of another one, and for its own next one."""
+"""Seconds of unplayed speech with which a stream can wait for a window of another stream, and then for its
+own next window."""
 FIRST_UNITS = 6
 """Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
 more: the machine is too slow for it."""
@@ -49,10 +50,10 @@ LEISURE_S = 5.0
 LOOK_S = 0.05
 """How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
-"""A unit that takes longer than a window ever should no longer delays others: the next one computes beside
-it."""
+"""Seconds after which a unit no longer delays others: the next unit then computes in parallel. No window
+should take this long."""
 WHOLE_S = 30.0
-"""The same limit for a whole segment, for which other whole segments wait."""
+"""The same limit for a unit that is a whole segment; only other whole segments wait for such a unit."""
 CLIENTS = 256
 """Clients whose last turn is remembered."""
 LOOK_BACK = 2048
@@ -89,7 +90,7 @@ class RoundRobin:
 
 
 class Claim:
-    """What one stream claims of the cores, and the clock by which its listener hears.
+    """A stream's request for the cores, and a clock that follows how much its listener has heard.
 
     Made by `Cores.claim`.
 
@@ -146,14 +147,15 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Note that the listener took nothing for so long, so it has as much speech in hand as before."""
+        """Note that the listener received nothing for `seconds`, so that its unplayed speech did not become
+        less meanwhile."""
         if self.runs_out_s is not None:
             self.runs_out_s += seconds
 
     @contextmanager
     def computing(self, *, whole: bool = False) -> Iterator[None]:
-        """A context around a unit: waits for the cores before it, and gives them back behind it. The code
-        inside must wait for nobody.
+        """A context around a unit: waits for the cores before it, and gives them back after it. The code
+        inside may not wait for another thread.
 
         `whole` marks a unit that may take long, a whole segment: only other whole segments wait for its end.
 
@@ -215,7 +217,7 @@ class Cores:
     ----------
     at_a_time : int
     robin : RoundRobin
-        Of clients.
+        The order of clients.
     """
 
     def __init__(self, at_a_time: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -251,7 +253,7 @@ class Cores:
         return unit
 
     def wait_for(self, unit: Unit) -> None:
-        """Wait until it has the cores, or is not to be computed any more."""
+        """Wait until the unit has the cores, or does not have to be computed any more."""
         while not unit.granted.wait(LOOK_S):
             self.grant()  # the unit that computes, or the stream that is waited for, may have taken too long
 
@@ -276,8 +278,8 @@ class Cores:
             self._grant()
 
     def lets_go(self, claim: Claim) -> None:
-        """Note that a stream has enough speech in hand, or needs none: others need not wait for its next
-        unit."""
+        """Note that a stream has enough unplayed speech or has ended, so that other streams need not wait for
+        its next unit."""
         with self._lock:
             if self._kept_for is claim:
                 self._kept_for = None

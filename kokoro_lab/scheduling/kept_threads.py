@@ -85,18 +85,19 @@ class KeptThreads:
 
 
 SPEAKING = KeptThreads("speech")
-"""Compute what a server sends."""
+"""The threads that compute the speech that a server sends."""
 
 
 _THREADS = KeptThreads("lookahead")
 _END: Any = object()
-"""In the place of an item: there is no further one."""
+"""Stands for the end of the iterator in place of an item."""
 
 
 class Lookahead(Iterator[T], Generic[T]):
     """Hands out the items of an iterator; `begin` computes the next one in a thread meanwhile.
 
-    At most one item is ahead, so memory is bounded. What an item raises is raised by `next`.
+    At most one item is computed ahead, so memory is bounded. If computing an item raises an error, `next`
+    raises it.
 
     Parameters
     ----------

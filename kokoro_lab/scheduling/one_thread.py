@@ -14,12 +14,12 @@ import numpy.typing as npt
 Floats = TypeVar("Floats", npt.NDArray[np.float32], npt.NDArray[np.float64])
 
 ONE_THREAD_PRODUCTS = 2**18
-"""Multiplications of two matrices from which on OpenBLAS divides them among threads. With a vector it is
-9,216; those are einsum's, which knows no threads."""
+"""From this number of multiplications on, OpenBLAS divides a product of two matrices among threads. For a
+matrix and a vector the number is 9,216; `einsum` computes those products, and uses one thread."""
 
 MOST_ROWS = 256
-"""Rows multiplied at a time. With more, so few columns would be left that each is a vector, whose product
-OpenBLAS divides among threads after all. The tags of a row of 800 marks took 3 s."""
+"""The most rows that are multiplied at a time. With more, each block would be a single column, and OpenBLAS
+would divide its product among threads after all. Tagging a row of 800 marks took 3 s then."""
 
 
 def product(inputs: Floats, weights: Floats) -> Floats:

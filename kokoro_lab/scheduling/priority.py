@@ -1,7 +1,7 @@
 """Priority of the threads that speak: macOS' quality of service, cores, and when garbage is collected.
 
-Quality of service and cores are set only where they are asked for; if the system offers none, the caller is
-told.
+Quality of service and cores are set only if the configuration asks for them. If the system does not offer
+them, the caller gets the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _warned: set[str] = set()
 
 
 def user_interactive() -> str | None:
-    """Put the calling thread into macOS' user-interactive class; None if it is, else the reason why not.
+    """Put the calling thread into macOS' user-interactive class; returns None, or the reason why this failed.
 
     A thread's class is not inherited by threads that it starts, so each asks for itself, once. ONNX Runtime's
     own threads keep the default class: no code of ours runs in them.
@@ -47,7 +47,8 @@ def user_interactive() -> str | None:
 
 
 def pin(cores: Sequence[int]) -> str | None:
-    """Keep the calling thread, and those that it starts from now on, on `cores`; None, or why not.
+    """Keep the calling thread, and threads that it starts from now on, on `cores`; returns None, or the
+    reason why this failed.
 
     Source: `sched_setaffinity` of Linux. macOS has no such call.
     """
@@ -62,7 +63,8 @@ def pin(cores: Sequence[int]) -> str | None:
 
 
 def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
-    """What `config` asks for, before an engine's sessions start their threads; what could not be done.
+    """Apply the priority and cores of `config` before an engine's sessions start their threads; returns what
+    could not be done.
 
     Threads of a session stay on the cores of the thread that made it.
     """
@@ -81,8 +83,8 @@ def prepare(config: EngineConfig) -> tuple[Fallback, ...]:
 def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
     """Give the calling thread, which plays samples or hands them over, the class that `qos` names.
 
-    Both threads ask: the one that plays waits for a lock while the other fills the ring buffer, and waits
-    longer the less the other one runs.
+    Both threads of the player ask for the class. The thread that plays waits for a lock while the other fills
+    the ring buffer, so a slow thread would delay it.
 
     Returns
     -------
@@ -106,8 +108,8 @@ def give_way(by: int) -> None:
 
 
 def keep_collector_off() -> None:
-    """Keep the garbage collector from looking at what stays loaded: 180,000 objects of dictionaries, for
-    which every thread waits 70 ms at each collection.
+    """Let the garbage collector ignore all objects that are loaded now. Dictionaries alone are 180,000
+    objects, for which every thread would wait 70 ms at each collection.
 
     To be called when everything is loaded, in a process that the engine has to itself.
     """
@@ -117,10 +119,10 @@ def keep_collector_off() -> None:
 
 @contextmanager
 def loaded_without_collector() -> Iterator[None]:
-    """Load inside this block without garbage collection; what was loaded is not looked at later, either.
+    """A context for loading without garbage collection; later collections ignore the loaded objects as well.
 
-    For a program that is to be heard at once: in `speak` the collector ran three times before the first
-    sound, for 140 ms in all, and now and then later, when it delayed Ctrl-C.
+    It lets a program sound sooner: in `speak` the collector ran three times before the first sound, for 140
+    ms in all, and sometimes later, when it delayed Ctrl-C.
     """
     gc.disable()
     try:

@@ -71,7 +71,7 @@ class Stopwatch:
                 self.stages_s[stage] = self.stages_s.get(stage, 0.0) + sign * (ended_s - started_s)
 
     def _running_changes(self, by: int) -> float:
-        """Count the seconds since the last change, if any stage was at work, and say when it is now."""
+        """Add the seconds since the last change if any stage was at work, and return the present time."""
         with self._lock:
             now_s = time.perf_counter()
             if self._running:

@@ -25,7 +25,7 @@ EXTENSION = "kokoro_lab"
 SOCKETS = 16
 """WebSockets that may be open at a time; each takes a thread of the server."""
 SENDERS = 4
-"""Files that may be on their way to clients at a time beside what is spoken; each takes a thread, too."""
+"""How many computed files may be sent at a time, besides the slots; each takes a thread, too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,11 +44,11 @@ class ServerState:
     sockets: Slots = field(default_factory=lambda: Slots(SOCKETS))
     senders: Slots = field(default_factory=lambda: Slots(SENDERS))
     faults: Callable[[], dict[str, Any]] | None = None
-    """Figures of the faults that are put in on purpose; None where none can be."""
+    """Returns the figures of injected faults; None if no faults can be injected."""
     started_s: float = field(default_factory=time.monotonic)
     worker: int = 1
     connections: Callable[[], dict[str, Any]] | None = None
-    """Figures of the connections that are open; None where another server than ours has them."""
+    """Returns the figures of open connections; None under another WSGI server than ours."""
 
 
 def server_state() -> ServerState:

@@ -19,7 +19,8 @@ from kokoro_lab.errors import OutOfMemory, SettingsError
 ARENA = "KOKORO_MEMORY_ARENA_SIZE_MB"
 ENOUGH_MB = {"int8": 512, "int8fp16mix": 640, "fp16": 768, "fp32": 768}
 """Variant → the arena in MiB that holds its models and the longest segment (510 token ids, at speed 1) of one
-request at a time. Measured: 384, 512, 640 and 640 are enough, 320 and 448 are not for the first two."""
+request at a time. By measurement, 384, 512, 640 and 640 MiB are enough; 320 and 448 MiB are too little for
+the first two."""
 FAULT_ARENA_MB = 16
 
 
@@ -56,7 +57,8 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
 _counting = threading.Lock()
-"""A session may be made while they are listed, such as the one that stands in for a lost provider."""
+"""Guards the list of sessions: a session may be made while they are listed, such as the one that replaces a
+lost provider's."""
 
 
 def bound_arena(size_mb: int) -> None:
@@ -93,7 +95,7 @@ def out_of_memory(error: Exception, to_do: str, variant: str = "") -> OutOfMemor
     Parameters
     ----------
     to_do : str
-        What there was no memory for, as an infinitive such as `load the vocoder`.
+        The task for which there was no memory, as an infinitive such as `load the vocoder`.
     """
     text = str(error)
     in_arena = _NO_ROOM.search(text)
@@ -118,7 +120,8 @@ def out_of_memory(error: Exception, to_do: str, variant: str = "") -> OutOfMemor
 
 _NO_ROOM = re.compile(r"Available memory of (\d+) is smaller than requested bytes of (\d+)")
 _NO_MEMORY = re.compile(r"Failed to allocate memory|bad[_ ]alloc", re.IGNORECASE)
-"""What ONNX Runtime says, and our operators (native/operator.h): it has no status code for it."""
+"""Messages of ONNX Runtime and of our operators (native/operator.h) when memory runs out; ONNX Runtime has no
+status code for that."""
 
 
 def run_out_of_memory() -> NoReturn:
@@ -129,7 +132,7 @@ def run_out_of_memory() -> NoReturn:
     Raises
     ------
     OutOfMemory
-        As for any other graph.
+        The error that any other graph would raise.
     """
     from onnx import parser
 
@@ -148,8 +151,8 @@ def run_out_of_memory() -> NoReturn:
 def shrink_arenas() -> int:
     """Have each session of this process give back what its arena does not use, once its next run is over.
 
-    By ONNX Runtime's run option `memory.enable_memory_arena_shrinkage`: what is in use stays, so nobody who
-    is speaking is disturbed.
+    It sets ONNX Runtime's run option `memory.enable_memory_arena_shrinkage`. Memory in use stays, so no
+    stream is disturbed.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """The eight options of ONNX Runtime's Core ML provider, checked before it sees them.
 
-ONNX Runtime compares names and values with case, throws at what it does not know, and does so on a Mac alone.
-Here a wrong one is refused on any machine, with an error that says what is allowed. The list is that of ONNX
-Runtime 1.31.1 (`coreml_options.cc`); the variables that set them are in `config`.
+ONNX Runtime distinguishes case in names and values and raises an error for unknown ones, but only on a Mac.
+Here a wrong name or value is refused on any machine, with an error that says what is allowed. The list is
+that of ONNX Runtime 1.31.1 (`coreml_options.cc`); the variables that set them are in `config`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     {"format": 1,
      "entries": [{"conditions": {...}, "measured_at_s": ..., "costs": {"cpu": [[20, 0.09], ...]}}, ...]}
 
-An entry is believed for a time, and only under the conditions that it was measured in: the same weights,
+An entry is used for a limited time, and only under the conditions in which it was measured: the same weights,
 ONNX Runtime, system, processor and options.
 """
 
@@ -28,9 +28,10 @@ from kokoro_lab.weights.store import weights_home
 
 FILE = "provider_costs.json"
 MOST_ENTRIES = 16
-"""Older ones make room: they are of weights, versions and options that were left behind."""
+"""The most entries. The oldest are removed: they are of weights, versions and options that are no longer
+used."""
 NOT_CONDITIONS = ("provider", "provider_choice", "cost_ttl_s", "first_audio_ttl_s", "next_threads")
-"""Options that do not change what a provider costs, or are what is chosen."""
+"""Options that do not change the cost of a provider, or that choose one."""
 
 
 class CostCacheError(KokoroLabError):
@@ -52,7 +53,8 @@ class SegmentCost:
     points: tuple[tuple[int, float], ...]
 
     def seconds(self, token_count: int) -> float:
-        """On the line between the two nearest lengths; beyond the longest, in proportion to it."""
+        """Seconds for a segment, interpolated between the two nearest measured lengths; beyond the longest,
+        in proportion to its length."""
         lengths, seconds = zip(*self.points, strict=True)
         beyond = max(1.0, token_count / float(lengths[-1]))
         return float(np.interp(token_count, lengths, seconds)) * beyond
@@ -61,7 +63,7 @@ class SegmentCost:
 Points = tuple[tuple[PositiveInt, PositiveFloat], ...]
 """Token ids of a segment, and seconds."""
 Conditions = Mapping[str, Any]
-"""What a measured cost depends on; another value of any of them makes it worthless."""
+"""The conditions of a measured cost; if any of them differs, the cost is not used."""
 
 
 def conditions_here(config: EngineConfig, model_sha256: str) -> Conditions:
@@ -79,7 +81,7 @@ def conditions_here(config: EngineConfig, model_sha256: str) -> Conditions:
 
 @dataclass(frozen=True, slots=True)
 class BelievedCosts:
-    """The costs that are still valid, by provider; or none, and why they must be measured."""
+    """The costs that are still valid, by provider; or none, and the reason why they must be measured."""
 
     costs: Mapping[str, SegmentCost]
     reason: str
@@ -93,7 +95,8 @@ def _rising(points: Points) -> Points:
 
 
 class CostEntry(FileModel):
-    """What was measured under the same conditions, and when, in seconds since 1970."""
+    """Costs that were measured under the same conditions, and the time of the measurement in seconds since
+    1970."""
 
     conditions: dict[str, Any]
     measured_at_s: FiniteFloat
@@ -148,7 +151,7 @@ class CostCache:
     def keep(
         self, conditions: Conditions, costs: Mapping[str, SegmentCost], now_s: float | None = None
     ) -> None:
-        """Write `costs` down in place of what was known under the same conditions.
+        """Write `costs` to the file; they replace earlier costs under the same conditions.
 
         Raises
         ------

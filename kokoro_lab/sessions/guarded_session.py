@@ -31,8 +31,8 @@ RAISED: tuple[type[Exception], ...] = (
     *(kind for kind in vars(runtime).values() if isinstance(kind, type) and issubclass(kind, Exception)),
     RuntimeError,
 )
-"""What ONNX Runtime raises: an exception of its own for each status code, with no base in common; and
-RuntimeError, where a provider's library throws something else."""
+"""Exceptions of ONNX Runtime: one for each status code, without a common base; and RuntimeError, for other
+errors of a provider's library."""
 
 
 class Runs(Protocol):
@@ -49,9 +49,9 @@ class GuardedSession:
     Parameters
     ----------
     stage : str
-        Which one; its graph's name.
+        Name of the stage, which is its graph's.
     session : Runs
-        On `provider`.
+        The session on `provider`.
     provider : str
         ONNX Runtime's name of it.
     spare : callable, optional
@@ -62,7 +62,7 @@ class GuardedSession:
     because : str
         Why this provider was chosen.
     fallbacks : tuple of Fallback
-        What was given up before, when the session was made.
+        Providers that were given up when the session was made.
 
     Attributes
     ----------
@@ -174,7 +174,8 @@ def _finite(values: Sequence[Any]) -> bool:
 
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
-"""Which make the samples, nearly all of the work: an engine is active on the provider of the one it has."""
+"""The stages that make the samples, which is nearly all of the work. An engine has one of them, and its
+provider is the engine's active provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +185,14 @@ class Placement:
     Parameters
     ----------
     requested : str
-        As the configuration says it.
+        The provider in the configuration.
     because : str
-        Why the provider is what it is.
+        Why this provider runs the stages.
     stages : mapping
         Stage → ONNX Runtime's name of the provider that runs it now.
     nodes : mapping
-        Stage → how many nodes of its graph that provider takes, and of how many, where it is not the CPU: a
-        provider may have a stage by name and leave nearly all of it to the CPU.
+        Stage → how many nodes of its graph the provider takes, and how many there are; without stages on the
+        CPU. A provider may run a stage by name and leave nearly all of its nodes to the CPU.
     fallbacks : tuple of Fallback
         Providers that could not be loaded or were lost, each with the stage and the reason.
     """
@@ -204,7 +205,7 @@ class Placement:
 
     @classmethod
     def of(cls, requested: str, sessions: Iterable[GuardedSession]) -> Placement:
-        """Read off the sessions of an engine."""
+        """The placement of an engine's sessions."""
         sessions = list(sessions)
         fallbacks = [fallback for session in sessions for fallback in session.fallbacks]
         return cls(
@@ -221,7 +222,7 @@ class Placement:
         return next((self.stages[s] for s in SPEAKING_STAGES if s in self.stages), CPU.full_name)
 
     def figures(self) -> dict[str, Any]:
-        """For `/status` and reports."""
+        """The placement as plain data, for `/status` and reports."""
         return {
             "requested": self.requested,
             "active": self.active_provider,

@@ -1,8 +1,9 @@
 """Execution providers: which ones there are, why each is available here or not, and which one is chosen.
 
 A provider is built into ONNX Runtime (CPU; Core ML on a Mac; CUDA in a build of its own) or is a plug-in: a
-package with a library that is registered with ONNX Runtime when it is first asked for, once per process. ONNX
-Runtime itself warns about a provider that it lacks, and runs on the CPU: so it is never asked for such a one.
+package with a library that is registered with ONNX Runtime when it is first asked for, once per process. If
+ONNX Runtime is asked for a provider that it lacks, it only warns and runs on the CPU. So it is never asked
+for such a provider.
 
 | asked for | taken | if it is not available, or cannot run the graph |
 |---|---|---|
@@ -37,7 +38,7 @@ AUTO = "auto"
 PROVIDER_STAGE = "provider"
 """The stage of every fallback from one provider to another."""
 _USUAL = {"Darwin": "macOS", "aarch64": "arm64", "AMD64": "x86_64", "ARM64": "arm64"}
-"""What `platform` says on one system, and what the same is called elsewhere."""
+"""Names of Python's `platform` → the usual names of the same systems and processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,13 @@ class Provider:
     name, full_name : str
         As a user types it, and as ONNX Runtime says it.
     computes_on : str
-        What does the computing.
+        The hardware that computes.
     install : str
-        The command that brings it, where there is a package for the machine.
+        The command that installs it; empty if there is no package for this machine.
     machines : tuple of str
-        System and processor of the machines for which there is one; none means any.
+        Systems and processors for which there is a package; empty for any machine.
     module : str
-        What a plug-in is imported as; empty for what is built in.
+        The module of a plug-in; empty for a provider that is built into ONNX Runtime.
     """
 
     name: str
@@ -120,7 +121,7 @@ def named(requested: str) -> Provider:
     Raises
     ------
     ProviderError
-        There is none of that name.
+        No provider has that name.
     """
     name = requested.strip().lower().removesuffix("executionprovider")
     for provider in KNOWN_PROVIDERS:
@@ -164,9 +165,9 @@ class Choice:
     provider : Provider
     because : str
     explicit : bool
-        Whether it was asked for by name: then no other may replace it if it cannot be loaded.
+        Whether the user asked for it by name. Then no other provider may replace it if it cannot be loaded.
     fallbacks : tuple of Fallback
-        What would have been chosen, and why it was not.
+        Providers that were preferred, and why they were not chosen.
     """
 
     provider: Provider
@@ -211,7 +212,8 @@ _loading = threading.Lock()
 
 
 def _cannot_be_loaded(provider: Provider) -> str:
-    """Tell ONNX Runtime of a plug-in's library, once; empty, or why that failed."""
+    """Register a plug-in's library with ONNX Runtime, once; returns an empty text, or the reason why this
+    failed."""
     with _loading:
         if provider.name in _loaded:
             return ""

@@ -40,14 +40,14 @@ _LEVELS = {
 
 
 BRIEFLY_SPINNING = ("prosody", "vocoder")
-"""The stages of some hundred operators in a row, between which a thread that sleeps has to be woken: its
-idle threads spin for `SPIN_US`, and never once a run has ended, or they would be in the next session's way.
-Prosody takes 0.78 of the time for it (24 texts in turn, two cores), a window of the vocoder 0.86 (int8) or
-0.97 (fp32), the trunk as long as before."""
+"""Stages whose idle threads spin for `SPIN_US` between two operators, because waking a sleeping thread takes
+long and they have some hundred operators in a row. After a run the threads do not spin, since they would slow
+the next session. With spinning, prosody takes 0.78 of the time (24 texts in turn, two cores), and a window of
+the vocoder 0.86 (int8) or 0.97 (fp32). The trunk's time does not change, so it is not among these stages."""
 SPIN_US = 50
 FLUSH_DENORMALS = "session.set_denormal_as_zero"
-"""Denormal numbers are kept, in ONNX Runtime as in our operators: samples do not depend on who has set the
-processor's flag before."""
+"""ONNX Runtime's option for denormal numbers. They are kept, as in our operators, so that samples do not
+depend on an earlier state of the processor's flag."""
 _profile_numbers = count()
 
 
@@ -111,7 +111,8 @@ def cpu_session(
     save: Path | None = None,
     stage: str = "",
 ) -> ort.InferenceSession:
-    """As `make_session`, on the CPU whatever `config` asks for; `stage` is the one that it runs, if any."""
+    """Like `make_session`, but on the CPU whatever `config` asks for. `stage` is the stage that the session
+    runs, if any."""
     options = session_options(config, stage)
     if save is not None:
         options.optimized_model_filepath = str(save)
@@ -141,7 +142,7 @@ def stage_session(
     Parameters
     ----------
     stage : str
-        Of `STAGE_NAMES`, or `WHOLE_MODEL`.
+        One of `STAGE_NAMES`, or `WHOLE_MODEL`.
     model : str or bytes
         The CPU's graph.
     library : Path, optional
@@ -227,7 +228,7 @@ def provider_session(
 
 
 def provider_options(provider: Provider, config: EngineConfig) -> dict[str, str]:
-    """What is passed to a provider that is built into ONNX Runtime."""
+    """The options for a provider that is built into ONNX Runtime."""
     if provider.name != "coreml":
         return {}
     options = coreml_options(config.coreml)

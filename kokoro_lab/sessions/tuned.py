@@ -50,7 +50,7 @@ TUNABLE: Mapping[str, Callable[[Any], bool]] = {
     "memory_pattern": _truth,
     "window_frames": _whole(1, 2400),
 }
-"""Fields of `EngineConfig` that may be tuned, and what each may be."""
+"""Field of `EngineConfig` that may be tuned → a function that says whether a value is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TuningConditions:
         Its version.
     cpu, architecture, system : str
     cores : int
-        That the process may run on.
+        Number of cores on which the process may run.
     """
 
     model_sha256: str
@@ -130,7 +130,7 @@ class TunedFile(FileModel):
 
 
 def tuned_path(home: Path | None = None) -> Path:
-    """The file; it need not be there."""
+    """The path of the file, which may not exist."""
     return weights_home(home) / NAME
 
 
@@ -181,7 +181,7 @@ def with_tuned(config: EngineConfig, model_sha256: str, kept: Collection[str] = 
     model_sha256 : str
         SHA-256 of its weights.
     kept : collection of str
-        Fields that a person has set: they stay.
+        Fields that a user has set, and that are therefore kept.
     """
     try:
         found = _found(config, model_sha256)

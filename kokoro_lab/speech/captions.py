@@ -1,7 +1,7 @@
 """Captions: the text in lines, each shown for as long as it is heard.
 
-Cut as captions of films are: at most two lines, ended where a sentence or a clause ends, shown long enough to
-be read.
+They are cut like captions of films: at most two lines, which end where a sentence or a clause ends and are
+shown long enough to be read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ MEDIA_TYPES: dict[CaptionFormat, str] = {"srt": "application/x-subrip", "vtt": "
 LINE_COLUMNS, LINES = 42, 2
 LONGEST_S, SHORTEST_S = 7.0, 1.0
 PAUSE_S = 0.6
-"""A longer silence had better be between two captions than within one."""
+"""A silence longer than this should lie between two captions, and not within one."""
 
 _SENTENCE_ENDS = regex.compile(r"[.!?…。！？।][\p{P}\s]*$|\n\s*$")
 _CLAUSE_ENDS = regex.compile(r"[,;:—–、，；：][\p{P}\s]*$")
 _OPENING = regex.compile(r"(?<=\s)[^\s\p{L}\p{N}]+$|[\p{Ps}\p{Pi}]+$")
-"""What opens a quotation goes with what is in it, with a space before it or, in Chinese, without."""
+"""Marks that open a quotation, with a space before them or, in Chinese, without: they belong to the next
+word."""
 _UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
 _UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
 """Patterns of each format's unseen marks, and what remains visible of each."""
@@ -50,7 +51,7 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A word as it is written, with the marks behind it, and when it is heard."""
+    """A word as it is written, with the marks after it, and when it is heard."""
 
     text: str
     start_s: float
@@ -58,7 +59,7 @@ class _Written:
 
     @property
     def cost(self) -> float:
-        """What it costs to end a caption, or a line, behind this word."""
+        """The cost of ending a caption, or a line, after this word."""
         return next((cost for ends, cost in _COSTS if ends.search(self.text)), _MID_CLAUSE)
 
 
@@ -91,7 +92,7 @@ def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text
     timings : sequence of WordTiming
         The timings of the whole speech.
     input_format : str
-        What the text is: all but plain text have marks that nobody sees.
+        Format of the text. All formats but plain text have marks that captions do not show.
     """
     written = list(_written(text, timings))
     if input_format in _UNSEEN_OF:
@@ -125,7 +126,8 @@ def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
 def _grouped(
     written: Sequence[_Written], cost: Callable[[Sequence[_Written]], float]
 ) -> list[Sequence[_Written]]:
-    """The cheapest way to cut `written` into groups. No group but a single word has an infinite cost."""
+    """The cheapest way to cut `written` into groups. A group with an infinite cost is only made of a single
+    word."""
     best: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(written) + 1):
         choices = []

@@ -15,7 +15,7 @@ from kokoro_lab.typed import require_range, require_type
 CHUNK_S = 0.050
 CHUNK_MIN_S, CHUNK_MAX_S = CHUNK_MIN_MS / 1000, CHUNK_MAX_MS / 1000
 PRIMER_S = 0.050
-"""Silence sent right behind the header, so that a player opens its device; never counted as audio."""
+"""Silence sent right after the header, so that a player opens its device; it never counts as audio."""
 
 
 class Chunker:
@@ -28,15 +28,15 @@ class Chunker:
     chunk_s : float
         Length of a chunk.
     start_samples : int
-        Where in the stream the first sample pushed belongs. If that is within a chunk, the chunk begins with
-        silence.
+        Place in the stream of the first sample that is pushed. If it is inside a chunk, that chunk begins
+        with silence.
 
     Attributes
     ----------
     held_samples : int
         Samples that wait for their chunk to be full.
     sent_samples : int
-        From the start of the stream to the end of the last chunk.
+        Samples from the start of the stream to the end of the last chunk.
 
     Raises
     ------
@@ -60,11 +60,12 @@ class Chunker:
         self.sent_samples = self._chunk_id * self._size
 
     def mark(self, segment_id: int, at_sample: int) -> None:
-        """The segment begins `at_sample` samples into the stream; marks come in order."""
+        """Note that a segment begins `at_sample` samples after the start of the stream; segments are noted in
+        order."""
         self._marks.append((at_sample, segment_id))
 
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
-        """The chunks that are complete with `samples`."""
+        """Add samples; returns the chunks that these complete."""
         self._held.append(samples)
         self.held_samples += len(samples)
         if self.held_samples < self._size:
@@ -77,7 +78,7 @@ class Chunker:
             yield self._chunk(joined[at : at + self._size])
 
     def flush(self) -> Iterator[AudioChunk]:
-        """The rest, if there is any."""
+        """The last chunk, if samples are left."""
         rest = np.concatenate(self._held) if self._held else np.zeros(0, np.float32)
         self._held, self.held_samples = [], 0
         if len(rest):

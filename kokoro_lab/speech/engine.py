@@ -1,7 +1,7 @@
 """The engine: loaded once, it speaks any number of texts at a time.
 
-There is one path. `Engine.stream` runs it as it is listened to; `Engine.synthesize` is that stream,
-joined.
+There is one path from text to samples. `Engine.stream` runs it while somebody listens; `Engine.synthesize`
+joins such a stream into a clip.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WARM_TEXT = (
     "for the longest sentences of an article so that nothing has to grow while a listener waits for the next "
     "word of a story which somebody has only just begun to read aloud to a friend who came in late."
 )
-"""Its second sentence has nearly as many token ids as a segment may have."""
+"""The text of the warm-up. Its second sentence has nearly as many token ids as a segment may have."""
 
 
 def load_engine(
@@ -63,7 +63,8 @@ def load_engine(
 ) -> Engine:
     """An engine on the real weights, fetched first if they are not in the cache.
 
-    What `kokoro-lab tune` found for this machine is used where nobody has set anything; see `sessions.tuned`.
+    Settings that `kokoro-lab tune` found for this machine replace defaults, but not values that a user has
+    set; see `sessions.tuned`.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def load_engine(
     Raises
     ------
     ParameterError, SettingsError, ProviderError, WeightsError
-        An argument has the wrong type, or what it names does not exist or is not available.
+        An argument has the wrong type, or names something that does not exist or is not available.
     """
     given = locals()
     require_arguments(load_engine, given, *given)
@@ -134,7 +135,7 @@ def load_engine(
 
 
 def _load_reading(front_end: FrontEnd, voice: str, home: Path | None) -> None:
-    """Load the G2P of a voice's language. An error is not raised here, but when the voice is to speak."""
+    """Load the G2P of a voice's language. An error is not raised here, but when the voice first speaks."""
     try:
         with native_work():
             front_end.speakers.of(load_voice(voice, home).language)
@@ -162,9 +163,9 @@ class Engine:
     decoder : Decoder
         The acoustic model.
     config : EngineConfig
-        What it was made with.
+        The engine's configuration.
     front_end : FrontEnd
-        What reads texts.
+        The front end that reads texts.
     first_audio : FirstAudioCache
         The first audio of the last utterances.
     model_sha256 : str
@@ -191,7 +192,7 @@ class Engine:
 
     @property
     def session_record(self) -> dict[str, Any]:
-        """What of configuration, operators and arithmetic changes speed, memory or samples."""
+        """The parts of configuration, operators and arithmetic that change speed, memory or samples."""
         return self.parts.session_record
 
     @property
@@ -218,13 +219,13 @@ class Engine:
         client: str = "",
         **options: Any,
     ) -> SpeechStream:
-        """Speak, each chunk when the caller asks for it.
+        """Speak a text; each chunk is computed when the caller asks for it.
 
         Parameters
         ----------
         text : str, Utterance or iterable of str
             What to say. An iterable is read in a thread of its own, as its strings come; how it cuts the text
-            changes no sample. For that, see `session`.
+            changes no sample (see `session`).
         chunk_s : float, optional
             Length of a chunk, 0.030 to 0.120 s; None takes the configuration's.
         streamed : bool
@@ -312,14 +313,14 @@ class Engine:
         place, heard_samples
             As for `stream`. The writer then writes the text again, from its beginning.
         max_wait_s : float
-            Once the writer has paused for so long, the text so far is spoken as if it ended. Without it, the
-            speech depends on the text alone.
+            Seconds without new text after which the text so far is spoken as if it ended. Without this limit,
+            the speech depends on the text alone.
         most_ahead : int
             Characters that may wait to be read.
         **options
-            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text` or
-            `markdown`. In Markdown, each block is spoken once nothing that follows can change it: a paragraph
-            behind an empty line, an item of a list when the next one begins.
+            Fields of `Utterance` but `text`, as for `stream`; `input_format` is `text` or `markdown`. In
+            Markdown, each block is spoken as soon as later text cannot change it: a paragraph after an empty
+            line, an item of a list when the next item begins.
 
         Raises
         ------
@@ -364,12 +365,12 @@ class Engine:
         return self.stream(text, streamed=False, stop=stop, **options).joined()
 
     def clear_caches(self) -> dict[str, int]:
-        """Forget what was read and spoken before: phonemes of sentences, first audio, voices.
+        """Empty the caches: phonemes of sentences, first audio, voices.
 
         Returns
         -------
         dict
-            How many entries of each there were.
+            The number of entries that each cache had.
         """
         cleared = {
             "phonemes": int(self.front_end.cache.figures()["entries"]),

@@ -1,7 +1,7 @@
 """The cache of first audio: a repeated request is answered before anything is computed.
 
-Synthesis is deterministic, so what follows is computed from the beginning and joins without a seam.
-The time to such a first audio is never called TTFA; it is counted apart.
+Synthesis is deterministic, so the stream is computed from its beginning meanwhile, and its samples continue
+the cached ones exactly. The time to cached first audio is not called TTFA, and is counted separately.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from cachetools import TTLCache
 from kokoro_lab.datatypes import AudioChunk
 
 PRIMED_S = 0.5
-"""Speech that is kept of an utterance: about what it takes to compute as much again."""
+"""Seconds of speech that are kept of an utterance: about the time in which the engine has computed the same
+speech again."""
 ENTRIES = 256
-"""At most: 12 MB of samples."""
+"""The most entries: 12 MB of samples."""
 
 
 class FirstAudioCache:
@@ -37,7 +38,7 @@ class FirstAudioCache:
         self._hits = self._misses = 0
 
     def get(self, key: str) -> tuple[AudioChunk, ...]:
-        """The chunks of `key`, or none; counts a hit or a miss."""
+        """The chunks of `key`, empty if there are none; counts a hit or a miss."""
         if not self.ttl_s:
             return ()
         with self._lock:
@@ -77,9 +78,9 @@ class FirstAudio:
     Parameters
     ----------
     cache : FirstAudioCache
-        Where it is looked for, and kept.
+        The cache that is read and filled.
     key : str, optional
-        Of the request; None to take nothing and keep nothing.
+        Hash of the request; None to use no cache.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class FirstAudio:
         self._fresh: list[AudioChunk] = []
 
     def keep(self, chunk: AudioChunk) -> None:
-        """Take note of the next chunk; the beginning is kept as soon as it is whole."""
+        """Collect the next chunk; as soon as the first audio is complete, it is put into the cache."""
         if not self._key or self.chunks:
             return
         if chunk.start_s < PRIMED_S:

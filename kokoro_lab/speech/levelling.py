@@ -16,20 +16,21 @@ from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.weights.voices import Voice
 
 MEASURABLE_S = 3.0
-"""Below this, integrated loudness says more about the words than about the level (0.7 LU of scatter
-at 1 s), so a short clip is given its voice's gain, like a stream."""
+"""The shortest clip whose loudness is measured. In a shorter one, integrated loudness depends more on the
+words than on the level (it scatters by 0.7 LU at 1 s), so the clip gets its voice's gain, like a stream."""
 COMPRESSED_LU = 1.6
-"""How much softer a stretch to nothing would make speech: made half as long, it is 0.8 LU softer.
+"""Factor between a stretch and the loss of loudness: at half of the length, speech is 0.8 LU softer.
 
-Of four voices, 0.3 to 0.8 LU at a stretch of 0.75 (speed 2), 0.8 to 1.2 LU at one of 0.5 (speed 3)."""
+Four voices were measured. The loss was 0.3 to 0.8 LU at a stretch of 0.75 (speed 2), and 0.8 to 1.2 LU at a
+stretch of 0.5 (speed 3)."""
 
 
 class SegmentStart(NamedTuple):
-    """A segment of `token_count` ids begins here, made `stretch` times as long as the model spoke it, by the
-    utterance's voice or another one.
+    """Marks that a segment of `token_count` ids begins. It is made `stretch` times as long as the model spoke
+    it, and spoken by the utterance's voice or another one.
 
-    `energy` is that of its `DecodedSegment`. `whole` holds all of its samples but the end, if it was decoded
-    at once and no word of it is to be louder than others.
+    `energy` is that of its `DecodedSegment`. If the segment was decoded at once and no word has a gain of its
+    own, `whole` holds all of its samples except the end.
     """
 
     token_count: int
@@ -40,7 +41,7 @@ class SegmentStart(NamedTuple):
 
     @property
     def softened_lu(self) -> float:
-        """How many LU softer the stretch makes it."""
+        """How many LU softer the stretch makes the segment."""
         return COMPRESSED_LU * max(0.0, 1.0 - self.stretch)
 
 
@@ -53,9 +54,9 @@ class Levelling:
     Parameters
     ----------
     utterance : Utterance
-        Its loudness is `measured`, `voice` or `none`.
+        The utterance, whose option `loudness` is `measured`, `voice` or `none`.
     voice : Voice
-        Of the utterance.
+        The utterance's voice.
     stopwatch : Stopwatch
         Measures the time that it takes.
 
@@ -135,12 +136,12 @@ class Levelling:
 
 
 def bounded(spoken: Iterator[Samples | SegmentStart], longest_s: float) -> Iterator[Samples | SegmentStart]:
-    """`spoken`, with an error where it becomes longer than allowed.
+    """Pass `spoken` on, and raise an error if it becomes longer than allowed.
 
     Raises
     ------
     TextError
-        It is longer.
+        The speech is longer than `longest_s`.
     """
     left = round(longest_s * SAMPLE_RATE_HZ)
     for each in spoken:

@@ -20,13 +20,13 @@ class LiveSpeech(Iterator[AudioChunk]):
     """The speech of a text that is still being written: `append` text, iterate for chunks. Made by
     `Engine.session`.
 
-    What is spoken depends on the text alone: not on how it was cut, nor on when it came, unless `flush` says
-    "now". One thread may write while another one listens.
+    The speech depends on the text alone, and not on how it was cut or when it came, unless `flush` is called.
+    One thread may write while another one listens.
 
     Parameters
     ----------
     text : GrowingText
-        What `stream` reads.
+        The text that `stream` reads.
     stream : SpeechStream
     """
 
@@ -34,7 +34,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text = text
         self.stream = stream
         self.appended: Callable[[str], None] = lambda _: None
-        """Told of each string that has been written."""
+        """Called with each string that has been written."""
 
     @property
     def is_full(self) -> bool:
@@ -53,7 +53,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         Raises
         ------
         Interrupted
-            It was cancelled.
+            The speech was cancelled.
         TextError
             `wait` is False, and too much is still to be read.
         """
@@ -93,7 +93,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         return next(self.stream)
 
     def close(self) -> None:
-        """Stop here."""
+        """Stop reading and speaking the text."""
         self.cancel()
         with suppress(ValueError):  # another thread is iterating it, and ends by itself
             self.stream.close()
@@ -111,5 +111,5 @@ class LiveSpeech(Iterator[AudioChunk]):
 
     @property
     def report(self) -> SynthesisReport:
-        """What it cost and what ran; complete only after the last chunk."""
+        """The report of the speech; complete only after the last chunk."""
         return self.stream.report

@@ -1,6 +1,6 @@
-"""What an engine is made of, and what each of its streams speaks with.
+"""The parts of an engine, which all of its streams share.
 
-It is frozen: `replace(engine.parts, decoder=...)` makes the parts of an engine that differs in one of them.
+`Parts` is frozen. `replace(engine.parts, decoder=...)` makes the parts of an engine with another decoder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Parts:
         The acoustic model.
     config : EngineConfig
     voices : VoiceCache
-        The voice that a name or a blend stands for.
+        Finds the voice of a name or a blend.
     model_sha256 : str
         SHA-256 of the weights.
     placement : callable
@@ -40,16 +40,16 @@ class Parts:
     front_end : FrontEnd
         Reads texts.
     provider_reason : str
-        Why segments are spoken by their provider, if measured costs decided it.
+        Why the provider was chosen, if measured costs decided it.
     fallbacks : tuple of Fallback
         Substitutions that were made when the engine was loaded; part of every report.
 
     Attributes
     ----------
     first_audio : FirstAudioCache
-        Empty at first: an engine must not answer with what another decoder spoke.
+        A new cache: an engine must not answer with speech of another decoder.
     cores : Cores
-        Decides which of its streams computes next.
+        Decides which of the engine's streams computes next.
     """
 
     decoder: Decoder
@@ -81,7 +81,7 @@ class Parts:
 
     @property
     def session_record(self) -> dict[str, Any]:
-        """What of configuration, operators and arithmetic changes speed, memory or samples."""
+        """The parts of configuration, operators and arithmetic that change speed, memory or samples."""
         details = {
             "native_operators": "none: a published graph",
             "native_build": "none",

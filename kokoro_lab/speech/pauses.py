@@ -19,12 +19,12 @@ _USUAL_S = KEEP_LEAD_S + KEEP_TAIL_S
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The silence in front of a segment, in samples.
+    """The silence before a segment; its methods return samples.
 
     Parameters
     ----------
     between_s : float
-        Added between the trimmed edges of two segments, where nothing else is asked for.
+        Silence added between the trimmed edges of two segments, unless a document asks for another length.
     asked_s : float, optional
         The silence that a document asks for, from the last sample of speech to the next one. The silence that
         trimming leaves at the edges is part of it.
@@ -39,7 +39,7 @@ class Pause:
         Parameters
         ----------
         behind : int
-            Samples of silence that are left behind the last speech.
+            Samples of silence that are left after the last speech.
         first : bool
             Whether nothing was spoken yet.
         """
@@ -55,12 +55,13 @@ class Pause:
         return max(0, min(self._owed(behind), _LEAD_SAMPLES) - ahead)
 
     def made(self, stretch: float, *, ruled: bool) -> Pause:
-        """This pause, trimmed edges included, `stretch` times as long as usual.
+        """The pause, trimmed edges included, made `stretch` times as long.
 
         Parameters
         ----------
         ruled : bool
-            Whether `between_s` is the length of the whole pause, where a document asks for no other.
+            Whether `between_s` is the length of the whole pause; a length that a document asks for comes
+            first.
         """
         if self.asked_s is None and self.between_s and ruled:
             return Pause(0.0, stretch * self.between_s)
@@ -98,6 +99,6 @@ def added(first_s: float | None, second_s: float | None) -> float | None:
 
 
 def silence_of(samples: int) -> Iterator[Samples]:
-    """That many samples of silence, in blocks of at most `SILENCE_SAMPLES`."""
+    """`samples` of silence, in blocks of at most `SILENCE_SAMPLES`."""
     for start in range(0, samples, SILENCE_SAMPLES):
         yield np.zeros(min(SILENCE_SAMPLES, samples - start), np.float32)

@@ -2,8 +2,8 @@
 
     text → sentences → segments, pauses → prosody
 
-Voice, language, lexicon and statistics were settled before (see `utterance`); every substitution that has to
-be made on the way is noted here.
+Voice, language, lexicon and statistics were chosen before (see `utterance`). Every fallback on the way is
+recorded here.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def go_on(stop: Event) -> None:
 class PreparedSegment(NamedTuple):
     """A segment whose prosody is known, and the pause before it.
 
-    `stretch` is the factor by which the model's samples are made longer. `text_came_s` is when the text that
-    it last waited for came, by `time.perf_counter`; None if it waited for none.
+    `stretch` is the factor by which the model's samples are made longer. `text_came_s` is the time by
+    `time.perf_counter` when the text arrived for which the segment waited; None if it did not wait.
     """
 
     segment: Segment
@@ -97,13 +97,13 @@ class Preparation:
     Parameters
     ----------
     parts : Parts
-        Have the front end that reads and the decoder that finds the prosody.
+        The engine's parts, of which the front end and the decoder are used.
     asked : CheckedUtterance
-        What is to be said.
+        The utterance to be spoken.
     cached : bool
         Whether the phonemes of sentences are taken from the engine's cache, and kept there.
     place : Place or None
-        Where to begin, if not with the text.
+        Where to begin; None for the beginning of the text.
     stopwatch : Stopwatch
         Measures the stages.
     claim : Claim
@@ -116,11 +116,11 @@ class Preparation:
     fallbacks : list of Fallback
         Substitutions made so far.
     choices : list of ProviderChoice
-        Which provider spoke each segment made so far, and why.
+        The provider of each segment made so far, and the reason.
     style_rows : list of int
-        Rows of the voice pack that the segments made so far took their style from.
+        For each segment made so far, the row of the voice pack that is its style.
     stretches : list of float
-        How many times as long each of those segments was made.
+        The stretch of each segment made so far.
     first_ids : dict
         The id of each sentence's first segment.
     wordless : bool
@@ -128,9 +128,9 @@ class Preparation:
     marks : deque of Mark
         The marks of a document that have not been reached.
     breaks : tuple of Break
-        Of a document.
+        The breaks of a document.
     at_end : Pause or None
-        The silence behind the last segment; None until that has been made.
+        The silence after the last segment; None until the last segment has been made.
 
     Raises
     ------
@@ -199,7 +199,7 @@ class Preparation:
         return self._parts.voices(voice).language
 
     def interrupt(self) -> None:
-        """Break off the segment that another thread is preparing; there will be no further one."""
+        """Break off the segment that another thread is preparing; no further segment is prepared."""
         self._interruption.end()
         if self._growing is not None:
             self._growing.close()
@@ -216,7 +216,8 @@ class Preparation:
         self._speakable = chain(tuple(islice(self._speakable, 1)), self._speakable)
 
     def segments(self) -> Iterator[PreparedSegment]:
-        """Segments with their prosody. May run beside the decoding of the segment before."""
+        """Yield segments with their prosody. This may run in parallel to the decoding of the segment
+        before."""
         self._parts.enter_thread()
         for segment, pause in self._speakable:
             self.style_rows.append(len(segment.token_ids) - 1)
@@ -301,7 +302,8 @@ class Preparation:
         self.at_end = Pause(0.0, at_end_s)
 
     def _from(self, segments: Iterator[Segment], segment_id: int) -> Iterator[Segment]:
-        """The segments from the given one on. The marks before it were reached by the stream that broke."""
+        """The segments from the given one on. Its marks before that segment were reached by the stream that
+        broke."""
         for segment in segments:
             if segment.segment_id == segment_id:
                 yield segment

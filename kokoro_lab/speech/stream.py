@@ -2,10 +2,10 @@
 
     text → segments → decoder → trim, pause → gain, limiter → chunks
 
-Every step starts again with each segment, so a stream that broke is resumed from the segment in which it
-broke, with the same samples. Every step is a generator, so memory does not grow with the text; the one
-exception is a file's measured loudness, for which the whole is held. While a segment is decoded, the next
-one's text and prosody are computed, as soon as the listener has enough speech in hand.
+Every step starts again with each segment. So a stream that broke is resumed from the segment in which it
+broke, with the same samples. Every step is a generator, so memory does not grow with the text. The one
+exception is the measured loudness of a file, for which all samples are held. While a segment is decoded, the
+next one's text and prosody are computed, as soon as the listener has enough speech in hand.
 """
 
 from __future__ import annotations
@@ -43,23 +43,22 @@ from kokoro_lab.speech.utterance import CheckedUtterance
 from kokoro_lab.text.growing import GrowingText
 
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
-"""How many earlier samples must be decoded for a sample in the middle of a segment to be right to the last
-bit."""
+"""How many samples before a given one must be decoded, so that the given one is exact to the last bit."""
 LEAD_S = 0.4
-"""Speech made ahead of a listener in real time from which on the next segment is prepared beside this
-one. Earlier, it would take the cores from the windows that are needed next. Scheduling only: the
-samples are the same."""
+"""Once a listener has this much unplayed speech, the next segment is prepared in parallel. Earlier, its
+preparation would take the cores from the windows that are needed next. This changes when samples are
+computed, and not the samples."""
 
 
 class SpeechStream(Iterator[AudioChunk]):
-    """One utterance on its way out. Iterate to the end, then read `report`; or `close` it early.
+    """The stream of one utterance. Iterate to the end, then read `report`; or `close` it early.
 
     Parameters
     ----------
     parts : Parts
-        What speaks.
+        The parts of the engine that speaks.
     asked : CheckedUtterance
-        What is to be said, and whether somebody listens meanwhile.
+        The utterance to be spoken, and whether somebody listens meanwhile.
     chunk_s : float
         Length of a chunk.
     cached : bool
@@ -75,7 +74,7 @@ class SpeechStream(Iterator[AudioChunk]):
         Set it to end the stream: nothing is computed after the window under way, and that window is not
         handed out.
     growing : GrowingText, optional
-        What is to be said, where it is still being written; then `asked` has an empty text.
+        The text, if it is still being written; then `asked` has an empty text.
     client : str
         The client for whom it is computed: clients whose streams are equally urgent compute in turn.
     listened : bool
@@ -86,9 +85,9 @@ class SpeechStream(Iterator[AudioChunk]):
     claim : Claim
         The claim by which it asks for the cores.
     primed : bool
-        Whether the first audio was spoken before and comes from the cache: then it is no TTFA.
+        Whether the first audio comes from the cache; its time then does not count as TTFA.
     segments : list of Segment
-        Those that are under way or done.
+        The segments that are under way or done.
     timings : list of WordTiming
         When the words of segments that are done are heard.
     marks : list of MarkTiming
@@ -96,9 +95,11 @@ class SpeechStream(Iterator[AudioChunk]):
     places : dict of int to Place
         Where the segments that are under way or done can be begun again, by their ids.
     statistics : str
-        What the vocoder normalises with: `predicted` or `exact`. Known before the first chunk.
+        The statistics with which the vocoder normalises: `predicted` or `exact`. Known before the first
+        chunk.
     text_came_s : float or None
-        When the text came that the last chunk waited for, by `time.perf_counter`; None if there was none.
+        The time by `time.perf_counter` when the text arrived for which the last chunk waited; None if it did
+        not wait.
     """
 
     def __init__(
@@ -160,12 +161,13 @@ class SpeechStream(Iterator[AudioChunk]):
         return chunk
 
     def begin(self) -> None:
-        """Read the first segment's text now, a few milliseconds: a text without words is found out.
+        """Read the first segment's text now, which takes a few milliseconds, so that a text without words is
+        refused at once.
 
         Raises
         ------
         Gone
-            The text has no such place as this was to begin at.
+            The text has no such place as `place`.
         """
         self._preparation.begin()
 
@@ -198,7 +200,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def compute_s(self) -> float:
-        """What it has cost so far."""
+        """Seconds of computing so far."""
         return self._watch.busy_s
 
     @property
@@ -213,7 +215,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def sent_samples(self) -> int:
-        """From the beginning of the utterance to the end of the last chunk that was made."""
+        """Samples from the beginning of the utterance to the end of the last chunk that was made."""
         return self._chunker.sent_samples
 
     @property
@@ -228,7 +230,8 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def report(self) -> SynthesisReport:
-        """What it cost and what ran. Complete only after the last chunk.
+        """The report: what the speech cost, and which models and providers ran. It is complete only after the
+        last chunk.
 
         Raises
         ------
@@ -282,7 +285,8 @@ class SpeechStream(Iterator[AudioChunk]):
         return chunk
 
     def _spoken(self) -> Iterator[Samples | SegmentStart]:
-        """Trimmed segments at the model's own level, with pauses between them, and the beginning of each."""
+        """Yield trimmed segments at the model's own level, the pauses between them, and a marker at the
+        beginning of each segment."""
         line = self._timeline
         for prepared in self._ahead:
             segment, decoded = prepared.segment, prepared.decoded

@@ -20,17 +20,17 @@ class Timeline:
     Attributes
     ----------
     segments : list of Segment
-        Those that are under way or done.
+        The segments that are under way or done.
     timings : list of WordTiming
-        When the words of those that are done are heard.
+        When the words of finished segments are heard.
     marks : list of MarkTiming
-        Those that have been reached.
+        The marks that have been reached.
     places : dict
         Where segments can be begun again, by their ids.
     position : int
-        Samples from the start of the utterance to where the next one belongs.
+        Number of the next sample, counted from the start of the utterance.
     behind : int
-        Silent samples at the end of these, which trimming left behind the last speech.
+        Silent samples before `position`, which trimming left after the last speech.
     speech_from : int or None
         Where the first speech begins.
     """
@@ -43,7 +43,7 @@ class Timeline:
         self.position = self.behind = 0
         self.speech_from: int | None = None
         self._reached = 0
-        """Of `timings`, words before which no mark is left."""
+        """The number of words in `timings` before which no mark is left."""
         self._began: int | None = None
         self._lead_samples = 0
 
@@ -66,9 +66,9 @@ class Timeline:
         first_id : int
             Id of the first segment of its sentence.
         lead_samples : int
-            Trimmed before it.
+            Samples of silence that were trimmed before the speech.
         opens : bool
-            Whether it opens the utterance.
+            Whether the segment is the first of the utterance.
         """
         segment = self.segments[-1]
         self._began, self._lead_samples = self.position - left_out, lead_samples
@@ -84,7 +84,7 @@ class Timeline:
         Raises
         ------
         SynthesisError
-            It has not begun.
+            The speech of the segment has not begun.
         """
         segment = self.segments[-1]
         if self._began is None:
@@ -103,9 +103,9 @@ class Timeline:
         Parameters
         ----------
         marks : deque of Mark
-            Those that have not been reached, in order.
+            The marks that have not been reached, in order.
         breaks : sequence of Break
-            All of them.
+            All breaks of the document.
         """
         words = self.timings
         while marks and (ended or (words and marks[0].offset <= words[-1].start)):
@@ -135,7 +135,7 @@ def word_timings(
     offset : int
         Where the untrimmed segment would begin in the stream, in samples; may be negative.
     place : range
-        What was left of the segment after trimming, in samples of the stream. Words are clipped to it.
+        Range of the trimmed segment, in samples of the stream. Word times are clipped to it.
     stretch : float
         How many times as long the segment was made.
     """

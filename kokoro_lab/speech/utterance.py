@@ -40,20 +40,20 @@ class CheckedUtterance:
     Parameters
     ----------
     utterance : Utterance
-        What was asked, with every `auto` resolved.
+        The text and its options, with every `auto` resolved.
     streamed : bool
         Whether somebody listens while it is computed; else it is joined into a file.
     voice : Voice
     language : str
         The language of the text, unless the document names another.
     lexicon : Lexicon
-        The engine's as it is now, with the request's own entries.
+        The engine's lexicon as it is now, with the request's own entries.
     decoder : Decoder
-        What speaks a text of that length.
+        The decoder for a text of this length.
     choice : ProviderChoice or None
-        The provider for a text of that length and the reason; None where the length decides nothing.
+        The provider for a text of this length and the reason; None if the length does not matter.
     statistics : str
-        What the vocoder normalises with: `predicted` or `exact`.
+        The statistics with which the vocoder normalises: `predicted` or `exact`.
     fallbacks : tuple of Fallback
         Substitutions made so far.
     accepted : float
@@ -72,9 +72,10 @@ class CheckedUtterance:
     accepted: float
 
     def digest(self, chunk_s: float, provider: str) -> str:
-        """SHA-256 of everything of a request that changes its samples or how they are cut.
+        """SHA-256 of all parts of a request that change its samples or its chunks.
 
-        Of the engine's configuration it holds the `provider` alone, which may be lost while the engine runs.
+        The only part of the engine's configuration in it is the `provider`, which may be lost while the
+        engine runs.
         """
         settled = {"voice": self.voice.name, "language": self.language, "statistics": self.statistics}
         options = sorted((asdict(self.utterance) | settled).items())
@@ -89,7 +90,7 @@ def checked_utterance(
     Raises
     ------
     VoiceError, LanguageError, LexiconError, ParameterError
-        It cannot be spoken.
+        The text cannot be spoken with these options.
     """
     accepted = time.perf_counter()
     utterance = utterance_of(text, options, streamed=streamed)

@@ -40,7 +40,7 @@ class AlignedText:
         return len(self.text)
 
     def span(self, i: int, j: int) -> tuple[int, int]:
-        """The span of the original behind `text[i:j]`; an empty one is at one offset."""
+        """The span of the original for which `text[i:j]` stands; for an empty text, it is empty, too."""
         if i >= j:
             at = self.starts[i] if i < len(self.text) else (self.ends[-1] if self.ends else 0)
             return at, at

@@ -3,10 +3,10 @@
 `sentencex` (Wikimedia) knows the abbreviations of many languages. Where it ends a sentence wrongly, the parts
 are joined again.
 
-Phrase borders are found as speech synthesisers have long found them: before a function word that
-follows a content word (Liberman & Church 1992, "chinks 'n' chunks"). The best places are before function
-words that open a clause, then before prepositions, then before `of`, `to`, the auxiliary behind a subject and
-the subject of a bare clause.
+Phrase borders are found as speech synthesisers have long found them: before a function word that follows a
+content word (Liberman & Church 1992, "chinks 'n' chunks"). The best places are before function words that
+open a clause, then before prepositions, then before `of`, `to`, the auxiliary after a subject and the subject
+of a clause without a conjunction.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _TITLE = {
 }
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
-"""Characters either side of a border that are looked at."""
+"""Number of characters on either side of a border that are examined."""
 _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
-"""As in `.NET`."""
+"""A point that begins a word, as in `.NET`."""
 _GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
-"""A dot with something right behind it is inside a name, an address or a number."""
+"""A point right before a letter or digit is inside a name, an address or a number."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
@@ -72,17 +72,17 @@ _LETTER_AND_SENTENCE = regex.compile(
 )
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
-"""How good a place to pause: behind a mark, before a clause, before a prepositional phrase, before `of`,
-`to`, an auxiliary or a subject pronoun, nowhere."""
+"""How well a pause fits at a border. From best to worst: after a mark; before a clause; before a
+prepositional phrase; before `of`, `to`, an auxiliary or a subject pronoun; nowhere."""
 
 CLAUSE_MARKS = frozenset(",;:—…")
 _OPENERS, _PREPOSITIONS, _AUXILIARIES, _SUBJECTS = (
     _WORDS[f"en {kind}"] for kind in ("clause opener", "preposition", "auxiliary", "subject")
 )
 _CLINGING = _OPENERS | _PREPOSITIONS | _AUXILIARIES | _WORDS["en clinging"]
-"""Words behind which nobody pauses, although a function word may follow."""
+"""Words after which nobody pauses, although a function word may follow."""
 _PRONOUNS = _SUBJECTS | _WORDS["en pronoun"]
-"""Too short to be a subject that is followed by a pause."""
+"""Pronouns, which as a subject are too short to be followed by a pause."""
 _OPEN_WEAKLY = _SUBJECTS | {"of", "to"}
 
 
@@ -104,7 +104,7 @@ def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, where a footnote sign or the end of emphasis behind a sentence becomes part of that
+    """`ranges`, in which a footnote sign or the end of emphasis after a sentence becomes part of that
     sentence."""
     at = 0
     for start, end in ranges:
@@ -115,7 +115,8 @@ def _with_notes(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[
 
 
 def _parted(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, with those cut that hold two sentences because the splitter took a letter for an initial."""
+    """`ranges`, in which two sentences are separated if the splitter took the letter between them for an
+    initial."""
     for start, end in ranges:
         for match in _LETTER_AND_SENTENCE.finditer(text, start, end):
             yield start, match.end()
@@ -169,7 +170,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
 
 
 def _rejoined(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """`ranges`, with those joined that are one sentence: more abbreviations are known here than to the
+    """`ranges`, in which parts of one sentence are joined: this module knows more abbreviations than the
     splitter."""
     held: tuple[int, int] | None = None
     for start, end in ranges:
@@ -195,7 +196,7 @@ def _is_one(text: str, border: int, start: int) -> bool:
 
 
 def ends_clause(word: Word) -> bool:
-    """Whether a mark behind the word divides clauses."""
+    """Whether a mark after the word divides clauses."""
     return word.phonemes[-1:] in CLAUSE_MARKS
 
 
@@ -224,7 +225,8 @@ def border(before: Word, after: Word) -> int:
 
 
 def _other_border(last: str, following: str, language: str) -> int:
-    """In Romance languages before a function word, as in English; in Japanese and Hindi behind a particle."""
+    """The border between two words of another language: in Romance languages before a function word, as in
+    English; in Japanese and Hindi after a particle."""
     particles, openers, prepositions = (
         _WORDS.get(f"{language} {kind}", frozenset()) for kind in ("particle", "clause opener", "preposition")
     )
@@ -238,5 +240,5 @@ def _other_border(last: str, following: str, language: str) -> int:
 
 
 def borders(words: Sequence[Word]) -> list[int]:
-    """`border` behind each word but the last."""
+    """The `border` after each word but the last."""
     return [border(before, after) for before, after in pairwise(words)]

@@ -25,37 +25,38 @@ log = logging.getLogger(__name__)
 LATIN = ("en", "es", "fr", "it", "pt")
 """Languages that are distinguished word by word."""
 FUNCTION_WORDS = {language: word_lists(__package__)[f"{language} function word"] for language in LATIN}
-"""The short words that give a language away, where statistics of letters cannot tell. Not complete and need
-not be: a word that is in several lists speaks for none of them against the others."""
+"""Short words that show a language where statistics of letters cannot. The lists need not be complete. A word
+in several lists is no evidence between their languages."""
 PHRASES: dict[str, list[tuple[str, ...]]] = {}
-"""Latin and what else every language says alike, each word by word, by its first one: it stays with what is
-around it."""
+"""Phrases that all languages share, such as Latin ones, as lists of words by their first word. Such a phrase
+takes the language around it."""
 for _phrase in word_lists(__package__)["phrase of every language"]:
     PHRASES.setdefault(_phrase.split()[0], []).append(tuple(_phrase.split()))
 OPENINGS = frozenset(word_lists(__package__)["opening of a letter"])
-"""Words with a name behind them that are none themselves, beside `FUNCTION_WORDS`."""
+"""Words, besides `FUNCTION_WORDS`, that a name may follow and that are not part of the name."""
 SWITCH_COST = 2.0
-"""Cost of a change of language between two words, in nats; and at a mark, where changes are likely:"""
+"""Cost of a change of language between two words, in nats; the next value is for a change at a mark, where
+changes are likely."""
 SWITCH_COST_AT_MARK = 0.75
 THIRD_COST = 2.0
 """Further cost of a change between two languages of which neither is the request's."""
 BASE_PRIOR = 0.5
 """The prior for the request's language in each word, in nats."""
 FLOOR = 0.01
-"""No word alone may rule a language out: the least probability that it gives one."""
+"""The least probability that a word gives any language, so that no single word can rule a language out."""
 FUNCTION = 2.0
 """The penalty of a function word for the languages that do not have it, in nats."""
 KNOWN, KNOWN_ACCENTED = 1.0, 4.0
-"""What a word of the request's lexicon takes from the other languages, in nats; more if it has an accent
-(`naïve`, `cliché`), which by itself would speak for them."""
+"""The penalty for other languages of a word in the request's lexicon, in nats. It is larger for a word with
+an accent (`naïve`, `cliché`), since the accent is evidence for other languages."""
 NAME = 0.1
-"""The penalty of a name for other languages: enough that it goes with the request's where it may."""
+"""The penalty of a name for other languages, so that a name in doubt takes the request's language."""
 NAME_PARTICLE_LETTERS = 4
 """Longest word that may stand between the parts of a name."""
 INVERTED = 1.5
 """The evidence for Spanish of an inverted mark, for each word up to its closing one, in nats."""
 EVIDENCE = 3.0
-"""The evidence that a run needs to be accepted, in nats, and a single word:"""
+"""The evidence that a run needs to be accepted, in nats; the next value is for a single word."""
 EVIDENCE_ALONE = 4.0
 
 AMBIGUOUS, AMBIGUOUS_WORDS = -2.0, 2
@@ -245,10 +246,11 @@ def _probabilities(word: str) -> dict[str, float]:
 
 @cache
 def _detector():  # type: ignore[no-untyped-def]
-    """Loaded when it is first needed: 0.7 s and 80 MB.
+    """The detector, loaded when it is first needed: 0.7 s and 80 MB.
 
-    Language by language, and length by length of what is counted, since nothing else of Python runs while
-    one call loads. Two languages are the fewest that it takes, so that the first call loads a small one, too.
+    It is loaded in many calls, one for each language and length of letter groups, because no other Python
+    thread runs during a call. The library takes at least two languages, so the first call also loads a small
+    second one.
     """
     lingua = imported("lingua", extra="langid")
     codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
@@ -304,7 +306,8 @@ def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> 
 def _to_marks(
     languages: list[str], gains: Sequence[dict[str, float]], marks: Sequence[bool], base: str
 ) -> list[str]:
-    """Extend runs that end a word or two before a mark up to it, if those words may be of either language."""
+    """Extend a run that ends a word or two before a mark up to the mark, if those words may be of either
+    language."""
     count = len(languages)
     borders = {0, count} | {k for k in range(count) if marks[k]}
     for k in range(count):

@@ -19,9 +19,10 @@ from kokoro_lab.typed import require_type
 
 _SAFE = regex.compile(SAFE, regex.REVERSE)
 LEAST_ROOM_CHARS = 4 * LONG_CHARS
-"""A reader may need the longest sentence, and what is behind it, to find where that ends."""
+"""The least room for unread text: to find the end of the longest sentence, a reader needs the text after it
+as well."""
 STOP_POLL_S = 0.05
-"""How soon a waiting thread notices that it was stopped."""
+"""How often a waiting thread checks whether it was stopped."""
 
 
 def all_of_it(text: AlignedText) -> AlignedText:
@@ -57,7 +58,7 @@ class ReadAhead:
         return self._text.cut(self._at, self._at + count)
 
     def next_part(self) -> bool:
-        """Go on behind the end of a part; False if the text ends there, too."""
+        """Continue with the next part; False if the text has ended."""
         return False
 
 
@@ -66,7 +67,7 @@ class GrowingText(ReadAhead):
 
     The reader gets the same text however the writer cuts it into strings, and whenever they come. `flush`
     ends a part: the text before it is read as if nothing followed. Unlike `sanitise`, it does not refuse the
-    bytes of a file, which cannot be told by a beginning alone.
+    bytes of a file, which cannot be recognised from a beginning alone.
 
     Parameters
     ----------
@@ -75,10 +76,10 @@ class GrowingText(ReadAhead):
     most_ahead : int
         Characters that may wait to be read.
     max_wait_s : float
-        A part ends by itself after so many seconds without new text. Then the speech depends on when the text
+        Seconds without new text after which a part ends by itself. Then the speech depends on when the text
         came, and a fallback says so.
     leaving_out : callable
-        Takes cleaned text and leaves out what is not to be read; it looks at words one by one.
+        Takes cleaned text and removes what is not read aloud, word by word.
     stop : threading.Event, optional
         Set to cancel: a thread that waits for text or for room is raised `Interrupted`.
     """
@@ -101,25 +102,26 @@ class GrowingText(ReadAhead):
         self._most_ahead = max(most_ahead, LEAST_ROOM_CHARS)
         self._max_wait_s = max_wait_s
         self.written_s = time.perf_counter()
-        """When text came last, by `time.perf_counter`."""
+        """When the last text arrived, by `time.perf_counter`."""
         self._changed = threading.Condition()
         self._new: list[AlignedText] = []
-        """What has been cleaned and not been joined to `_text` yet: that copies all that is unread."""
+        """Cleaned text that is not joined to `_text` yet, since each joining copies all unread text."""
         self._new_chars = 0
         self._raw = ""
         self._offset = 0  # where `_raw` begins in the text as it was written
         self._parts: deque[int] = deque()
-        """Where parts end, counted as `_at` is."""
+        """Positions at which parts end, counted like `_at`."""
         self._ended = False
         self._leaving_out = leaving_out
         self._stop = stop or threading.Event()
         self._closed = False
         self.came_s: float | None = None
-        """When the text came that was waited for last, likewise."""
+        """When the text arrived for which the reader last waited, by `time.perf_counter`."""
         self.waiting_since: float | None = None
-        """Since when the reader has been waiting for text, likewise; None while it does not."""
+        """Since when the reader has been waiting for text, by `time.perf_counter`; None while it does not
+        wait."""
         self._awaited = 0
-        """How many characters it has waited for."""
+        """Number of characters for which the reader has waited."""
         self._failure: BaseException | None = None
 
     @property
@@ -145,7 +147,7 @@ class GrowingText(ReadAhead):
         Raises
         ------
         Interrupted
-            It was cancelled.
+            The text was cancelled.
         TextError
             `text` is no string; the text has ended; or there is no room and `wait` is False.
         """
@@ -183,7 +185,7 @@ class GrowingText(ReadAhead):
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """The writer failed: `error` is raised to the reader once it has read what was written."""
+        """Note that the writer failed. The reader reads the text so far, and then gets `error` raised."""
         with self._changed:
             self._failure = error
             self.end()

@@ -35,13 +35,13 @@ def has_kana(text: str) -> bool:
 
 
 def has_han(text: str) -> bool:
-    """Whether any of it is written in Chinese characters."""
+    """Whether any part of a text is written in Chinese characters."""
     return _HAN.search(text) is not None
 
 
 @lru_cache(maxsize=4096)
 def _spoken_for(character: str) -> tuple[str | None, bool]:
-    """The language that alone has this form of a character, if one does; and whether only GB 2312 has it."""
+    """The only language with this form of a character, or None; and whether only GB 2312 has the form."""
     china, taiwan, japan = (_encoded(character, codec) for codec in ("gb2312", "big5", "shift_jis"))
     if japan is None:
         return (CHINESE if china or taiwan else None), bool(china and not taiwan)
@@ -95,7 +95,7 @@ def languages_of(runs: Sequence[str], base: str, accent: str | None = None) -> l
 
 
 def parted(run: str) -> Iterator[tuple[int, int]]:
-    """The ranges of a run in a Chinese text with and without kana, where Chinese touches Japanese."""
+    """Divide a run in a Chinese text into ranges with and without kana, where Chinese touches Japanese."""
     kana = len(_HAS_KANA.findall(run))
     whole = kana >= len(run) * _KANA_SHARE and all(_spoken_for(c)[0] != CHINESE for c in run)
     at = 0

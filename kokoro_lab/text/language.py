@@ -1,4 +1,4 @@
-"""Which languages can be spoken, and by which names they may be asked for."""
+"""The languages that can be spoken, and the names by which a client may ask for them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kokoro_lab.extras import MISAKI
 from kokoro_lab.text.tables import entries, rows
 
 LANGUAGES = {row["tag"]: row for row in rows(__package__, "languages.tsv")}
-"""By canonical tag: other names, of one letter where Kokoro's voices begin with it; codes of ISO 639-2; the
-scripts in which it is usually written, so that they say nothing more; what sets off thousands, besides a
-space; and how ordinals in digits end."""
+"""Each language's row by its canonical tag: other names, among them the first letter of Kokoro's voices;
+codes of ISO 639-2; the usual scripts, which need not be named in a tag; the mark between thousands, besides a
+space; and the endings of ordinals in digits."""
 SPOKEN = tuple(LANGUAGES)
 """Languages with a G2P here."""
 
 _NAMES = {name: tag for tag, row in LANGUAGES.items() for name in (tag, *entries(row["names"]))}
 _WHOLE = {tag[:2]: tag for tag in SPOKEN if tag != "en-gb"}
-"""The language that is spoken for every region of a language."""
+"""Language without its region → the tag that is spoken for all of its regions."""
 _ISO_639_2 = {code: tag[:2] for tag, row in LANGUAGES.items() for code in entries(row["iso_639_2"])}
 _WRITTEN_IN = {(tag[:2], script) for tag, row in LANGUAGES.items() for script in entries(row["scripts"])}
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
@@ -28,7 +28,7 @@ _PARTS = {
     "ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji"),
     "zh": ("jieba", "pypinyin", "cn2an", "ordered_set"),
 }
-"""What a language's G2P is made of, where that is an extra of its own."""
+"""The modules of a language's G2P, if an extra installs them."""
 
 
 def schema_pattern() -> str:
@@ -57,7 +57,7 @@ def understood(tag: str) -> tuple[str, str | None]:
     Raises
     ------
     LanguageError
-        Nothing here speaks it.
+        No G2P here speaks this language.
     """
     canonical = tag.strip().lower().replace("_", "-")
     first, *rest = canonical.split("-")
@@ -85,7 +85,7 @@ def resolve_language(tag: str) -> str:
     Raises
     ------
     LanguageError
-        Nothing here speaks it.
+        No G2P here speaks this language.
     """
     return understood(tag)[0]
 

@@ -37,8 +37,8 @@ _SMALL = {
 _CAPS = f"[{''.join(_SMALL)}sqx]"
 _SMALL_WORDS = regex.compile(rf"(?<![\p{{L}}\p{{M}}]){_CAPS}+(?: {_CAPS}+)*+(?![\p{{L}}\p{{M}}])")
 _THREE = regex.compile(rf"{_CAPS}{{3}}")
-"""Small capitals alone, of which a word has three: there are none of some letters, and single ones are signs
-of the IPA."""
+"""Three small capitals in a row, by which a word in small capitals is recognised. Single ones are signs of
+the IPA, and some letters have no small capital."""
 _ALIKE = dict(
     zip(
         "аеіјорсухѕԁһѵАВЕІЈКМНОРСТХЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",

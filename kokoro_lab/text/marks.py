@@ -42,8 +42,8 @@ _LOOKS_SO = regex.compile(
     )""",
     regex.VERBOSE,
 )
-"""What has to be `read` as it is, an `address` with its own signs, and what is `text` although it could be
-a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
+"""Parts that are no marks: those `read` as they are, an `address` with its own signs, and `text` that only
+looks like a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
 _BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
@@ -51,7 +51,7 @@ _ITEM = regex.compile(r"[-*•] ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
 UNSEEN = regex.compile(r"<(script|style)[>\s]", regex.IGNORECASE)
-"""What begins an element of HTML that no reader sees; and what ends it."""
+"""The start of an HTML element that no reader sees."""
 UNSEEN_END = {tag: regex.compile(rf"</{tag}\s{{0,9}}>", regex.IGNORECASE) for tag in ("script", "style")}
 LEFT_OUT = "left out: the address of a link, or a comment"
 

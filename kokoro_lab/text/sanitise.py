@@ -39,7 +39,7 @@ _JOINING = (
 
 _HALF = regex.compile(r"\p{Cs}")
 _KEPT = "\\0"
-"""What is matched only to be left alone: a joiner that carries meaning."""
+"""The replacement for parts that are matched but stay: joiners that carry meaning."""
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),
     (r"[\u00ad\ufffe]\n", ""),
@@ -55,11 +55,12 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"[\p{Cc}\p{Cf}\p{Cs}\ufe00-\ufe0f--\n]", ""),
 )
 LONG_CHARS = 1000
-"""A text without a safe place for so long is cut between two letters, and cleaned part by part: one that is
-still being written, and so any other."""
+"""A text without a safe place within this length is cut between two letters and cleaned part by part. A text
+that is still being written needs this, so all texts are treated alike."""
 _WIDE = r"\p{Hiragana}\p{Katakana}\p{Han}"
 SAFE = rf"\s(?=[\p{{L}}\p{{N}}\"'“(\[¿¡$€£*#-])|[{_WIDE}ー。、！？「」](?=[{_WIDE}])"
-"""Up to here a text is cleaned to the same whatever follows, and white space has come to its end."""
+"""A safe place: text before it is cleaned in the same way whatever follows, and it is not inside white
+space."""
 _SAFE = regex.compile(SAFE)
 _INSIDE = regex.compile(r"[\p{L}--[\u1100-\u11ff]](?=[\p{L}--[\u1100-\u11ff]])", regex.V1)
 _PLAIN = regex.compile(r"[ -_a-~\n]*+")

@@ -4,7 +4,7 @@ The length of a segment is limited in token ids, which only exist after G2P, so 
 words. No text is ever dropped: a sentence that is too long is cut at the best border that it has, if need be
 inside a word.
 
-A segment depends on its own words and on at most `JOINED_COLUMNS` of text behind them, so that a text can be
+A segment depends on its own words and on at most `JOINED_COLUMNS` of text after them, so that a text can be
 spoken while it is written. The first segment of a long sentence depends on the sentence's first
 `OPENING_COLUMNS` alone. A sentence over `LONG_TOKENS` is halved; each part then depends on the whole
 sentence, at most `SENTENCE_CHARS`.
@@ -31,42 +31,43 @@ of Mandarin has five ids with its tone, and parts of less than ten syllables are
 JOINED_TOKENS = 100
 """Short sentences are joined up to this."""
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
-"""A sentence that is joined to a short one is at most as wide as the first (about 16 words), and a short
-sentence at most as the second. Of a sentence that is still being written, one knows that it is wider before
-its end is there."""
+"""`SHORT_COLUMNS` is the greatest width of a short sentence, and `JOINED_COLUMNS` (about 16 words) that of a
+sentence that is joined to it. Widths in columns are used because a sentence that is still being written can
+be known to be wider before its end is there."""
 OPENING_COLUMNS = 120
-"""A wider first sentence is cut by the reading of this much of it, about 20 words."""
+"""A first sentence wider than this is cut as soon as this much of it (about 20 words) is read."""
 FIRST_TOKENS = 40
-"""A longer first sentence is cut at a mark within this, where it has one, so that sound starts early:
-the time to first audio grows by about a millisecond a token id on two cores."""
+"""A first sentence longer than this is cut at a mark within this length, if it has one, so that sound starts
+early: on two cores, time to first audio grows by about a millisecond for each token id."""
 FIRST_WHOLE_TOKENS = 50
-"""A first sentence longer than this is cut between two phrases if no mark divides it within as many."""
+"""A first sentence longer than this is cut between two phrases, if there is no mark within this length."""
 FIRST_LONG_TOKENS = 60
 """A first sentence longer than this is cut at a weak border, too, if there is no better one."""
 FIRST_LEAST_TOKENS = 12
-"""The least that a first segment may hold, two or three words. It holds so few only where every other cut
-would leave it longer than `FIRST_WHOLE_TOKENS`. The words are spoken as slowly as within their sentence
-(median over 423 borders, three voices). Of 300 first sentences 11 are cut so early, and the 95th percentile
-of the first segment falls from 54 token ids to 49."""
+"""The shortest first segment: two or three words. A first segment is as short as this only if every other cut
+would leave it longer than `FIRST_WHOLE_TOKENS`. Its words are spoken as slowly as within their sentence
+(median over 423 borders, three voices). 11 of 300 first sentences are cut so early, and the 95th percentile
+of the first segment's length falls from 54 token ids to 49."""
 
 PAUSE_S = {
     **dict.fromkeys(".!?…:", 0.150),
     **dict.fromkeys(",;—", 0.080),
 }
-"""Silence added after a segment by the mark that it ends with: 120 to 180 ms, or 60 to 100 ms, are promised.
-A mark within a segment is a pause of the model's own."""
+"""Silence added after a segment, by the mark at its end: 120 to 180 ms, or 60 to 100 ms, are promised. Pauses
+at marks within a segment are adjusted in `model.pauses`."""
 PAUSE_PLAIN_S = 0.100
 """Silence added after a segment that ends without a mark: 80 to 120 ms are promised."""
 CLOSERS = "\"”')“ "
 
 
 def ended(word: Word) -> Word:
-    """The words of a heading or list item, ended like a sentence whether or not its author put a stop."""
+    """The words of a heading or list item, with a full stop at the end, whether or not the author wrote
+    one."""
     return word if ends_with_pause(word) else replace(word, phonemes=word.phonemes + ".")
 
 
 def ends_with_pause(word: Word) -> bool:
-    """Whether a speaker would pause behind the word, for the mark that it ends with."""
+    """Whether a speaker would pause after the word, because of the mark at its end."""
     return word.phonemes.rstrip(CLOSERS)[-1:] in PAUSE_S
 
 
@@ -185,7 +186,7 @@ def _joined(spoken: SpokenSentences) -> Iterator[SpokenSentence]:
 
 
 def _may_join(held: SpokenSentence) -> int:
-    """How wide the next sentence may be to be joined to this one; 0 if none may be joined."""
+    """The greatest width of a next sentence that may be joined to this one; 0 if no sentence may."""
     if held.ends_paragraph or held.token_count >= JOINED_TOKENS:
         return 0
     return JOINED_COLUMNS if held.token_count < SHORT_TOKENS else SHORT_COLUMNS
@@ -264,8 +265,8 @@ def _ample_cut(sentence: SpokenSentence, least: int) -> int:
     """The number of words before the best border with `SHORT_TOKENS` (or `LEAST_TOKENS`) or more on either
     side; 0 without one.
 
-    The best border is the last of the strongest within `FIRST_TOKENS`, or else the first one behind. A mark
-    or the end of a sentence within `FIRST_WHOLE_TOKENS` is better than a weaker border.
+    The best border is the last of the strongest borders within `FIRST_TOKENS`, or else the first border after
+    that length. A mark or the end of a sentence within `FIRST_WHOLE_TOKENS` is better than a weaker border.
     """
     shortest = _least_tokens(sentence)
     latest = sentence.token_count - shortest
@@ -280,7 +281,8 @@ def _ample_cut(sentence: SpokenSentence, least: int) -> int:
 
 
 def _early_cut(sentence: SpokenSentence, least: int) -> int:
-    """The number of words before the last of the strongest borders behind `FIRST_LEAST_TOKENS` or more."""
+    """The number of words before the last of the strongest borders that have `FIRST_LEAST_TOKENS` or more
+    before them."""
     latest = min(FIRST_WHOLE_TOKENS, sentence.token_count - SHORT_TOKENS)
     found = _cuts(sentence, least, at_stops=False)
     cuts = [cut for cut in found if FIRST_LEAST_TOKENS <= cut.tokens <= latest]
@@ -288,7 +290,8 @@ def _early_cut(sentence: SpokenSentence, least: int) -> int:
 
 
 def _balanced(sentence: SpokenSentence) -> Iterator[SpokenSentence]:
-    """Halve until nothing is over `LONG_TOKENS`, near the middle, at a clause where there is one."""
+    """Halve the sentence until no part is over `LONG_TOKENS`: near the middle, and at a clause if there is
+    one."""
     total = sentence.token_count
     if total <= LONG_TOKENS:
         yield sentence

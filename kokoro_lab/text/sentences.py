@@ -1,6 +1,6 @@
 """Finds where the sentences and lines of a text end, from its beginning on.
 
-The end of a sentence depends on its own text and on `LOOK_CHARS` behind it (`QUOTE_CHARS` at a quotation), so
+The end of a sentence depends on its own text and on `LOOK_CHARS` after it (`QUOTE_CHARS` in a quotation), so
 that a text can be read while it is written. No text is ever dropped: a sentence that is too long is cut at
 the best border that it has, if need be inside a word.
 """
@@ -20,13 +20,14 @@ from kokoro_lab.text.boundaries import sentence_ranges
 from kokoro_lab.text.growing import ReadAhead
 
 LOOK_CHARS = 24
-"""Characters behind the end of a sentence, and the white space after it, on which that end may depend."""
+"""Number of characters after a sentence and its white space on which the end of the sentence may depend."""
 QUOTE_CHARS = 96
-"""The same with an open quotation: if it is closed within these characters, its sentences stay together."""
+"""The same number inside an open quotation: if the quotation is closed within these characters, its sentences
+stay together."""
 SENTENCE_CHARS = 360
-"""A longer sentence is cut before G2P, at a clause or a space. Nothing beyond is looked at: the cuts of a
-sentence with more than `LONG_TOKENS` token ids depend on at most so many characters, all other cuts on
-`JOINED_COLUMNS` or `OPENING_COLUMNS`."""
+"""The longest sentence; a longer one is cut before G2P, at a clause or a space. The cuts of a sentence with
+more than `LONG_TOKENS` token ids depend on at most this many characters, all other cuts on `JOINED_COLUMNS`
+or `OPENING_COLUMNS`."""
 REST_CHARS = 60
 """The least length of the rest of a sentence that is cut."""
 HARD_LINE_CHARS = 50
@@ -34,14 +35,14 @@ HARD_LINE_CHARS = 50
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 UNSEEN_CHARS = 100_000
-"""The longest script or style of a page that is left out. Once one is longer, or has no end, it and all
-others are read as text: each would be looked through again."""
+"""The longest `script` or `style` element that is left out. After a longer one, or one without an end, all
+are read as text, since each would have to be searched for its end again."""
 
 _ENDING = r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
 _MAY_END = regex.compile(_ENDING)
 _MAY_END_IN_PAGE = regex.compile(rf"(?P<unseen>(?:(?<=>)\s*|\s*\n\s*)(?=<(?i:script|style)[>\s]))|{_ENDING}")
 _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
-"""The number in the line before belongs to it."""
+"""The time line of a subtitle; the number in the line before belongs to it."""
 _BLANK_LINE = regex.compile(r"\n\s*\n")
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*(?:>+\s?(?=\p{{L}}))?|  +")
@@ -66,8 +67,8 @@ UNKNOWN = 0
 
 
 class _Found(NamedTuple):
-    """A sentence of `length` characters with the white space behind it; `UNKNOWN` while its end has not been
-    found."""
+    """A sentence of `length` characters with the white space after it; `length` is `UNKNOWN` while its end
+    has not been found."""
 
     length: int
     columns: int
@@ -81,7 +82,7 @@ class Sentences(Iterator[Sentence]):
     Parameters
     ----------
     text : ReadAhead
-        Clean.
+        The cleaned text.
     language : str
         A canonical tag.
     """
@@ -132,7 +133,7 @@ class Sentences(Iterator[Sentence]):
         return self._found
 
     def _skip_space(self) -> bool:
-        """Whether something follows in this part."""
+        """Skip white space; returns whether text follows in this part."""
         while window := self._text.rest(1, _MOST_CHARS):
             blank = len(window) - len(window.lstrip())
             if not blank:
@@ -207,12 +208,12 @@ class Sentences(Iterator[Sentence]):
 
 
 def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
-    """`Sentences` of a text that is all there."""
+    """The `Sentences` of a complete text."""
     return Sentences(ReadAhead(text), language)
 
 
 def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
-    """A text that is known to be one sentence, in parts of at most `SENTENCE_CHARS`, none of them empty."""
+    """Parts of at most `SENTENCE_CHARS` of a text that is known to be one sentence; no part is empty."""
     for part, more in _bounded(_unwrapped(text).strip()):
         yield Sentence(part, not more, ends_paragraph=False, columns=columns_of(part.text))
 
@@ -226,7 +227,7 @@ def _found(window: str, end: int, *, whole: bool) -> _Found:
 
 
 def _look_chars(text: str, ending: str) -> int:
-    """How many characters behind `text`, which ends with `ending`, can decide whether a sentence ends
+    """How many characters after `text`, which ends with `ending`, can decide whether a sentence ends
     there."""
     if _BLANK_LINE.search(ending):
         return 0
@@ -261,7 +262,7 @@ def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
 
 
 def _stop(text: str) -> int:
-    """Where a sentence that is too long is cut: behind a mark, a space, or inside a word."""
+    """Where a sentence that is too long is cut: after a mark, at a space, or inside a word."""
     most = SENTENCE_CHARS - REST_CHARS
     return (
         _last(r"[,;:—…]\s|[、，；：]", text, most // 2, most) or _last(r"\s", text, most // 2, most) or most

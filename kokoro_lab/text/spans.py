@@ -1,9 +1,9 @@
 """Divides a sentence into words by script, and into spans of one language each.
 
 Languages that the text names (`xml:lang`) come first, then the script, then, for Latin words, the detector.
-Marks, digits and spaces go with the words that they stand at. In a sentence of another script Latin words are
-English unless the detector knows better; letters that stand for themselves or belong to a number (`A4`,
-`NHK`, `5 km`), and addresses, stay with it, since its own rules read them.
+Marks, digits and spaces go with the words that they stand at. In a sentence of another script, Latin words
+are English unless the detector finds another language. Letters by themselves or at a number (`A4`, `NHK`, `5
+km`) and addresses keep the language of the sentence, whose rules read them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
 
 Forced = Sequence[tuple[int, int, str]]
-"""Half-open ranges of the original text and the canonical tag of their language; the last one that holds a
-word counts, so that inner ones follow outer ones."""
+"""Half-open ranges of the original text, each with the canonical tag of its language. The last range that
+contains a word decides, so inner ranges follow outer ones."""
 
 _OPENING = r"[(\[{¿¡“‘「『（【《〈〔]"
 _OPENS = regex.compile(rf"{_OPENING}|[\"']$")
@@ -107,9 +107,9 @@ def language_spans(
         The voice's own language. It decides between kinds of English, and Han without other evidence is
         Chinese if the voice is.
     mode : {"auto", "scripts", "off"}
-        How far languages are looked for; see `Utterance.detect_languages`.
+        How words of other languages are found; see `Utterance.detect_languages`.
     forced : sequence of (start, end, language)
-        What the text itself says about its languages, as ranges of the original.
+        Languages that the text itself states, as ranges of the original.
     known : callable, optional
         Whether a lower-case word is in the lexicon of an English `base`.
     missing : callable, optional
@@ -214,7 +214,8 @@ def _within(word: ScriptWord, ranges: Sequence[tuple[int, int]]) -> bool:
 
 
 def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[int]) -> LatinWord:
-    """Word `k`; `inverted` is where the inverted marks of the text end, in order."""
+    """The word with number `k`, for the detector. `inverted` has the ends of the text's inverted marks, in
+    order."""
     word = words[k]
     between = text[words[k - 1].end if k else 0 : word.start]
     last = bisect_right(inverted, word.start)
@@ -229,7 +230,7 @@ def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[in
 def _joined(
     text: str, words: Sequence[ScriptWord], languages: Sequence[str], base: str
 ) -> Iterator[LanguageSpan]:
-    """Words of one language together, with the marks and digits at them."""
+    """Spans of neighbouring words of one language, with the marks and digits at them."""
     start = 0
     runs = [(language, list(run)) for language, run in groupby(range(len(words)), key=languages.__getitem__)]
     for (language, run), following in zip(runs, [*runs[1:], None], strict=True):

@@ -51,12 +51,12 @@ class CountedUnit(NamedTuple):
 
 
 def units(package: str, name: str, language: str | None = None) -> dict[str, CountedUnit]:
-    """A table of units or currencies, by each entry that is `written` for one; of one `language`, if given.
+    """A table of units or currencies: `written` entry → its unit; of one `language`, if given.
 
     Raises
     ------
     ValueError
-        As `rows`; or a gender is neither `m` nor `f`.
+        The errors of `rows`; or a gender is neither `m` nor `f`.
     """
     found: dict[str, CountedUnit] = {}
     for number, row in enumerate(rows(package, name), 2):
@@ -70,12 +70,12 @@ def units(package: str, name: str, language: str | None = None) -> dict[str, Cou
 
 @cache
 def names(package: str, name: str = "names.tsv") -> dict[str, dict[str, str]]:
-    """By the `kind` of a table's row, what is `spoken` for each of its `written` entries.
+    """For each `kind` in a table: `written` entry → `spoken` words.
 
     Raises
     ------
     ValueError
-        As `rows`; or an entry stands twice in a kind.
+        The errors of `rows`; or an entry stands twice in a kind.
     """
     found: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows(package, name), 2):
@@ -89,7 +89,7 @@ def names(package: str, name: str = "names.tsv") -> dict[str, dict[str, str]]:
 
 @cache
 def words(package: str, name: str = "words.tsv") -> dict[str, frozenset[str]]:
-    """By the name of a `list`, its `words`, which may stand in several rows.
+    """Name of each `list` in a table → its `words`, which may stand in several rows.
 
     Raises
     ------

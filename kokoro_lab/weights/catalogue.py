@@ -65,7 +65,7 @@ class WeightFile:
     sha256 : str
         Digest of the finished file, in lower-case hex.
     parts : tuple of ArchiveMember
-        What to join, in this order.
+        The archive members that are joined, in this order.
     hub : HubFile, optional
         None if the hub does not hold this file.
     """

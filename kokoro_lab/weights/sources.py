@@ -50,7 +50,7 @@ class Hub:
         return file.hub is not None
 
     def room(self, files: Sequence[WeightFile]) -> int:
-        """Bytes that must be free to get `files`, with everything kept on the way."""
+        """Free bytes that are needed to get `files`, including all intermediate files."""
         return sum(max(0, file.bytes - _size(self._staged(file))) for file in files)
 
     def probe(self, file: WeightFile) -> None:
@@ -59,7 +59,7 @@ class Hub:
         Raises
         ------
         SourceUnavailable
-            No answer, or one that says no.
+            The source does not answer, or refuses.
         """
         from huggingface_hub import get_hf_file_metadata
 
@@ -85,14 +85,14 @@ class Hub:
     def get(self, files: Sequence[WeightFile], folder: Path) -> Iterator[WeightFile]:
         """Put `files` below `folder`, verified, and yield each one that is in place.
 
-        What was fetched whole before an error stays in staging and is used by the next call.
+        Files that were fetched completely before an error stay in staging, and the next call uses them.
 
         Raises
         ------
         SourceUnavailable
             The source does not answer.
         IntegrityError
-            It gives other bytes.
+            The source gives other bytes.
         """
         self.staging.mkdir(parents=True, exist_ok=True)
         total = sum(file.bytes for file in files)
@@ -129,7 +129,7 @@ class Hub:
         from huggingface_hub.file_download import http_get
 
         class Relay:
-            """Stands where a bar of its own would: hands the counts to ours."""
+            """Takes the place of the client's own progress bar, and passes the counts to ours."""
 
             def __init__(self, **_: Any) -> None: ...
 
@@ -297,7 +297,7 @@ class Registry:
             raise refused
 
     def _fetched_npm(self) -> list[str]:
-        """The words that start an npm which is fetched by pip, and is there until `close`."""
+        """The words of the command that starts an npm fetched by pip, which is kept until `close`."""
         node = clients.NODE
         self.say(
             f"npm is not installed: for as long as this takes, the one in {node.spec} is used "

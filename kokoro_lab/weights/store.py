@@ -81,11 +81,11 @@ def voice_path(voice: str, home: Path | None = None) -> Path:
 
 
 def english_tagger_path(home: Path | None = None) -> Path:
-    """Folder of what tags English words with their classes, all its files verified.
+    """Folder of the tagger, which finds the word classes of English words; all its files are verified.
 
-    They are those of spaCy's `en_core_web_sm`, by the names that they have there: `tok2vec/model`,
-    `tagger/model`, `tagger/cfg` (its labels), `tokenizer`, `vocab/lookups.bin`. `fetching.english_tagger`
-    fetches them first where they are missing.
+    The files are those of spaCy's `en_core_web_sm`, with their names there: `tok2vec/model`, `tagger/model`,
+    `tagger/cfg` (its labels), `tokenizer`, `vocab/lookups.bin`. `fetching.english_tagger` fetches them first
+    where they are missing.
 
     Raises
     ------
@@ -122,9 +122,9 @@ def voice_encoder_path(home: Path | None = None) -> Path:
     Raises
     ------
     WeightsError
-        It has not been fetched.
+        The checkpoint has not been fetched.
     IntegrityError
-        It is there but its bytes are wrong.
+        The checkpoint is there but its bytes are wrong.
     """
     (file,) = catalogue().voice_encoder.values()
     return verified(file, weights_home(home) / "weights", "kokoro-lab fetch --voice-encoder")
@@ -153,8 +153,8 @@ def verify(home: Path | None = None) -> dict[str, Status]:
     Returns
     -------
     dict of str to {"ok", "corrupt", "missing"}
-        By name below the weights folder. What is not right is struck off the record, so it is also
-        refused when it is loaded.
+        The state of each file, by its name below the weights folder. A file that is not right is removed from
+        the record, so that loading it is refused as well.
     """
     folder = weights_home(home) / "weights"
     found: dict[str, Status] = {}
@@ -177,8 +177,8 @@ def every_file() -> tuple[WeightFile, ...]:
 def files_of(
     variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
 ) -> tuple[WeightFile, ...]:
-    """All voices, the tagger and the models of `variants`, and what is wanted of the recogniser and the voice
-    encoder.
+    """All voices, the tagger and the models of `variants`; and recogniser and voice encoder, if they are
+    wanted.
 
     Voices and tagger first: they are small and always needed.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
     """The path of `file` below `folder`, hashed unless it has not changed since it was.
 
-    `command` is what fetches it, for those who lack it.
+    `command` is the command that fetches it, for the error if it is missing.
 
     Raises
     ------
@@ -57,16 +57,16 @@ Promised = Mapping[str, tuple[int, str]]
 
 
 def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False) -> str:
-    """What is wrong with the first of `files` that is not as it was promised; empty if all are.
+    """The fault of the first of `files` whose size or digest is wrong; empty if all are right.
 
     Parameters
     ----------
     files : mapping
-        By their names below `folder`.
+        Name of each file below `folder` → its size and SHA-256.
     home : Path
-        Where the record of what was hashed is kept.
+        Folder with the record of hashed files.
     again : bool
-        Hash all, whatever is on record; what is wrong is struck off the record.
+        Whether to hash all files, whatever is on record; a wrong file is removed from the record.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     Raises
     ------
     IntegrityError
-        It is not there, or damaged.
+        The file does not exist, or is damaged.
     """
     import numpy as np  # fetching weights needs no NumPy
 
@@ -137,7 +137,7 @@ def _records(folder: Path) -> dict[str, Any]:
 def record(folder: Path, entries: Mapping[str, Any]) -> None:
     """Add entries to the record; strike off those that are None, and those whose files are gone.
 
-    Two writers at a time cost a re-hash, no more.
+    If two processes write at the same time, a file may be hashed again; nothing else happens.
     """
     before = _records(folder)
     changed = {**before, **entries}

@@ -25,7 +25,8 @@ PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
 REFERENCE_TOKENS = 100
 """A usual length of a segment: a sentence of 6 s."""
 MEASURED_TOKENS = (50, 300)
-"""Beyond these lengths voices are taken to be as loud as at them."""
+"""The range of lengths in which levels were measured. For shorter and longer segments, the level at the
+nearer end is used."""
 ENERGY_LU = 1.5
 """How many LU louder a segment is for each unit of energy above its voice's usual energy. Fitted on 206
 segments at speeds of 0.5 to 2: their levels are predicted with an error of 0.41 LU, without this term of 0.50
@@ -49,7 +50,7 @@ def unread_voices() -> dict[str, str]:
 
 
 def reading_voices() -> tuple[str, ...]:
-    """The others: what clients are offered, who name no language."""
+    """Voices whose own language can be read here: those offered to clients, which may name no language."""
     unread = unread_voices()
     return tuple(name for name in voice_names() if name not in unread)
 
@@ -88,16 +89,16 @@ class Voice:
     parts : tuple of str
         The plain voices that it is made of.
     language : str
-        Of the first part of a blend.
+        Language of the voice; for a blend, of its first part.
     pack : numpy.ndarray
         float32, shape (510, 1, 256), read-only.
     level_lufs : float
         Average loudness of the model's output with this voice, in LUFS, in segments of `REFERENCE_TOKENS`
         ids; gain to target starts here.
     level_slope_lu : float
-        How much louder it is in segments of twice that length: negative, since long ones are spoken softer.
+        Change of loudness for segments of twice that length: negative, since long segments are spoken softer.
     usual_energy : float, optional
-        What the model predicts as `DecodedSegment.energy`, on average, in segments of that length.
+        The mean of `DecodedSegment.energy` in segments of that length.
     """
 
     name: str
@@ -109,8 +110,8 @@ class Voice:
     usual_energy: float | None = None
 
     def level_at(self, token_count: int, energy: float | None = None) -> float:
-        """Average loudness in LUFS in segments of `token_count` ids (without pads); of those with this
-        `energy`, where that is given."""
+        """Average loudness in LUFS of segments of `token_count` ids (without pads); with `energy`, of
+        segments with this energy."""
         fewest, most = MEASURED_TOKENS
         octaves = float(np.log2(min(max(token_count, fewest), most) / REFERENCE_TOKENS))
         lufs = self.level_lufs + self.level_slope_lu * octaves
@@ -129,7 +130,7 @@ class Voice:
 
 
 class VoiceCache:
-    """The voice that a name or a blend stands for; the last ones used are kept. Thread-safe.
+    """Reads the voice of a name or a blend, and keeps the last ones used. Thread-safe.
 
     Parameters
     ----------
@@ -253,10 +254,11 @@ def level_lufs(name: str) -> float:
 
 
 def level_slope_lu(name: str) -> float:
-    """How much louder it is in segments of twice as many ids; measured with it."""
+    """Change of a plain voice's loudness for segments of twice as many ids; measured by the same notebook."""
     return _levels()["slope_lu"][name]
 
 
 def usual_energy(name: str) -> float:
-    """What energy the model predicts for it in segments of `REFERENCE_TOKENS` ids; measured with it."""
+    """The mean predicted energy of a plain voice in segments of `REFERENCE_TOKENS` ids; measured by the same
+    notebook."""
     return _levels()["energy"][name]

@@ -10,17 +10,17 @@ import numpy as np
 import onnxruntime as ort
 
 LEAST_DB = {"vocoder_float": 25.0, "vocoder_int8": 15.0}
-"""In ONNX Runtime's operators alone. Its STFT rounds otherwise on ARM64, and with it turns phases from pi to
-minus pi: our own does not. In front of integers the last bit of a float becomes another byte now and then,
-and that byte others behind it: machines that differ in one bit end as far apart as either is from floats. So
-with our operators every float in front of integers is the same to the last bit."""
+"""Least SNR with ONNX Runtime's operators alone. Their STFT rounds differently on ARM64, which turns some
+phases from pi to minus pi; ours does not. Before integers, another last bit of a float sometimes becomes
+another byte, which changes later bytes. So two machines that differ in one bit end as far apart as either is
+from floats. With our operators, every float before integers is therefore the same to the last bit."""
 ALL_OTHERS_LEAST_DB = 90.0
 NOT_COMPARED = ("prosody", "prosody_ours", "excitation", "excitation_ours")
-"""A rounding of F0 adds up in the phase of a voice: these are compared on one machine alone."""
+"""Outputs that are compared on one machine only, since a rounding of F0 adds up in the phase of the voice."""
 PROMISED = ("prosody_int8_ours", "trunk_int8_ours")
 """Outputs that are the same on every machine, to the last bit."""
 SAME_BITS = ("prosody", "excitation")
-"""With our operators as with ONNX Runtime's, on whatever machine."""
+"""Outputs that are the same with our operators and with ONNX Runtime's, on any machine."""
 STOCK = (*SAME_BITS, "vocoder_float", "vocoder_int8")
 """Cases with ONNX Runtime's operators alone, which are computed once for all sets of ours."""
 

@@ -27,7 +27,7 @@ LENGTH_TOLERANCE_S = 0.0005
 BURST_S = (0.2, 0.4)
 """How long the network, or another program, stalls everything."""
 OVERDUE_S = 0.1
-"""By how much the control's chunk comes too late."""
+"""Seconds by which the chunk of the control comes too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ChunkArrivals:
 def record(
     engine: Engine, texts: Sequence[FixtureText], voice: str, *, chunks_s: Sequence[float] = CHUNKS_S
 ) -> list[ChunkArrivals]:
-    """Stream every text at every chunk size, on a warm engine, as fast as it comes.
+    """Stream every text at every chunk size, on a warm engine, as fast as the engine computes.
 
     The sizes are interleaved, and each text begins with another one, so that other work of the machine meets
     all of them.
@@ -99,8 +99,9 @@ def jitter(recordings: Sequence[ChunkArrivals]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By chunk_ms: streams_count, ttfa_p50_ms, ttfa_p95_ms, and of the time between chunks less their length
-        jitter_std_ms, jitter_p95_ms, jitter_max_ms. Below 0 the stream runs ahead of the player.
+        Index chunk_ms. Columns streams_count, ttfa_p50_ms, ttfa_p95_ms, jitter_std_ms, jitter_p95_ms and
+        jitter_max_ms. Jitter is the time between two chunks less the length of a chunk; below 0 the stream
+        runs ahead of the player.
     """
     rows = []
     for chunk_ms, group in _by_size(recordings).items():
@@ -179,9 +180,10 @@ def _played(recording: ChunkArrivals, pre_buffer_chunks: int) -> Playout:
 
 
 def summary(replayed: pd.DataFrame) -> pd.DataFrame:
-    """By chunk_ms and pre_buffer_chunks: streams, those with an underrun, underruns, late_s, heard_after_ms.
+    """Index: chunk_ms and pre_buffer_chunks. Columns: number of streams, streams with an underrun, underruns,
+    late_s, heard_after_ms.
 
-    Underruns and late seconds are sums, the way to the first sound is the median.
+    Underruns and late seconds are sums; the time to the first sound is a median.
     """
     groups = replayed.groupby(["chunk_ms", "pre_buffer_chunks"])
     return pd.DataFrame(
@@ -196,7 +198,8 @@ def summary(replayed: pd.DataFrame) -> pd.DataFrame:
 
 
 def recommendation(replayed: pd.DataFrame) -> str:
-    """The least pre-buffer, by time, without an underrun in any stream; of equal ones the smallest chunk."""
+    """The shortest pre-buffer in seconds without an underrun in any stream; if several are equally short, the
+    smallest chunk."""
     table = summary(replayed).reset_index()
     table["pre_buffer_ms"] = table.chunk_ms * table.pre_buffer_chunks
     streams = int(table.streams.iloc[0])
@@ -266,7 +269,7 @@ def controls(
 
 
 def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
-    """Whether just that much more is counted when the last chunk comes `OVERDUE_S` after it was needed."""
+    """Whether `play` counts exactly `OVERDUE_S` more when the last chunk comes that much too late."""
     *arrivals_s, _ = recording.arrivals_s
     *lengths_s, _ = recording.lengths_s
     held_s = pre_buffer_chunks * recording.chunk_s
@@ -278,9 +281,9 @@ def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
 
 
 def held_up(recording: ChunkArrivals, bursts: int, seed: int) -> ChunkArrivals:
-    """The same stream with `bursts` stalls of 200 to 400 ms: what comes in a stall arrives at its end.
+    """The same stream with `bursts` stalls of 200 to 400 ms: chunks of a stall arrive at its end.
 
-    They begin while the player still needs what is being sent: in the first second after the first chunk.
+    All stalls begin in the first second after the first chunk, while the player has little speech in hand.
     """
     draw = random.Random(f"{seed} {recording.text} {recording.chunk_s}")
     arrivals_s = recording.arrivals_s
@@ -299,8 +302,8 @@ def fixed_and_adaptive(
     Returns
     -------
     pandas.DataFrame
-        By stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`): underruns, late_s,
-        held_ms.
+        Index: stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`). Columns: underruns,
+        late_s, held_ms.
     """
     streams = {"as recorded": list(recordings), "held up": [held_up(r, bursts, seed) for r in recordings]}
     start_s = PreBuffer().target_s

@@ -23,7 +23,7 @@ from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.speech.chunker import PRIMER_S
 
 ANSWER_S = 300.0
-"""A server that sends nothing for so long has failed."""
+"""Seconds without data after which a server counts as failed."""
 READ_BYTES = 65_536
 """The most bytes to read at a time. Bytes that have arrived are read at once, however few."""
 CREDIT = 100_000
@@ -37,7 +37,7 @@ Transport = Literal["http", "sse", "websocket"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 """Bare bytes of audio, server-sent events, and tagged messages."""
 RESUMABLE: tuple[Transport, ...] = ("sse", "websocket")
-"""Those whose chunks have ids, behind which a stream is resumed."""
+"""Transports whose chunks have ids; a stream is resumed after the chunk with a given id."""
 Body = dict[str, Any]
 Patience = Callable[[], float]
 
@@ -138,8 +138,8 @@ def receive(
 ) -> Generator[ReceivedChunk]:
     """The chunks of the speech that `body` asks for. Closing the iterator cuts the connection.
 
-    Raw audio has no ids: to resume it, the whole is requested again, and the part that the listener has is
-    skipped. The same request has the same samples.
+    Raw audio has no ids. To resume it, the client requests the whole speech again and skips the part that the
+    listener has: the same request has the same samples.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def receive(
     body : dict
         A request's fields.
     heard : ReceivedStream, optional
-        What the listener has: only later chunks come, without a primer of silence.
+        The chunks that the listener has already: only later ones are requested, without a primer of silence.
     patience : callable
         Returns after how many silent seconds a server that has begun to speak counts as gone; called after
         each chunk.
@@ -158,9 +158,9 @@ def receive(
     Busy
         The server said 429 or 503.
     ServerReportedError
-        It reported an error after the first chunk, or over the WebSocket.
+        The server reported an error after the first chunk, or over the WebSocket.
     SynthesisError
-        It refused otherwise, or broke off.
+        The server refused for another reason, or broke off.
     """
     if transport == "http":
         header_bytes = WAV_HEADER_BYTES if body["response_format"] == "wav" else 0
@@ -171,10 +171,10 @@ def receive(
 
 
 def _bare(url: str, body: Body, skipped: int, patience: Patience) -> Generator[ReceivedChunk]:
-    """Whole samples as they come; none for skipped bytes or half a sample.
+    """The samples that arrive, whole ones only, after the first `skipped` bytes.
 
-    The silence that a server sends while its computing stalls is skipped as well: it is as long as the
-    primer. The speech is dithered, so no chunk of it is all zeros.
+    A server that stalls sends silence as long as the primer, which is skipped, too. The speech is dithered,
+    so a chunk of all zeros cannot be speech.
     """
     rest, begun = b"", False
     with answered(url, "POST", SPEECH_PATH, body) as (answer, wire):

@@ -14,7 +14,7 @@ from kokoro_lab.lab.results import Check, NegativeControl, Run
 
 @dataclass(slots=True)
 class ComparedStreams:
-    """What became of several streams.
+    """Several disturbed streams, each compared with the same speech undisturbed.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ class ComparedStreams:
     def finish(
         self, run: Run, asked: int, checks: Sequence[Check], figures: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Write the verdict into `run`: `asked` streams, all of them exact, and `checks` besides.
+        """Write the verdict into `run`: it passes if there are `asked` streams, all exact, and all `checks`
+        pass.
 
         Raises
         ------
@@ -64,7 +65,7 @@ def exact(table: pd.DataFrame) -> pd.Series:
 
 
 def compared(heard: ReceivedStream, whole: ReceivedStream) -> dict[str, int]:
-    """By `differences`: differing_samples, missing_samples."""
+    """The columns differing_samples and missing_samples, computed by `differences`."""
     differing, missing = differences(heard.pcm, whole.pcm)
     return {"differing_samples": differing, "missing_samples": missing}
 
@@ -72,7 +73,7 @@ def compared(heard: ReceivedStream, whole: ReceivedStream) -> dict[str, int]:
 def spread(name: str, seconds: Sequence[float] | pd.Series, *asked: str) -> dict[str, float]:
     """Figures of `seconds` by their names, those of p50, p95 and max that are asked for.
 
-    Not a number if there are no values. With fewer than 20, p95 is nearly the maximum.
+    A figure is NaN if there are no values. With fewer than 20 values, p95 is nearly the maximum.
     """
     of = pd.Series(seconds, dtype=float)
     found = {"p50": of.median(), "p95": of.quantile(0.95), "max": of.max()}

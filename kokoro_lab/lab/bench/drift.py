@@ -24,11 +24,12 @@ class FigureDrift:
     Parameters
     ----------
     percent : float
-        Rise over that half ÷ its level there; below 0 where it fell. Not a number of too few values.
+        Rise over the second half ÷ the level there; below 0 if the figure fell. Not a number if there are too
+        few values.
     low, high : float
         95 % interval, from how the windows scatter about the line.
     at_s, levels : tuple of float
-        Middle of each window, and the figure there, 1 being the usual one of the same group.
+        Middle of each window, and the figure in it; 1 is the median of the same group.
     """
 
     percent: float
@@ -42,7 +43,7 @@ def adjusted(values: pd.Series, groups: pd.Series) -> pd.Series:
     """Each value ÷ the median of its group over the whole run.
 
     A long text takes longer than a short one, and the mix of texts in a window must not look like drift. A
-    rise from one half to the other affects every group, and remains visible.
+    real rise from one half to the other affects every group, and remains visible.
     """
     return values / values.groupby(groups).transform("median")
 
@@ -67,8 +68,9 @@ def drift(
 
     Notes
     -----
-    The interval is Student's of a slope, with two degrees of freedom fewer than there are windows. It is
-    computed over windows and not over values, since disturbances of a machine last longer than one stream.
+    The interval is Student's for the slope of a line, with two degrees of freedom fewer than there are
+    windows. It is computed over windows and not over values, since disturbances of a machine last longer than
+    one stream.
     """
     half_s = run_s / 2
     levels = adjusted(values, groups)

@@ -43,7 +43,7 @@ class FaultySpeaker:
     arm : callable
         Injects a scenario's faults, and begins to count; with None, removes them.
     journal : callable
-        Returns the faults that struck since, and the finished streams: see `Injector.journal`.
+        Returns the faults that struck since `arm`, and the finished streams: see `Injector.journal`.
     forget : callable
         Empties its caches, so that everything is spoken again.
     facts : callable
@@ -128,7 +128,8 @@ def subjects(
 
 @dataclass(frozen=True, slots=True)
 class DisturbedStream:
-    """One stream with faults in it: what was heard, how often they struck, and what was spoken to its end."""
+    """One stream with faults: what was heard, how often a fault struck, and which streams the engine
+    finished."""
 
     heard: ReceivedStream
     struck: int

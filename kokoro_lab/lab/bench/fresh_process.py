@@ -3,8 +3,8 @@
     python -m kokoro_lab.lab.bench.fresh_process engine int8
     python -m kokoro_lab.lab.bench.fresh_process reference
 
-A process that has done work before has modules, disk pages and memory that a new one lacks. So each process
-is started anew, interleaved, and timed from outside.
+A process that has worked before has modules, disk pages and memory that a new process lacks. So a new process
+is started for each trial, interleaved, and timed from outside.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DEADLINE_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class FreshStart:
-    """One process.
+    """The times and memory of one process.
 
     Parameters
     ----------
     start_s : float
-        From its start to its first sound: interpreter, imports, loading and computing.
+        Seconds from the start of the process to its first sound: interpreter, imports, loading and computing.
     rss_mb : float
         Resident memory once it has spoken the text too.
     """
@@ -52,7 +52,7 @@ def started(what: What, variant: str) -> FreshStart:
     Raises
     ------
     SynthesisError
-        It failed; the error has the end of its output.
+        The process failed; the error has the end of its output.
     """
     command = [sys.executable, "-m", "kokoro_lab.lab.bench.fresh_process", what, variant]
     began_s = time.perf_counter()

@@ -32,14 +32,14 @@ def prose() -> list[str]:
 
 
 def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str) -> pd.DataFrame:
-    """Each of `sentences` as a text of its own; of those, the first `WARM_SENTENCES` only warm it up.
+    """Time each of `sentences` as a text of its own; the first `WARM_SENTENCES` only warm up the front end.
 
     Returns
     -------
     pandas.DataFrame
-        A row a sentence, from the string to its segments, read for the first time: characters; wall_ms, by
-        the clock, with whatever else the machine did meanwhile; cpu_ms, computed by this process in all its
-        threads, that which waits for a G2P and that which reads.
+        A row a sentence, from the string to its segments, read for the first time: characters, wall_ms
+        (elapsed time, which other work of the machine lengthens), cpu_ms (CPU time of all threads of this
+        process).
 
     Raises
     ------
@@ -70,9 +70,9 @@ def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, s
     sentences : sequence of str
         The sentences from which it is made.
     characters : int
-        Its length, about.
+        Approximate length of the text.
     ends : bool
-        Whether its sentences end; if not, it is nothing but letters and spaces.
+        Whether its sentences end in a mark. If not, the text has only letters and spaces.
     """
     draw = random.Random(seed)
     made: list[str] = []
@@ -120,7 +120,7 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
     Parameters
     ----------
     sentences : sequence of str
-        Distinct ones are timed.
+        The sentences to time; a repeated sentence is timed once.
     language : str
         A canonical tag.
     memory : bool

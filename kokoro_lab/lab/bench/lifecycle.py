@@ -34,7 +34,7 @@ from kokoro_lab.lab.results import Check, Run
 EARLY, LATE = 0.15, 0.35
 """Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
 BACK_S = 60.0
-"""A client that has not been served again after so long has lost its speech."""
+"""Seconds after which a client that has not been served again counts as having lost its speech."""
 STOPPING = "server_stopping"
 HEARD_S = 300.0
 
@@ -53,13 +53,13 @@ class LifecycleEvent:
         SIGTERM, as at a restart of the service, or SIGKILL, as by the system when memory is short, or by a
         bug.
     shutdown_s : int
-        Time for streams under way, with which that server is started; the same as of the one before, if that
-        left its server running.
+        Setting of the server: seconds that it gives streams under way when it is stopped. Two events in a row
+        on the same running server have the same value.
     expected : tuple of str
-        How streams may end by it. A stream near its end may always be complete, so at least one must end as
-        the first of these.
+        The ways in which a stream may end. A stream near its end may always be complete, so at least one must
+        end in the first of these ways.
     to_workers : bool
-        Whether the workers get the signal, or the process that was started.
+        Whether the signal goes to the server's workers; otherwise it goes to the process that was started.
     """
 
     name: str
@@ -70,7 +70,7 @@ class LifecycleEvent:
 
     @property
     def ends(self) -> bool:
-        """Whether it ends the server: then clients come back to another one."""
+        """Whether the event ends the server; clients then come back to another server."""
         return not self.to_workers
 
     def happen(self, server: OwnServer) -> None:
@@ -113,20 +113,20 @@ def measure_lifecycle(
     Parameters
     ----------
     start : callable
-        Takes settings; returns a context with a warm server that serves so many streams at a time.
+        Takes settings; returns a context with a warm server that serves all of these streams at a time.
     texts : sequence of str
         One for each stream; the same in each scenario.
     voice : str
     seed : int
-        Of the moments of the events.
+        Seed from which the moments of the events are drawn.
 
     Returns
     -------
     ComparedStreams
-        Each from its beginning to its last sample: scenario, transport, audio_s (of the whole), heard_s (the
-        speech that the client had at the event), ending (how that connection ended: whole, told or broken
-        off), back_s (from that end to the next chunk, on a new connection; not a number if it was whole), and
-        what `compared` finds.
+        A row a stream: scenario, transport, audio_s (of the whole speech), heard_s (the speech that the
+        client had at the event), ending (how the first connection ended: complete, by a message of the
+        server, or broken off), back_s (from that end to the next chunk, on a new connection; not a number if
+        the stream was complete), and the columns of `compared`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def measure_lifecycle(
 class _Listeners:
     """Clients that hear texts at the same time, over both transports, and come back until all is heard.
 
-    `url` is the server's now; it may be another one when a client comes back.
+    `url` is the address of the present server, which may have changed when a client comes back.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, url: str, bodies: Sequence[Body]) -> None:
@@ -180,7 +180,8 @@ class _Listeners:
         return lambda heard, patience: client.receive(transport, self.url, body, heard, patience)
 
     def sounding(self, shares_s: Sequence[float]) -> list[float]:
-        """Wait until each client has so many seconds of speech; returns how many each has."""
+        """Wait until each client has received `shares_s` seconds of speech; returns how many seconds each
+        has."""
         until_s = time.monotonic() + HEARD_S
         for heard, end, share_s in zip(self._heard, self._ends, shares_s, strict=True):
             while heard.audio_s < share_s and not end.done():

@@ -47,9 +47,9 @@ from kokoro_lab.speech.engine import Engine
 RECORDED_TOKENS_PER_S = 30.0
 """How fast the answers of the fixtures are written, pauses included."""
 LONG_SENTENCES = 3
-"""The first sound of an answer of so many comes before its end is written."""
+"""Sentences of a long answer. The first sound of a long answer must come before its end is written."""
 INTERRUPTED_S = (0.05, 0.5)
-"""An interruption comes so long after the first chunk, or the first sound."""
+"""Seconds from the first chunk, or the first sound, to an interruption."""
 WAYS = ("session", "websocket", "player")
 PARTS = {"p50": 0.5, "p95": 0.95}
 LIMITS_OF_TIMES: dict[str, float] = {
@@ -60,7 +60,7 @@ LIMITS_OF_TIMES: dict[str, float] = {
 }
 
 Answer = Sequence[tuple[str, float]]
-"""What a model writes: strings, and how many seconds after the one before each of them comes."""
+"""What a model writes: each string, and the seconds from the string before it."""
 Points = tuple[Sequence[float], Sequence[int]]
 Pause = Callable[[float], object]
 
@@ -79,13 +79,14 @@ class LiveTrial:
     Parameters
     ----------
     answer : sequence
-        What was written.
+        The strings of the answer, with their times.
     written_s : tuple of float
         When each string was written.
     heard : ReceivedStream
-        What came.
+        The stream that the listener received.
     came_s : tuple of float
-        For each chunk, when the last text for which it waited came; 0 if it waited for none.
+        For each chunk, when the last string arrived that had to be known before the chunk could be spoken; 0
+        if there was none.
     timings : tuple of WordTiming
     alone_s : float
         TTFA of its first clause alone.
@@ -99,8 +100,8 @@ class LiveTrial:
     alone_s: float
 
     def silences(self) -> tuple[list[float], Playout]:
-        """For each chunk, how long the listener was starved before it, having heard all that was written; and
-        the playout without these waits."""
+        """For each chunk, the seconds before it in which the listener had heard everything written so far and
+        waited for the writer; and the playout without these waits."""
         all_heard_s, starved_s = self.heard.arrivals_s[0], [0.0]
         for came_s, length_s in zip(self.came_s, self.heard.lengths_s, strict=True):
             starved_s.append(starved_s[-1] + max(0.0, came_s - all_heard_s - starved_s[-1]))
@@ -109,7 +110,8 @@ class LiveTrial:
         return starved_s[1:], play(tuple(moved_s), self.heard.lengths_s)
 
     def row(self) -> dict[str, float]:
-        """Its figures. `needed_s`: when the string for which the first sound waited was written."""
+        """The figures of the answer. `needed_s` is when the string was written for which the first sound
+        waited."""
         starved_s, playout = self.silences()
         first_s = self.heard.ttfa_s
         needed_s = max((at_s for at_s in self.written_s if at_s <= self.came_s[0]), default=0.0)
@@ -126,8 +128,8 @@ class LiveTrial:
         }
 
     def curves(self) -> tuple[Points, Points, list[tuple[float, float]]]:
-        """Characters written and characters heard over time, and from when to when the listener was
-        starved."""
+        """Characters written and characters heard over time, and the intervals in which the listener waited
+        for the writer."""
         ends_s, end_s = list[float](), 0.0
         for at_s, length_s in zip(self.heard.arrivals_s, self.heard.lengths_s, strict=True):
             end_s = max(end_s, at_s) + length_s

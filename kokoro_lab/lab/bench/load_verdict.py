@@ -25,11 +25,12 @@ MACHINES = (1, 2, 4, 8)
 
 
 def curve(load: Load) -> pd.DataFrame:
-    """A row a crowd, by its name.
+    """A table with a row for each crowd, indexed by the crowd's name.
 
-    `ttfa_to_alone_ratio` is p95 by the median of one listener alone; `fairness_ratio` Jain's index of the
-    listeners' mean TTFA, 1 where all are served alike; `utilisation_percent` the server's computing by what
-    the machine has, and `own_cpu_percent` that of the listeners.
+    `ttfa_to_alone_ratio` is the crowd's p95 TTFA divided by the median TTFA of one listener alone.
+    `fairness_ratio` is Jain's index of the listeners' mean TTFA: 1 if all wait equally long.
+    `utilisation_percent` is the server's CPU time as a share of what all cores offer in that time;
+    `own_cpu_percent` is that of the listeners.
     """
     table = pd.DataFrame({one.name: _row(load, one) for one in load.crowds}).T
     return table.astype(dict.fromkeys(("streams", "refused", "gave_up", "broken", "underruns"), int))
@@ -67,11 +68,11 @@ def knee(load: Load) -> int:
 
 
 def machines(listeners: int) -> pd.DataFrame:
-    """An estimate of how many listeners several machines serve behind a balancer, each of them so many at
-    once.
+    """An estimate of how many listeners several machines serve behind a balancer, if each machine serves
+    `listeners` at once.
 
-    The number of listeners who come at random is that at which one in a hundred is refused (Erlang's B), if
-    all others find a machine with room.
+    For listeners who come at random, it is the number at which one in a hundred is refused (Erlang's B
+    formula), assuming that every other listener finds a machine with a free place.
     """
 
     def refused(mean: float, places: int) -> float:
@@ -94,8 +95,9 @@ def machines(listeners: int) -> pd.DataFrame:
 
 
 def judge(load: Load, *, decides: bool = True) -> list[Check]:
-    """The checks: every stream is complete, and other requests are answered at once. Where times decide, as
-    many listeners as the machine's capacity are served in time, and half as many sooner."""
+    """The checks: every stream is complete and exact, and a full server answers 429. Where times decide,
+    also: 429 and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half of
+    it, are served in time."""
     crowds = load.crowds
     streams = pd.concat([one.streams for one in crowds])
     heard = streams[streams.fault == ""]

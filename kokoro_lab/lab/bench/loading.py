@@ -25,26 +25,25 @@ from kokoro_lab.lab.bench.own_server import OwnServer, StartServer
 from kokoro_lab.lab.bench.soak import SoakReading, attended, known, listened, turns
 
 MOST_IN_HAND_S = 2.0
-"""A player that has so many seconds of speech in hand reads no more."""
+"""A player stops reading while it has this many seconds of unplayed speech."""
 PAUSE_S = (0.2, 1.0)
 """Between a text and the next."""
 BEGIN_S = 5.0
 """The time within which all listeners of a crowd come."""
 PATIENCE_S = 30.0
-"""For how long a refused listener asks again, each time when the server says."""
+"""For how long a refused listener asks again. The server's answer says after which time to ask."""
 BEARABLE = 0.8
-"""Share of the time that may be spent on listeners."""
+"""Share of the machine's computing time that the listeners at its capacity need."""
 HEALTH_EVERY_S = 0.5
 REFUSALS = 50
 """Requests to a server whose only slot is taken."""
 STANDS_S, STALLED_LISTENERS = 1.0, 4
 """The control: for how long the server is stopped, and how many listeners ask meanwhile."""
 MOST_AT_ONCE = 64
-"""Slots of the server, more than any crowd takes, so that the machine's limit is measured and not this
-setting."""
+"""Slots of the server: more than any crowd needs, so that the machine is the limit and not this setting."""
 ASK_S = 30.0
 WAYS: tuple[Transport, ...] = ("http",)
-"""Raw audio, with which the listeners take the least computing."""
+"""Transports: raw audio alone, which costs the listeners the least computing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,12 @@ class Crowd:
     listeners : float
         How many; for a crowd that comes at random, their average number.
     streams : pandas.DataFrame
-        What `soak.attended` finds, and how often each was `refused` before it was heard.
+        The table of `soak.attended`, and how often each stream was `refused` before it was heard.
     run_s : float
     cpu_s, own_cpu_s : float
-        Seconds of computing of the server meanwhile, and of the listeners.
+        CPU seconds of the server during the run, and those of the listeners.
     health_s : list of float
-        From connecting to the answer of `/health`; infinite if none came.
+        Seconds from connecting to the answer of `/health`; infinite if no answer came.
     """
 
     name: str
@@ -91,7 +90,8 @@ class Load:
     Parameters
     ----------
     rtf : float
-        Of one stream of 1,000 characters that is read as fast as possible; the median of several.
+        Real-time factor of a stream of 1,000 characters that is read as fast as possible; the median of
+        several streams.
     wholes : pandas.DataFrame
         Each text alone, read as fast as possible: see `soak.known`.
     crowds : sequence of Crowd
@@ -115,12 +115,12 @@ class Load:
 
     @property
     def capacity(self) -> int:
-        """The number of listeners that need `BEARABLE` of the computing time."""
+        """The number of listeners who need the share `BEARABLE` of the computing time."""
         return math.floor(BEARABLE / self.rtf)
 
 
 def crowds_for(capacity: int) -> list[int]:
-    """The sizes of crowds that show the whole curve, for a capacity of so many listeners."""
+    """The sizes of crowds that show the whole curve, for a machine with this capacity in listeners."""
     return sorted({max(1, round(share * capacity)) for share in (0.25, 0.5, 0.75, 1, 1.25, 1.5)})
 
 
@@ -133,7 +133,7 @@ def measure_load(
     arrivals: Sequence[float] = (),
     seed: int = 0,
 ) -> Load:
-    """One listener alone, then every crowd, each for so many seconds.
+    """Measure one listener alone, then every crowd, each for `seconds`.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def measure_load(
     readings : sequence of SoakReading
         What listeners hear.
     long_readings : sequence of SoakReading
-        Of 1,000 characters.
+        Readings of 1,000 characters.
     listeners : sequence of int
         Empty takes `crowds_for` of the machine's capacity.
     arrivals : sequence of float
@@ -274,8 +274,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _standing_still(server: OwnServer, asked: Iterator[tuple[SoakReading, Transport]]) -> pd.DataFrame:
-    """Stop the server's workers, and let them continue when the requests of that time have waited for a
-    while."""
+    """Stop the server's workers, send requests meanwhile, and let the workers continue after `STANDS_S`."""
     workers = server.process.children(recursive=True)
     for worker in workers:
         worker.suspend()

@@ -19,7 +19,8 @@ INTERVAL_S = 0.05
 SETTLE_S = 300.0
 """The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
 END_SHARE = 0.1
-"""The stretch at either end of the remaining time that is compared, as a share of it."""
+"""Length of the two stretches that are compared, the first and the last, as a share of the time after the
+first minutes."""
 FEWEST = 4
 """The fewest readings after the first minutes that can show growth."""
 MB = 2**20
@@ -101,7 +102,8 @@ class Growth:
     rss_mb : float
         Median of the last stretch less median of the first one.
     descriptors, threads : float
-        The least number in the last stretch less that in the first: those held between two streams.
+        The least number in the last stretch less the least in the first one: the least is what is held
+        between two streams.
     rss_mb_an_hour : float
         Slope of a line through all readings after the first minutes.
     """

@@ -27,12 +27,12 @@ LOOPBACK = "127.0.0.1"
 START_S = 300.0
 """Loading takes seconds; on a machine that has no weights yet, they are fetched first."""
 SHUTDOWN_S = 10
-"""For streams that are under way when it is ended."""
+"""Seconds that a stopped server gives streams under way."""
 STOP_S = 20.0
-"""Seconds until it is killed; longer than `SHUTDOWN_S`."""
+"""Seconds after which a server that was told to stop is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
 LEFT_S = 10.0
-"""A server that computes for so long for nobody has failed."""
+"""A server that still computes this long after its last client has left has failed."""
 LOG_CHARACTERS = 800
 
 _LISTENING = re.compile(rf"Listening at: http://{re.escape(LOOPBACK)}:(\d+)")
@@ -52,7 +52,7 @@ class OwnServer:
     process: psutil.Process
 
     def facts(self) -> dict[str, Any]:
-        """What runs, as it states it."""
+        """The server's facts, as it states them: model, provider, versions."""
         status = ask(self.url, "GET", "/status")
         kept = (
             *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -90,7 +90,7 @@ class OverHttp:
     voice : str
         A name, or a blend.
     streamed : bool
-        As a stream, or as a whole file.
+        Whether the answer is a stream; otherwise it is a whole file.
     response_format : {"pcm", "wav"}
         The header of WAV is skipped.
     """
@@ -152,7 +152,7 @@ def own_server(
     Raises
     ------
     ServerFailed
-        It ended, or was not ready in time; with the end of its log.
+        The server ended, or was not ready in time; the error has the end of its log.
     """
     # The kernel picks the port: one that was found to be free could be taken until the server binds it.
     # No key, since the benchmark is the only client.

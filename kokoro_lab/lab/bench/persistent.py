@@ -16,10 +16,11 @@ from kokoro_lab.speech.engine import Engine
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7
-"""A silent connection is given up when the speech in hand just covers this time, in which a stream is
-resumed; with less speech in hand, after `PATIENCE_S`, because a window may be late."""
+"""Seconds that resuming a stream may take. A listener gives up a silent connection when the unplayed speech
+is just as long. With less unplayed speech, a listener waits for `PATIENCE_S`, because a window may be
+late."""
 AGAIN_S, SLOT_S = 0.02, 30.0
-"""For a busy server: the time between two requests, and how long to go on."""
+"""For a busy server: the time between two requests, and the time after which to give up."""
 FRUITLESS = 5
 """Breaks in a row, without a new chunk in between, after which a listener gives up."""
 
@@ -77,7 +78,7 @@ def listen(
     patience_s : float
         The shortest silence that is tolerated, when no speech is in hand.
     back_s : float
-        For how long, at least, a server that has gone is asked again.
+        The least time for which a listener asks a server again that has gone.
     """
     heard = ReceivedStream() if heard is None else heard
     asked_s = time.perf_counter()

@@ -47,7 +47,7 @@ class BenchPlan:
     variant : str, optional
         Precision of the weights; None takes what the environment says.
     seed : int
-        Of the choice of texts, and of where streams are cut.
+        Seed of the choice of texts, and of the places where streams are cut.
     """
 
     preset: str = "medium"
@@ -81,7 +81,7 @@ class SpeechPlan(BenchPlan):
     Parameters
     ----------
     streamed : bool
-        As streams, or as whole files.
+        Whether texts are spoken as streams; otherwise as whole files.
     chunk_ms : int, optional
         Length of a chunk, 30 to 120 ms; None takes the engine's own.
     memory : bool
@@ -199,7 +199,7 @@ def carry_out(
 def _speakers(
     plan: SpeechPlan, load_engine: Callable[[], Engine], say: Callable[[str], None]
 ) -> Iterator[list[Speaker]]:
-    """The speakers: ours first, then the peers with as many threads."""
+    """The speakers: ours first, then the peers with the same number of threads."""
     ours: Speaker
     with ExitStack() as stack:
         if plan.http:

@@ -28,7 +28,7 @@ from kokoro_lab.playback.deck import Deck
 from kokoro_lab.playback.sinks import ClockedSink, VirtualClock
 
 UNDERRUNS = 1
-"""The first burst comes before anything is known of the line."""
+"""Underruns that are allowed: the player cannot prepare for the first burst."""
 STOPPED_S = 0.050
 STOPS, PAUSES = 20, 5
 PAUSE_S = 0.5
@@ -40,9 +40,9 @@ CHUNK_S = STABLE.chunk_s
 CHUNK_SAMPLES = round(CHUNK_S * SAMPLE_RATE_HZ)
 BURST_S = (0.2, 0.4)
 BURST_EVERY_S = 5.0
-"""On average, with any time between two of them as likely as on a line that forgets."""
+"""Mean time between two bursts; the times are exponentially distributed."""
 NO_LONGER_S = 5.0
-"""A player that has not ended so long after its speech could have been heard twice never will."""
+"""Seconds beyond twice the length of the speech, after which a player that has not ended counts as hung."""
 
 _LISTENING = re.compile(r"Listening at: (ws://127\.0\.0\.1:\d+)")
 
@@ -76,8 +76,8 @@ def burst_arrivals(audio_s: float, seed: int, *, pace: float = 1.0) -> list[floa
     Parameters
     ----------
     pace : float
-        Seconds of sending by seconds of audio: 1 is a sender that is never ahead, which nothing but the
-        pre-buffer helps; our server's is near its real-time factor.
+        Seconds of sending divided by seconds of audio. At 1 the sender is never ahead, and only the
+        pre-buffer helps. Our server's pace is near its real-time factor.
     """
     draw = random.Random(seed)
     arrivals_s: list[float] = []
@@ -99,12 +99,12 @@ def numbered(count: int) -> Pcm:
 def play_virtually(
     arrivals_s: Sequence[float], hold: Hold | None = None, *, lost_chunk: int | None = None
 ) -> BurstStream:
-    """Play chunks that come at `arrivals_s` through the clocked sink, on a clock that takes no time.
+    """Play chunks that come at `arrivals_s` through the clocked sink, on a simulated clock.
 
     Parameters
     ----------
     hold : Hold, optional
-        What is held back; learns unless given.
+        How much to hold back before playing; by default, the hold learns from the arrivals.
     lost_chunk : int, optional
         A chunk to be lost on purpose: a control.
     """
@@ -138,17 +138,17 @@ class PlayerFigures:
     late_blocks : int
         Blocks of 10 ms that were played too late because the machine was busy.
     unplayed_samples : int
-        Sent, and not reported as heard by `completed`.
+        Samples that were sent, and not reported as heard by `completed`.
     took_beyond_audio_s : float
         From the first chunk to `completed`, less the length of the speech. Below 0, it came too early.
     unplayed_after_pauses_samples : int
         Unplayed samples of a stream that was paused `PAUSES` times.
     silenced_s : tuple of float
-        From each stop to the last sample that was heard, as the daemon measured.
+        Seconds from each stop to the last sample that was heard, as the daemon measured.
     stop_told_s : tuple of float
-        From sending each stop to the message that the player is silent.
+        Seconds from sending each stop to the message that the player is silent.
     virtual : BurstStream
-        The same bursts on a clock that takes no time, where samples are compared.
+        The same bursts on a simulated clock, where samples are compared.
     """
 
     audio_s: float
@@ -171,11 +171,11 @@ def judge_player(
     Parameters
     ----------
     minutes : float
-        Of speech through the bursts.
+        Minutes of speech to play during the bursts.
     seed : int
-        Of when they come, and of the stops.
+        Seed from which the times of bursts and of stops are drawn.
     pre_buffer_ms : float, optional
-        Held back by the daemon; it learns unless given.
+        How much the daemon holds back before it plays; by default, it learns.
     """
 
     def measured() -> Measured:
@@ -194,7 +194,7 @@ def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
     Raises
     ------
     ServerFailed
-        It did not begin to listen.
+        The daemon did not begin to listen.
     """
     held = [] if pre_buffer_ms is None else ["--pre-buffer", str(pre_buffer_ms)]
     command = [sys.executable, "-m", "kokoro_lab", "player", "--sink", "null", "--port", "0", *held]

@@ -1,8 +1,8 @@
 """Profiles an engine: loading by part, speech by stage, each graph by operator.
 
-The engine itself speaks, and reports when each stage begins and ends. So that no two stages overlap, the
-excitation is computed after the trunk and not beside it, and no segment is prepared ahead: sound begins some
-milliseconds later than in a stream. `samples_unlike_the_engine` shows that the samples are the same.
+The engine itself speaks, and reports when each stage begins and ends. No two stages overlap here: the
+excitation is computed after the trunk and not beside it, and no segment is prepared ahead. So sound begins
+some milliseconds later than in a stream. `samples_unlike_the_engine` shows that the samples are the same.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from kokoro_lab.weights.store import model_sha256
 from kokoro_lab.weights.voices import VoiceCache, load_voice
 
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
-"""Each is one graph, and has its name."""
+"""Stages that are one graph each, named as the graph."""
 STATISTICS = "statistics"
 """The stage of the predictors and other computing of the model outside of its graphs."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
-"""In the order of the pipeline."""
+"""All stages, in the order of the pipeline."""
 FIRST_AUDIO, END = "first audio", "end"
 COLD, WARM = "cold", "warm"
 
@@ -96,7 +96,7 @@ class Heard(NamedTuple):
 
 
 def in_line(config: EngineConfig) -> Engine:
-    """An engine that has never spoken, and never has two stages of a segment at work at once.
+    """A new engine that never runs two stages of a segment at once.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _profiled(config: EngineConfig) -> Iterator[tuple[Engine, list[GuardedSessio
 
 
 def _events(session: GuardedSession) -> list[dict[str, Any]]:
-    """What the profiler recorded of a session, which it stops doing then. Times are in microseconds."""
+    """Stop the profiler of a session, and return what it recorded. Times are in microseconds."""
     return list(json.loads(Path(session.end_profiling()).read_text("utf-8")))
 
 
@@ -203,9 +203,9 @@ def profile_stages(
     Parameters
     ----------
     trials : int
-        Warm utterances; one more before them is not counted.
+        Number of warm utterances; one more is spoken before them and not counted.
     loads : int
-        Cold ones, each on a new engine.
+        Number of cold utterances, each on a new engine.
 
     Returns
     -------
@@ -258,9 +258,9 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     Returns
     -------
     pandas.DataFrame
-        One row an operator type of a graph, the slowest first: graph, operator, calls (for the one
-        utterance), operator_s (for one utterance, mean of the trials), graph_s (the same for the whole
-        graph, by the profiler's own clock, profiler on), share (operator_s ÷ graph_s).
+        One row an operator type of a graph, the slowest first: graph, operator, calls (for one utterance),
+        operator_s (for one utterance, mean of the trials), graph_s (the same for the whole graph, by the
+        profiler's clock), share (operator_s ÷ graph_s).
 
     Raises
     ------
@@ -281,10 +281,11 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
 
 
 def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[float, pd.DataFrame]:
-    """Seconds that the graph took for one utterance, of `trials` that came after one which does not count;
-    calls and seconds of each operator type in it, the slowest first.
+    """The graph's seconds for one utterance, and calls and seconds of each operator type in it, the slowest
+    first. The first utterance was a warm-up: only the `trials` after it count.
 
-    All by the profiler's clock: it is the system's, which may be set while it runs.
+    All times are by the profiler's clock. This is the system's clock, which may be set while the profiler
+    runs.
     """
     runs = sorted((e["ts"], e["dur"]) for e in events if e["name"] == "model_run")
     counted = runs[len(runs) // (trials + 1) :]  # the same text takes the same runs each time

@@ -24,7 +24,8 @@ SHOWN_SHARE = 0.02
 
 
 def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
-    """Median milliseconds by stage, cold and warm, to the first audio and to the end; last row the wall."""
+    """Median milliseconds by stage, cold and warm, to the first audio and to the end; the last row is elapsed
+    time."""
     columns = {}
     for (until, state), rows in stages.groupby(["until", "state"]):
         milliseconds = rows.groupby("stage").stage_s.median().reindex(STAGES) * 1000
@@ -35,7 +36,8 @@ def stage_table(stages: pd.DataFrame) -> pd.DataFrame:
 
 
 def operator_table(operators: pd.DataFrame) -> pd.DataFrame:
-    """By graph and operator: calls, milliseconds and percent of the graph, of those with 2 % or more."""
+    """Calls, milliseconds and percent of the graph's time, for each operator of a graph that takes 2 % or
+    more."""
     shown = operators[operators.share >= SHOWN_SHARE].set_index(["graph", "operator"])
     return pd.DataFrame(
         {"calls": shown.calls, "ms": 1000 * shown.operator_s, "percent of graph": 100 * shown.share}
@@ -43,7 +45,7 @@ def operator_table(operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def medians_s(stages: pd.DataFrame, *, until: str = FIRST_AUDIO) -> dict[str, float]:
-    """Median seconds, warm, of each stage that took any, in the order of the pipeline."""
+    """Median warm seconds of each stage that took any time, in the order of the pipeline."""
     rows = stages[(stages.until == until) & (stages.state == WARM)]
     medians = rows.groupby("stage").stage_s.median().reindex(STAGES)
     return {str(stage): float(seconds) for stage, seconds in medians.items() if seconds > 0}

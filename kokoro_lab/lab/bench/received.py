@@ -28,7 +28,7 @@ class ReceivedChunk:
     id : str or None
         `segment.chunk`, after which the stream may be resumed; None for raw audio.
     data : bytes
-        In the format that was asked for.
+        Bytes of audio in the requested format.
     token : str or None
         The resume token, if it came with this chunk.
     """
@@ -40,25 +40,24 @@ class ReceivedChunk:
 
 @dataclass(slots=True)
 class ReceivedStream:
-    """What one listener has received of a stream, and the id and token for resuming it.
+    """The part of a stream that one listener has received, and the id and token for resuming it.
 
     Parameters
     ----------
     pcm : bytearray
         16 bit at 24 kHz.
     arrivals_s, lengths_s : list of float
-        Of each chunk: when it came, from `began_s`, and how long it is.
+        When each chunk came, in seconds after `began_s`, and how long each chunk is.
     complete : bool
         Whether the stream came to its end.
     breaks : list of KokoroLabError
         The errors on the way.
     recovered_s : list of float
-        Seconds from each of them until the next new chunk was there.
+        For each of `breaks`, the seconds until the next new chunk was there.
     refusals : int
         How often the server was busy.
     repeated, reordered : int
-        Chunks that came although the listener had them; and that were held, because an earlier one had not
-        come.
+        Number of chunks that the listener had already; number of chunks that had to wait for an earlier one.
     last_id, token : str or None
         The id of the last chunk that has one, and the token to resume after it.
     began_s : float
@@ -101,7 +100,7 @@ class ReceivedStream:
 
     @property
     def ttfa_s(self) -> float:
-        """From the request to the first chunk that holds speech; not a number if none does."""
+        """Seconds from the request to the first chunk that holds speech; not a number if no chunk does."""
         loud = np.abs(samples_of(bytes(self.pcm))) >= SPEECH_LEVEL
         if not loud.any():
             return math.nan
@@ -132,7 +131,7 @@ def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
     Raises
     ------
     SynthesisError
-        It holds no speech.
+        The stream holds no speech.
     """
     heard = ReceivedStream()
     for chunk in chunks:
@@ -144,7 +143,8 @@ def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
 
 
 def differences(joined: bytes | bytearray, whole: bytes | bytearray) -> tuple[int, int]:
-    """Samples that differ as far as both reach, and how many `joined` lacks; negative where it is longer."""
+    """How many samples differ up to the end of the shorter one, and how many samples `joined` lacks, which is
+    negative if it is longer."""
     ours, theirs = (np.frombuffer(bytes(pcm), "<i2") for pcm in (joined, whole))
     reach = min(len(ours), len(theirs))
     return int(np.count_nonzero(ours[:reach] != theirs[:reach])), len(theirs) - len(ours)

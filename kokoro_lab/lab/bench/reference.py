@@ -33,7 +33,7 @@ PHONEMES = "ðə kˈɛTᵊl ɪz ˈɔn."
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """How long one took, and how much speech it made."""
+    """One run of the reference: the seconds that it took, and the seconds of speech that it made."""
 
     seconds: float
     audio_s: float
@@ -82,13 +82,13 @@ class Reference:
 def timed_beside(
     speaker: InProcess, reference: Reference, texts: Mapping[str, str], rounds: int
 ) -> pd.DataFrame:
-    """Speak every text in each round, with a reference inference right before it or, every other round, after
-    it.
+    """Speak every text in each round, with a reference inference right before the text or, in every other
+    round, right after it.
 
     Parameters
     ----------
     texts : mapping of str to str
-        By name.
+        Name of each text → the text.
 
     Returns
     -------

@@ -43,9 +43,9 @@ def keep(
     trials : sequence of Trial
         At least one.
     asked : mapping
-        What was asked for: preset, voice and the other options.
+        The options of the benchmark: preset, voice and others.
     conditions : str
-        What a reader must know to believe the figures.
+        The conditions of the measurement, in a sentence for readers.
     systems : mapping
         Facts of every system by its name. The first one is ours; ratios are to it.
     """
@@ -95,7 +95,7 @@ def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
     Parameters
     ----------
     trials : sequence of Trial
-        From one run; every system must have spoken every text once.
+        The trials of one run; every system must have spoken every text once.
     ours : str
         Name of the system that the others are compared with.
 
@@ -123,7 +123,8 @@ def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
 
 
 def spread(of: pd.Series) -> dict[str, float]:
-    """Median, both ends, and the 5th and 95th percentile, which under 20 values are nearly the ends."""
+    """Median, least, most, and the 5th and 95th percentile. With fewer than 20 values, these percentiles are
+    nearly the least and the most."""
     return {
         "p5": of.quantile(0.05),
         "p50": of.median(),
@@ -143,7 +144,7 @@ def _by_system(trials: Sequence[Trial]) -> list[tuple[str, pd.DataFrame]]:
 def _summary(found: pd.DataFrame) -> pd.DataFrame:
     """Median, 95th percentile, least and most of each figure that was measured.
 
-    Of fewer than 20 trials, p95 is nearly the most.
+    With fewer than 20 trials, p95 is nearly the most.
     """
     table = found.drop(columns=NOT_FIGURES).dropna(axis="columns", how="all")
     return pd.DataFrame(

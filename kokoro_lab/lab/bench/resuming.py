@@ -61,10 +61,10 @@ class Resumes(ComparedStreams):
 def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0) -> Resumes:
     """Speak each text completely; then speak it again, cut it at random, and resume it.
 
-    Transports take turns. Of every four streams, two are resumed on another server, started after the first
-    one was killed: once for each `BATCH` streams, the last of which is being sent at that moment. The
-    server's caches are emptied before each stream that is cut, so that only the cut part's own entries can
-    help the rest.
+    Transports take turns. Two of every four streams are resumed on another server: the first one is killed
+    after each `BATCH` streams, while the last of them is being sent, and a new one is started. Before each
+    stream that will be cut, the server's caches are emptied, so that the rest can use only what the part
+    before the cut left there.
 
     Raises
     ------

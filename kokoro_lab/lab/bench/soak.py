@@ -79,7 +79,7 @@ class SoakReading:
 
 
 def foreign_sentences() -> dict[str, list[str]]:
-    """Those of the fixtures, by language."""
+    """The fixtures' sentences in other languages than English, by language."""
     found: dict[str, list[str]] = {}
     for row in load_rows("intelligibility"):
         if row["language"] != ENGLISH:
@@ -108,7 +108,7 @@ def readings_of(
     Raises
     ------
     ParameterError
-        The sentences do not suffice for so many different texts.
+        There are too few sentences for this number of different texts.
     """
     readers = [one for one in READERS if one[0] == ENGLISH or foreign.get(one[0])]
     chosen = [readers[number % len(readers)] for number in range(texts)]
@@ -163,11 +163,11 @@ class Soak:
     holdings : pandas.DataFrame
         The server's resources, a row for each sampling: see `held_by`.
     left_behind : int
-        Syntheses that went on when every listener had left; −1 where nobody answered.
+        Syntheses that still ran when every listener had left; −1 if the server did not answer.
     ran : mapping
         The facts of the server.
     misbehaved : mapping, optional
-        How often somebody `left` or `stalled` meanwhile; None if nobody was asked to.
+        How many misbehaving clients `left` or `stalled` meanwhile; None if there were none on purpose.
     """
 
     run_s: float
@@ -206,20 +206,21 @@ def measure_soak(
     ways: Sequence[Transport] = TRANSPORTS,
     seed: int = 0,
 ) -> Soak:
-    """Speak every reading once, alone, to know it; then listen for so many minutes.
+    """Hear every reading once, alone, so that later streams can be compared with it; then listen for
+    `minutes`.
 
     Parameters
     ----------
     server : OwnServer
-        Has a slot for each listener, and one more for those who misbehave. Without a cache of first audio, or
-        only a reading's first time would be timed.
+        Has a slot for each listener, and one more for clients that misbehave. It must have no cache of first
+        audio: with the cache, only the first stream of each reading would be computed and timed.
     readings : sequence of SoakReading
     minutes : float
     concurrency : int
         Listeners, each with one stream at a time.
     pace : float
-        Share of a stream's length that its listener takes to hear it: 1 is real time, 0 asks again at once.
-        The stream is taken as fast as it comes in any case, as players do.
+        Time until a listener has heard a stream, divided by the stream's length: 1 is real time; at 0 the
+        listener asks again at once. The stream is received as fast as it comes in any case, as players do.
     think_s : tuple of float
         Shortest and longest time until the next request.
     misbehave : bool
@@ -227,7 +228,7 @@ def measure_soak(
     ways : sequence of str
         Transports that take turns.
     seed : int
-        Of order and pauses.
+        Seed of the order of readings and of the pauses.
 
     Raises
     ------
@@ -263,7 +264,7 @@ def known(server: OwnServer, readings: Sequence[SoakReading], way: Transport = "
     Raises
     ------
     SynthesisError
-        One cannot be spoken.
+        A reading cannot be spoken.
     """
     found = [listened(server, one, way) for one in tqdm(readings, desc="readings")]
     for one in found:
@@ -294,9 +295,9 @@ def attended(
     asked : iterator
         The next listener takes the next item.
     begin_s : float
-        They come within so many seconds, at any time of them.
+        Each listener begins at a random time in the first `begin_s` seconds.
     name : str
-        Of the bar.
+        Label of the progress bar.
 
     Returns
     -------
@@ -360,8 +361,8 @@ def listened(
     dict
         number, reading (its name), way, at_s (when it was asked for, since the soak began), fault (why it did
         not end as it should; empty if it did), retry_after_s (when it may be asked for again, if the server
-        was busy), samples_count (from the first sample of speech to the last sample), sha256 (of these), and
-        what `trial.Trial` has of `HEARD`.
+        was busy), samples_count (from the first sample of speech to the last sample), sha256 (of these
+        samples), and the figures of `trial.Trial` that `HEARD` names.
     """
     listener = Listener(keep=True)
     row = {"number": number, "reading": reading.name, "way": way, "at_s": at_s, "fault": ""}
@@ -383,7 +384,7 @@ def listened(
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
-    """The server's answer, or the given value if the server has died (which its streams report)."""
+    """The server's answer, or the given value if the server has died. Its streams report the death."""
     try:
         return call()
     except KokoroLabError:

@@ -147,7 +147,7 @@ def _one(name: str, value: object) -> Fault:
 
 
 def _rises(at_s: pd.Series, percent: float) -> pd.Series:
-    """A factor: 1 in the first half, rising by so many percent in the second."""
+    """A factor: 1 in the first half of a run, rising by `percent` in the second half."""
     return 1 + percent / 100 * (at_s / (RUN_S / 2) - 1).clip(lower=0)
 
 

@@ -18,14 +18,15 @@ HELD_MORE = 8
 """Descriptors or threads that may be held beyond those after the first minutes: a pool that still grows by a
 few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an hour."""
 GROWTH_FROM_MINUTES = 2.0
-"""In a shorter run memory is still settling: it is reported and not judged."""
+"""The shortest run in which growth of memory is judged. In a shorter run memory is still settling."""
 TIMES_FROM_MINUTES = 10.0
-"""In a shorter run a line through the windows shows only noise: times are reported and not judged."""
+"""The shortest run in which times are judged. In a shorter run, a line through the windows shows only
+noise."""
 
 
 def judge(soak: Soak) -> list[Check]:
-    """Streams are always judged; resources from 2 minutes on; times from 10 minutes on, with one stream at a
-    time.
+    """The checks of a soak: streams always, resources if it took 2 minutes or more, times if it took 10
+    minutes or more with one stream at a time.
 
     Drift is judged by its estimate. The drift of the 95th percentile (with few streams, nearly the longest
     one) fails only if its whole interval is over the limit.
@@ -53,7 +54,7 @@ def judge_streams(soak: Soak) -> list[Check]:
 
 
 def judge_growth(growth: Growth) -> list[Check]:
-    """The resources at the end are those after the first minutes."""
+    """The checks that the server holds no more at the end than after the first minutes."""
     return [
         Check("rss_growth_mb", growth.rss_mb, high=RSS_GROWTH_MB),
         Check("descriptors_growth_count", growth.descriptors, high=HELD_MORE),
@@ -84,7 +85,7 @@ def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
 
 
 def figures(soak: Soak) -> dict[str, float]:
-    """What has no limit. Times are among them only if the run is long enough."""
+    """Figures without a limit. Times are among them only if the run is long enough."""
     heard = soak.heard
     found: dict[str, float] = {
         "run_minutes": soak.minutes,
@@ -162,7 +163,8 @@ def by_reading(soak: Soak) -> pd.DataFrame:
 
 
 def drift_table(soak: Soak) -> pd.DataFrame:
-    """Rise over the second half with its interval, and how many windows it stands on."""
+    """The rise of each figure over the second half with its interval, and the number of windows that it was
+    computed from."""
     rows = [
         {
             "figure": f"{name.upper()}, {kind} of a window",

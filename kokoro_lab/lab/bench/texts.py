@@ -11,7 +11,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.sentences import sentences
 
 PRESETS = {"short": 40, "medium": 140, "long": 1_000, "article": 10_000}
-"""Characters a text, about."""
+"""About how many characters each text has."""
 
 TOO_LONG = 1.2
 """A text may be longer than asked for by this factor before it is cut at a word."""
@@ -40,18 +40,19 @@ def texts_of(
     sentences : sequence of str
         At least `count`, from `sentences_of`.
     characters : int
-        Length of a text; what comes out is 0.7 to 1.2 times as long.
+        Length of a text; the texts made are 0.7 to 1.2 times as long.
     count : int
         How many texts.
     seed : int
         The same seed gives the same texts.
     own_beginnings : bool
-        False lets beginnings recur, where more texts are wanted than there are sentences.
+        Whether no two texts begin alike. False lets beginnings recur, for more texts than there are
+        sentences.
 
     Raises
     ------
     ParameterError
-        There are not enough sentences that differ.
+        There are too few distinct sentences.
     """
     draw = random.Random(seed)
     beginnings = list(dict.fromkeys(sentences))

@@ -20,7 +20,8 @@ from kokoro_lab.lab.bench.trial import Listener, Trial
 from kokoro_lab.speech.engine import Engine
 
 SETTLE_S = 0.5
-"""After a hang-up, the segment that was being prepared ahead is finished for nobody: the next text waits."""
+"""Seconds to wait after a listener hangs up, until the engine has finished the segment that it was preparing
+ahead."""
 
 
 class Speaker(Protocol):
@@ -29,7 +30,7 @@ class Speaker(Protocol):
     name: str
     streamed: bool
     process: psutil.Process
-    """Where its model is in memory."""
+    """The process that holds the speaker's model."""
 
     def warm(self) -> None:
         """Speak something short, which is not timed."""
@@ -39,7 +40,7 @@ class Speaker(Protocol):
         listener."""
 
     def facts(self) -> dict[str, Any]:
-        """Which model this is, in which precision, on how many threads."""
+        """The speaker's facts: its model, precision and number of threads."""
 
 
 class InProcess:
@@ -51,7 +52,7 @@ class InProcess:
     voice : str
         A name, or a blend.
     streamed : bool
-        As chunks, or as a whole clip.
+        Whether to speak in chunks; otherwise in one clip.
     chunk_s : float, optional
         Length of a chunk, 0.030 to 0.120 s; None takes the engine's own.
     cached : bool
@@ -150,7 +151,7 @@ def measure(
     memory_interval_s : float, optional
         Read resident memory this often; not at all if None, because reading takes time from speaking.
     listen_s : float
-        Hang up after so many seconds of speech, if only the first audio matters.
+        Seconds of speech after which the listener hangs up, if only the first audio matters.
     audio_folder : Path, optional
         Keep every trial there as a WAV file, written when its clock has stopped.
 

@@ -38,8 +38,8 @@ class Playout:
     Parameters
     ----------
     underruns : int
-        Chunks that came after the clock of a player that started at the first chunk plus the pre-buffer
-        needed them; after each, the player waits for it and goes on.
+        Chunks that came too late for a player that begins one pre-buffer after the first chunk. After each,
+        the player waits for the chunk and plays on.
     late_s : float
         Seconds of silence that the listener heard in all.
     longest_gap_s : float
@@ -95,9 +95,9 @@ class Trial:
     Parameters
     ----------
     system : str
-        Who spoke: `kokoro-lab`, `kokoro-lab http`, `kokoro-onnx fp32`, ...
+        The system that spoke: `kokoro-lab`, `kokoro-lab http`, `kokoro-onnx fp32`, ...
     text_number : int
-        Which text of the run; trials of different systems pair up by it.
+        Number of the text in the run, by which trials of different systems form pairs.
     characters : int
         Length of the text.
     streamed : bool
@@ -150,7 +150,7 @@ class Listener:
         Returns whether the system is needed by a request: then the listener hangs up, is `disturbed`, and the
         trial does not count.
     clock : callable
-        Seconds; a test gives its own.
+        Returns the time in seconds; a test passes its own clock.
     """
 
     def __init__(

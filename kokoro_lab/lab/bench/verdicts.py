@@ -50,7 +50,7 @@ class ServerPlan(BenchPlan, ABC):
         """Start the server, and measure."""
 
     def texts(self, sentences: Sequence[str]) -> list[str]:
-        """`trials` texts; their beginnings may recur."""
+        """`trials` texts made of `sentences`; two may begin alike."""
         characters = PRESETS[self.preset]
         return list(texts_of(sentences, characters, self.trials, self.seed, own_beginnings=False))
 
@@ -76,7 +76,7 @@ class LoadPlan(ServerPlan):
     listeners : str
         Numbers of listeners, with commas; empty takes numbers around the machine's capacity.
     seconds : float
-        For how long, each time.
+        For how long each crowd listens.
     arrivals : str
         Shares of the machine's time, with commas, for crowds that come at random.
     """
@@ -152,7 +152,7 @@ class SoakPlan(ServerPlan):
     Parameters
     ----------
     minutes : float
-        For how long.
+        Length of the run in minutes.
     concurrency : int
         How many they are.
     pace : float

@@ -1,4 +1,4 @@
-"""One clip as a gate judged it, and what is kept of the worst."""
+"""A clip as a gate judged it, and the files that are kept of the worst clips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TimedWord(Protocol):
 
 
 class Sound(NamedTuple):
-    """What is heard of a clip.
+    """The sound of a clip.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Sound(NamedTuple):
     words : sequence of TimedWord
         When each is heard, from the start of `samples`; empty where that is not known.
     file : Path, optional
-        Where the run has written it already.
+        The sound's file, if the run has written one already.
     """
 
     samples: Samples
@@ -62,7 +62,7 @@ class JudgedClip:
         What is said, in words.
     voice, language : str
     figures : mapping
-        What was measured of it. Names end in units.
+        The measurements of the clip. Names end in units.
     badness : float
         Higher is worse. A figure that is not finite could not be judged, and counts as the worst.
     candidate : callable
@@ -85,7 +85,7 @@ class JudgedClip:
 
 
 class KeptClip(NamedTuple):
-    """One of the worst, with its sounds, which are files of the run."""
+    """One of the worst clips, whose sounds are files of the run."""
 
     judged: JudgedClip
     sounds: Mapping[str, Sound]

@@ -25,7 +25,7 @@ _COLOURS = np.array([(0, 0, 4), (81, 18, 124), (183, 55, 121), (252, 137, 97), (
 
 
 def waveform_path(samples: Samples) -> str:
-    """The data of an SVG path, upside down: of each column the lowest and highest sample, in hundredths."""
+    """The data of an SVG path, upside down: the lowest and highest sample of each column, in hundredths."""
     starts = _starts(len(samples))
     low, high = (np.round(-100 * of.reduceat(samples, starts)).astype(int) for of in (np.minimum, np.maximum))
     return "".join(f"M{x} {top}V{bottom + 1}" for x, (top, bottom) in enumerate(zip(high, low, strict=True)))
@@ -34,7 +34,7 @@ def waveform_path(samples: Samples) -> str:
 def spectrogram_png(samples: Samples) -> str:
     """A `data:` address of a picture, 0 Hz at its bottom and 12 kHz at its top, evenly spaced in mel.
 
-    A column shows the maximum over its time, so that a click of one sample stays visible.
+    A column shows the maximum over the time that it covers, so that a click of one sample stays visible.
     """
     framed = np.pad(samples, WINDOW_SAMPLES // 2)
     power = frame_power(framed, np.hanning(WINDOW_SAMPLES + 1)[:-1], HOP_SAMPLES) @ _bands()
@@ -68,7 +68,8 @@ def _mel(frequency_hz: float) -> float:
 
 @cache
 def _bands() -> npt.NDArray[np.float64]:
-    """The weight of each frequency in each row, (513, 96), by how much of the row it covers."""
+    """The weight of each frequency in each row of the picture, shape (513, 96): the share of the row that it
+    covers."""
     edges = 700 * (10 ** (np.linspace(0, _mel(SAMPLE_RATE_HZ / 2), ROWS + 1) / 2595) - 1)
     step = SAMPLE_RATE_HZ / WINDOW_SAMPLES
     low = (np.arange(WINDOW_SAMPLES // 2 + 1)[:, None] - 0.5) * step

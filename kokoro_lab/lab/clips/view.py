@@ -25,9 +25,9 @@ Limits = Mapping[str, tuple[float | None, float | None]]
 """Figure → the least and the most that it may be."""
 
 PIXELS_A_SECOND = 130
-"""Narrower, the words under the picture would run into each other."""
+"""Width of a second. In a narrower picture, the words under it would run into each other."""
 NAMED_DOTS = 300
-"""How many dots of a figure are named; better clips' dots have no name."""
+"""How many dots of a figure have a name: those of the worst clips."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class ClipsView:
     limits : mapping
         Limits of the figures that are drawn. A limit on a mean over clips is drawn as a guide.
     folder : Path
-        The run's. Sounds are named as they lie in it.
+        The run's folder; paths of sounds are relative to it.
     embedded : bool
-        Whether the sounds are in the HTML itself: JupyterLab shows no page of that folder.
+        Whether the sounds are in the HTML itself, for JupyterLab, which cannot open files of that folder.
     """
 
     worst: Sequence[KeptClip]

@@ -3,6 +3,6 @@
     configurations    which engines                    engine_process    one of them, in its process
     comparison        all speak in turn; ratios        recommendation    which one to take
 
-Every comparison of two engines' times in the lab is made here. The rule that decides it, such as the tuner's
-or the golden bands of the performance gate, is in the module that decides.
+Every comparison of two engines' times in the lab is made here. The rules that decide, such as the tuner's or
+the golden bands of the performance gate, are in other modules.
 """

@@ -1,4 +1,4 @@
-"""Configurations against each other: the same texts, interleaved, each engine in a process of its own.
+"""Compares configurations: all speak the same texts, interleaved, each engine in a process of its own.
 
 Other work on the machine meets all engines alike, so the ratios hold even where the times do not. Cold starts
 are timed apart from warm speech. Every configuration speaks each text at least twice, because some providers
@@ -27,7 +27,7 @@ from kokoro_lab.typed import require_range
 
 LEAST_PREDICTIONS = 2
 ROUNDING_DB = 60.0
-"""From this SNR on, two recordings differ by rounding alone, and PESQ reads its ceiling, 4.64."""
+"""Above this SNR two recordings differ by rounding alone, and PESQ gives its highest value, 4.64."""
 PESQ_S = 12.0
 """How many seconds of a text PESQ compares."""
 TEXT = ("repetition", "text_number")
@@ -44,21 +44,21 @@ def in_processes(voice: str, make_engine: MakeEngine = real_engine) -> Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """What was measured.
+    """The measurements of one comparison.
 
     Parameters
     ----------
     configurations : tuple of Configuration
-        Those that spoke everything; the first is the one that the others are compared with.
+        The configurations that spoke everything; the others are compared with the first one.
     starts : pandas.DataFrame
-        A row a cold start, of all that could be started: configuration; process_s, from the start of the
-        process to an engine that could speak, and load_s, what of that `load_engine` took; first_ttfa_s, from
-        the first request to its first sample of speech, with whatever is lazy; loaded_mb, resident memory
-        before it spoke.
+        A row a cold start, of every configuration that could be started: configuration; process_s, from the
+        start of the process to an engine that can speak; load_s, the part of it that `load_engine` took;
+        first_ttfa_s, from the first request to its first sample of speech, lazy loading included; loaded_mb,
+        resident memory before it spoke.
     trials : pandas.DataFrame
         As `take_turns`.
     unavailable : mapping of str to str
-        Why the others were not measured, by name.
+        Name of each configuration that was not measured → the reason.
     facts : mapping of str to dict
         What each configuration ran with, by name.
     """
@@ -79,7 +79,7 @@ class Comparison:
         return trials_of(self.trials, name)
 
     def only(self, trials: pd.Series) -> Comparison:
-        """The same with the trials that are marked alone."""
+        """A comparison with only the trials that are True in `trials`."""
         return replace(self, trials=self.trials[trials])
 
 
@@ -106,14 +106,15 @@ def repeat(
     Parameters
     ----------
     texts : sequence of sequence of str
-        Those of each repetition.
+        The texts of each repetition.
     rounds : int
         How often each text is spoken by each, 2 or more.
 
     Raises
     ------
     ParameterError
-        There is nothing to compare, or fewer than two rounds; and as `compare`.
+        There is nothing to compare, or there are fewer than two rounds. Further errors are those of
+        `compare`.
     """
     if len(configurations) < 2 or not (texts and all(texts)):
         raise ParameterError("A comparison takes two configurations and a text.", field="configurations")
@@ -146,7 +147,7 @@ def compare(
     rounds : int
         How often each text is spoken by each.
     repetition : int
-        Goes into the trials, to tell them from those of other calls.
+        Number that is written into the trials, to tell them from those of other calls.
 
     Raises
     ------
@@ -195,24 +196,25 @@ def take_turns(
     repetition: int = 0,
     done: Callable[[], object] = lambda: None,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """All of them speak every text in each round, interleaved; another one begins each turn.
+    """Have all speakers speak every text in each round, interleaved; the order is rotated with each text.
 
     Parameters
     ----------
     speakers : mapping of str to EngineProcess
-        By name, warm; the first is the reference.
+        Warm engines by name; the first one is the reference.
     done : callable
         Called after each prediction.
 
     Returns
     -------
     trials : pandas.DataFrame
-        A row a prediction of those that spoke everything: the fields of `trial.Trial` with `system` the
-        speaker's name; `round` and `repetition`; `snr_db` and `pesq` against the reference's first prediction
-        of the text (NaN where lengths differ, or PESQ has nothing to say); `longer_s` than that; and
-        `same_again`, whether the samples are those of its own first prediction.
+        A row for each prediction of each speaker that spoke everything. Columns: the fields of `trial.Trial`,
+        where `system` is the speaker's name; `round` and `repetition`; `snr_db` and `pesq` against the
+        reference's first prediction of the text (NaN if lengths differ, or PESQ cannot be computed);
+        `longer_s`, how much longer it is than that prediction; `same_again`, whether the samples equal those
+        of the speaker's own first prediction.
     failed : dict
-        Why the others did not, by name.
+        Name of each speaker that failed → the reason.
 
     Raises
     ------
@@ -245,7 +247,8 @@ def take_turns(
 
 
 def pooled(comparisons: Sequence[Comparison]) -> Comparison:
-    """Several comparisons of the same configurations as one; who failed in one of them is left out."""
+    """Several comparisons of the same configurations as one. A configuration that failed in any of them is
+    left out."""
     first = comparisons[0]
     unavailable = {name: why for each in comparisons for name, why in each.unavailable.items()}
     trials = pd.concat([each.trials for each in comparisons], ignore_index=True)
@@ -259,7 +262,7 @@ def pooled(comparisons: Sequence[Comparison]) -> Comparison:
 
 
 def starts_table(comparison: Comparison) -> pd.DataFrame:
-    """Medians of the cold starts, and why there is none; a row each configuration."""
+    """A row for each configuration: medians of its cold starts, or the reason why it was not measured."""
     medians = comparison.starts.groupby("configuration", sort=False).median(numeric_only=True)
     reasons = pd.DataFrame({"why not": pd.Series(dict(comparison.unavailable), dtype=object)})
     return medians.join(reasons, how="outer", sort=False).reindex(
@@ -281,7 +284,7 @@ def warm_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def sound_table(comparison: Comparison) -> pd.DataFrame:
-    """How each configuration's samples differ from the first one's: at worst, and on average; a row each.
+    """A row for each configuration: how its samples differ from the first one's, at worst and on average.
 
     `snr_*_db` and `pesq_*` are over texts of the same length: the least, the mean, and the ends of the mean's
     95 % interval. `other_lengths` counts texts of another length, `unlike_again` the predictions whose
@@ -311,7 +314,7 @@ def trials_of(trials: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def texts_in(trials: pd.DataFrame | pd.Series, units: Sequence[str] = TEXT) -> list[tuple[int, ...]]:
-    """What each row of `trials_of` belongs to: its text, or whatever else is drawn."""
+    """The unit to which each row of `trials_of` belongs, such as its text, for drawing intervals."""
     return list(zip(*(trials.index.get_level_values(name) for name in units), strict=True))
 
 
@@ -324,7 +327,7 @@ def ratio(
     confidence: float = 0.95,
     units: Sequence[str] = TEXT,
 ) -> Estimate:
-    """A figure of one configuration over another's, in pairs of the same text, round and repetition."""
+    """A figure of one configuration divided by another's, in pairs of the same text, round and repetition."""
     pairs = pd.concat(
         [trials_of(trials, name)[figure] for name in (against, candidate)], axis=1, join="inner"
     )
@@ -348,7 +351,7 @@ def _rotated(names: list[str], turn: int) -> list[str]:
 
 
 class _FirstPredictions:
-    """The first configuration's first prediction of each text, and a digest of everybody's."""
+    """The first configuration's first prediction of each text, and a digest of every configuration's."""
 
     def __init__(self, reference: str) -> None:
         self._reference = reference

@@ -22,12 +22,13 @@ available."""
 COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
 """Core ML's compute units to try, besides its default of all."""
 NEXT = ("next_threads={half}", "threads={half} next_threads={half}")
-"""The next segment's prosody by sessions of its own: beside all the threads, and with half of them each.
+"""Configurations that compute the next segment's prosody in sessions of its own: with extra threads, or with
+half of the threads for each.
 
-Both are off as it ships. Prosody is a tenth of the work, and is computed ahead either way; a second model
-takes memory again, and its own threads are idle for the other nine tenths. On two cores that others used too,
-over texts of 240 characters, the first took 0.99 of the default's computing (0.90 to 1.04) and 130 MB more,
-the second 1.15 (1.03 to 1.22). `10_provider_ab` has the figures of a machine.
+Neither is on by default. Prosody is a tenth of the work, and is computed ahead either way. A second model
+takes memory once more, and its threads are idle for the other nine tenths. On two shared cores, over texts of
+240 characters, the first took 0.99 of the default's computing time (0.90 to 1.04) and 130 MB more, the second
+1.15 (1.03 to 1.22). `10_provider_ab` measures both on a machine.
 """
 
 
@@ -40,14 +41,15 @@ class Configuration:
     name : str
         The fields in which it differs, as they were written; `default` if there are none.
     config : EngineConfig
-        What it is made with.
+        The configuration that the engine is made with.
     """
 
     name: str
     config: EngineConfig
 
     def environment(self, base: EngineConfig) -> dict[str, str]:
-        """The variables that make `base` this one, as far as the environment can say it."""
+        """The environment variables that turn `base` into this configuration; fields without a variable are
+        left out."""
         there, mine = (
             asdict(config) | {setting: config.coreml.get(name) for setting, name in COREML_NAMES.items()}
             for config in (base, self.config)
@@ -60,7 +62,7 @@ class Configuration:
 
 
 def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]:
-    """Configurations as a user writes them; the default is put in front if it is not there.
+    """Read configurations as a user writes them; the default is put in front if it is missing.
 
     Raises
     ------

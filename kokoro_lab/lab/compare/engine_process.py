@@ -69,8 +69,9 @@ class EngineProcess:
     Attributes
     ----------
     loaded : dict of str to float
-        From the `with` on: process_s, from the start of the process, imports and all, to an engine that could
-        speak; load_s, what of that making the engine took; loaded_mb, its resident memory then.
+        Set when the `with` block begins: process_s, from the start of the process to an engine that can
+        speak, imports included; load_s, the part of it that making the engine took; loaded_mb, resident
+        memory at that time.
     facts : dict
         From the `with` on: variant, model, providers, threads, session options.
 
@@ -134,7 +135,7 @@ class EngineProcess:
         self._ask(("warm", text), START_S, "be warm")
 
     def speak(self, number: int, text: str) -> EngineTrial:
-        """Stream text `number`, timed where it is spoken; nothing is taken from a cache."""
+        """Stream text `number`, and time it in the process that speaks; nothing comes from a cache."""
         spoken: EngineTrial = self._ask((number, text), SPEAK_S, f"speak text {number}")
         return spoken
 

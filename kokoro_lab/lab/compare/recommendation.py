@@ -1,11 +1,11 @@
 """Recommends a configuration: one replaces the default only if it is shown to be better.
 
-A configuration is better if its time to first audio, its computing or its memory is smaller by `MARGIN` or
-more, interval and all, while none of the other two is larger and the sound is the same. Ties go to the one
-that is listed first, the default, so that a repeated comparison recommends the same.
+A configuration is better if one of its time to first audio, its computing and its memory is smaller by
+`MARGIN` or more with its whole interval, while neither of the other two is larger and the sound is the same.
+Ties go to the one that is listed first, the default, so that a repeated comparison recommends the same.
 
 Thresholds of text length are tried as well, each with the best configuration on either side. The best of
-several is partly lucky, so its gain is estimated on other texts than those by which it was chosen.
+several is partly lucky. So its gain is estimated on texts that were not used to choose it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from kokoro_lab.metrics.intervals import Estimate, paired_ratio
 MARGIN = 0.05
 """A gain below this is not worth another configuration, and a loss below it does not count."""
 MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
-"""Peaks of resident memory differ by a tenth from one process to the next, and one process speaks all texts
-of a repetition: the interval over texts does not know of that."""
+"""The margin of each figure. That of memory is larger, since peaks of resident memory differ by a tenth from
+one process to the next. One process speaks all texts of a repetition, so the interval over texts does not
+contain this."""
 SAME_PESQ = 4.5
-"""From here on nobody hears a difference: int8 against float is at 4.56 at worst."""
+"""PESQ above which nobody hears a difference. The worst text of int8 against float has 4.56."""
 CONFIDENCE = 0.95
 """Confidence of all comparisons together (Bonferroni's correction)."""
 FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}
@@ -58,7 +59,7 @@ class Verdict:
     reason : str
         What decided.
     ratios : mapping of str to Estimate
-        Each of `FIGURES` over the other's; below 1 it takes less.
+        Each of `FIGURES` divided by the other configuration's; below 1 this configuration takes less.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
-    Each in turn is held against the one that is ahead, and takes its place if it is better.
+    Each configuration in turn is compared with the best one so far, and takes its place if it is better.
     """
     ahead, *others = comparison.configurations
     confidence = 1 - (1 - CONFIDENCE) / max(1, 2 * len(others))
@@ -166,8 +167,8 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 
 
 def figures_of(comparison: Comparison) -> dict[str, float]:
-    """Medians and ratios of each configuration, for a result; and of sessions for the next segment, where the
-    default has none."""
+    """Medians and ratios of each configuration, for a result. If the default has no sessions for the next
+    segment, also the least upper bound of what such sessions take in computing."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
@@ -241,14 +242,16 @@ FOLDS = 4
 
 
 def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
-    """What is recommended below and above each threshold, and what both together gain on one for all.
+    """The configurations recommended below and above each threshold, and what such a pair gains over one
+    configuration for all lengths.
 
     Returns
     -------
     pandas.DataFrame
-        By threshold in characters: texts_below, texts_above; below, above (names, chosen from all texts);
-        TTFA and computing (`Estimate` of both together over the one; for each text, all of them were
-        chosen without it); helps.
+        Index: threshold in characters. Columns: texts_below and texts_above, numbers of texts; below and
+        above, names of the configurations chosen from all texts; TTFA and computing, `Estimate` of the pair's
+        figure divided by the one configuration's, where each text is judged by choices made without it;
+        helps, whether the pair is better.
     """
     trials = comparison.trials
     one = _choice(comparison, comparison.default)
@@ -307,7 +310,7 @@ def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
 
 
 def _choice(comparison: Comparison, otherwise: str) -> str:
-    """What is recommended; of too few texts, the other one."""
+    """The recommended configuration; with too few texts, `otherwise`."""
     enough = _count(comparison.trials) >= FEWEST_TEXTS
     return recommend(comparison).configuration.name if enough else otherwise
 

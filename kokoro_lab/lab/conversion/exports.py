@@ -62,7 +62,7 @@ from kokoro_lab.weights.progress import step_bar
 FIXED = ("static", "mlpackage")
 FORMATS = ("ort", "onnx", *FIXED)
 AGREEMENT_LOW_DB = 80.0
-"""An export that speaks less like its source than this is another model."""
+"""Least SNR of an export's samples against its source's. Below it, the export is another model."""
 PADDED: Recipes = {"prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))}
 PADDING_ERROR_HIGH = 1e-4
 """Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
@@ -79,23 +79,23 @@ def export(
     precision: str = "float16",
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Write the graphs of a variant to `folder`, which is there as a whole or not at all.
+    """Write the graphs of a variant to `folder`. If anything fails, there is no folder.
 
     Parameters
     ----------
     config : EngineConfig
-        Its variant is one of `STAGED`, and fp32 where windows are fixed; the optimisation level is the one
-        that an .ort file is left with.
+        Its variant is one of `STAGED`, or fp32 for fixed windows. Its optimisation level is applied to an
+        .ort file.
     folder : Path
         Must not be there yet, or be empty.
     form : {"ort", "onnx", "static", "mlpackage"}
         The stages in ONNX Runtime's own format, optimised for this kind of machine, or as ONNX; the vocoder
         in fixed windows, as ONNX or as ML Programs.
     segments : iterable of tuple
-        Token ids without pads, and a style vector: spoken by source and export to check it. Of ML Programs,
-        every size is evaluated on the first.
+        Token ids without pads, and a style vector, for each segment. Source and export speak them to check
+        the export. For ML Programs, every size is evaluated on the first segment.
     precision : {"float32", "float16", "int8"}
-        Of ML Programs.
+        Precision of ML Programs.
 
     Returns
     -------
@@ -105,13 +105,13 @@ def export(
     Raises
     ------
     ParameterError
-        A variant that runs as one graph, or of which there are no fixed windows; another format or precision;
-        or a folder that holds something.
+        The variant runs as one graph, or has no fixed windows; format or precision is unknown; or the folder
+        is not empty.
     SynthesisError
         The exported graphs gave samples that are not finite.
     WeightsError
-        The weights are missing, `folder` cannot be written, or the exported graphs speak otherwise than
-        their source.
+        The weights are missing, `folder` cannot be written, or the samples of the exported graphs differ too
+        much from the source's.
     """
     fixed = form in FIXED
     _require_variant(config.variant, fixed=fixed)
@@ -180,15 +180,15 @@ def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> d
     Returns
     -------
     dict
-        segments_count, audio_s, differing_samples_count, and agreement_db of the segment that agrees the
-        least: None if every sample of all is the same.
+        segments_count, audio_s, differing_samples_count, and agreement_db, the SNR of the segment that
+        differs most: None if all samples of all segments are the same.
 
     Raises
     ------
     SynthesisError
         A sample is not finite.
     WeightsError
-        They disagree, or there was nothing to speak.
+        The samples disagree, or there was nothing to speak.
     """
     agreements: list[float] = []
     total = differing = 0
@@ -293,9 +293,9 @@ def evaluated(
     Returns
     -------
     dict
-        operations, constants not counted; megabytes of the package; and against ONNX Runtime on the graph
-        that it was made of error, the largest difference of a sample over the largest sample, and
-        agreement_db, power of the samples over that of the differences.
+        operations, without constants; megabytes of the package; error, the largest difference of a sample
+        divided by the largest sample; agreement_db, power of the samples divided by that of the differences.
+        The differences are from ONNX Runtime's samples with the graph from which the program was made.
     """
     feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
     reference = fixed.run(window, feed)
@@ -318,7 +318,8 @@ def _check_windows(
     segments: Segments,
     precision: str,
 ) -> dict[str, Any]:
-    """What the manifest says of fixed windows in `making`; ONNX graphs speak all segments."""
+    """The manifest's entries on the fixed windows in `making`. ONNX graphs speak all segments to check
+    them."""
     segments = list(segments if form == "static" else islice(segments, 1))
     if not segments:
         raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)

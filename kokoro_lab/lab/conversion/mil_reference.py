@@ -22,7 +22,7 @@ from kokoro_lab.graphs.mlprogram import quietly
 
 Array = npt.NDArray[Any]
 _CONSTANT = "constexpr_"
-"""How the names of operations begin that only unpack a weight."""
+"""Beginning of the names of operations that only unpack a weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Program:
     Parameters
     ----------
     function : coremltools Function
-        Its only one.
+        The program's only function.
     metadata : mapping of str to str
     """
 
@@ -60,7 +60,7 @@ def read(path: Path) -> Program:
     Raises
     ------
     WeightsError
-        It holds no ML Program with fixed shapes, or weights that are not where it says.
+        The package holds no ML Program with fixed shapes, or its weights are not where the program says.
     """
     with quietly() as ct:
         loader = imported("coremltools.converters.mil.frontend.milproto.load", extra="lab")
@@ -76,12 +76,12 @@ def read(path: Path) -> Program:
 
 
 def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
-    """What the program gives for these inputs.
+    """The program's outputs for these inputs.
 
     Raises
     ------
     WeightsError
-        It holds an operation that is not known here, or an input has another shape.
+        The program has an operation that is not known here, or an input has another shape.
     """
     for name, shape in program.inputs.items():
         if feed[name].shape != shape:
@@ -125,7 +125,7 @@ Inputs = Mapping[str, Any]
 
 
 def _wide(value: Array) -> Array:
-    """As single precision, in which an operation works."""
+    """The value in single precision, in which operations are computed."""
     return np.asarray(value, np.float32)
 
 

@@ -24,14 +24,16 @@ Feed = Mapping[str, npt.NDArray[Any]]
 
 
 def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
-    """The graph as ONNX Runtime hands it to providers, in `folder`: basic optimisations, shapes, a name each.
+    """The graph as ONNX Runtime hands it to providers, in `folder`: after basic optimisations, with shapes,
+    and with a name for each node.
 
     Its weights lie beside it.
 
     Parameters
     ----------
     feed : mapping of str to numpy.ndarray, optional
-        Inputs whose number of axes the graph leaves open have as many as these, the last of any length.
+        Examples of the inputs. An input whose number of axes the graph leaves open gets as many as its
+        example has; the last axis may have any length.
     """
     if feed is not None:
         model = _with_axes(model, feed, folder)
@@ -76,10 +78,10 @@ class GraphRun:
     Parameters
     ----------
     costs : pandas.DataFrame
-        By node: time_s on the CPU, on two threads or as many as there are; operations, floating-point
-        multiplications and additions, two to a product that is added up.
+        By node: time_s on the CPU, on two threads, or on as many as the machine has; operations, the number
+        of floating-point multiplications and additions, two for each product that is added up.
     tensors : mapping of str to tuple
-        What each node gave: type, and lengths.
+        Type and lengths of each output of each node.
     outputs : mapping of str to numpy.ndarray
     """
 
@@ -96,9 +98,9 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
     model : Path
         From `optimised`, so that no node is fused with another and every one has a name.
     feed : mapping of str to numpy.ndarray
-        What it needs of these is fed; others are left alone.
+        Values of the inputs; values that the graph does not need are ignored.
     runs : int
-        Timed; one before them is not.
+        How many runs are timed, after one that is not.
     """
     graph = Graph(onnx.load(model, load_external_data=False))
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ from kokoro_lab.graphs.rewriting import Graph
 from kokoro_lab.graphs.static_passes import LONGEST_AXIS
 
 MOST_AXES = 5
-"""Core ML's provider refuses tensors of more."""
+"""Core ML's provider refuses tensors with more axes than this."""
 NOT_LISTED = "operator not on the list"
 NO_SHAPE = "shape unknown"
 DYNAMIC = "shape not fixed"
@@ -46,14 +46,14 @@ class PredictableProvider:
     ----------
     name : str
     listed : frozenset of str or None
-        Operators that it takes, as `domain:operator`; None is all.
+        Operators that it takes, as `domain:operator`; None if it takes all.
     ml_program : bool
         Core ML's newer format, in which some notes do not hold.
     fixed_shapes_only : bool
         Its option `RequireStaticInputShapes`.
     shapes_seen : bool
-        Whether to treat every shape as fixed, as it was in a run: nodes that are refused then are refused for
-        their operator or size.
+        Whether to treat every shape as fixed at what it was in a run. Nodes that are still refused are
+        refused for their operator or size.
     """
 
     name: str
@@ -90,7 +90,8 @@ def _listed(name: str) -> frozenset[str]:
 
 
 Tensor = tuple[int, tuple[int | None, ...] | None]
-"""Type, and lengths: None where one is not known, or even their number."""
+"""Type and shape of a tensor. An unknown length is None; the shape is None if even the number of axes is
+unknown."""
 
 
 def refusal(
@@ -270,8 +271,8 @@ def _tensors(model: rewriting.Model) -> dict[str, Tensor]:
 def _node_groups(g: Graph, taken: Set[str]) -> list[list[str]]:
     """Group the nodes as ONNX Runtime does (`CreateSupportedPartitionNodeGroups`).
 
-    A node is visited when all of its inputs have been made. Refused nodes next to the open group wait until
-    the group can grow no more, so that groups are as large as possible.
+    A node is visited after all nodes that make its inputs. Refused nodes next to the open group wait until no
+    further node can join it, so that groups are as large as possible.
     """
     readers: dict[str, list[NodeProto]] = {}
     waiting_for: dict[str, int] = {}

@@ -34,7 +34,7 @@ from kokoro_lab.weights.voices import load_voice
 
 WHOLE, STATIC = "whole graph", "static vocoder"
 PIPELINE = ("prosody", "trunk", "excitation", "spectrum", STATIC)
-"""What runs, one after the other, if the windows go to an accelerator."""
+"""The graphs that run, one after the other, if the windows go to an accelerator."""
 GRAPHS = (WHOLE, "prosody", "trunk", "excitation", "vocoder", "spectrum", STATIC)
 INTENDED = "Core ML, MLProgram, fixed shapes only"
 """The provider for which the static vocoder is made."""
@@ -69,7 +69,7 @@ def _decoder(engine: Engine) -> StagedDecoder:
 
 
 def _feed(sentence: VocoderInputs) -> dict[str, Any]:
-    """Every input of every graph, by name; what one graph gives the next comes to it."""
+    """Every input of every graph, by name, outputs of earlier graphs included."""
     p = sentence.prosody
     return {
         "input_ids": np.array([[PAD_ID, *sentence.token_ids, PAD_ID]], np.int64),
@@ -88,19 +88,19 @@ def _feed(sentence: VocoderInputs) -> dict[str, Any]:
 def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> pd.DataFrame:
     """Predict for every graph what each provider takes, weighted by the nodes' costs on the CPU.
 
-    The graphs are made anew, in single precision and of stock operators, and thrown away.
+    The graphs are converted for this alone, in single precision and with stock operators, and then deleted.
 
     Parameters
     ----------
     runs : int
-        Timed, of each graph, after one that is not.
+        How many runs of each graph are timed, after one that is not.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each reason of each provider on each graph, and one with the reason "" for what it takes:
-        graph, provider, operator, reason, nodes, time_s, operations (floating-point, for the whole
-        sentence), partitions (of graph and provider).
+        A row for each graph, provider and reason of refusal; the reason "" stands for the nodes that the
+        provider takes. Columns: graph, provider, operator, reason, nodes, time_s, operations (floating-point,
+        for the whole sentence), partitions (of graph and provider).
     """
     window = WINDOWS[-1]
     with tempfile.TemporaryDirectory() as name:
@@ -146,7 +146,8 @@ def _weighed(found: partitions.Partitioning, costs: pd.DataFrame) -> pd.DataFram
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By graph and provider: nodes, partitions, and what is taken, in percent of nodes, time, arithmetic."""
+    """Index: graph and provider. Columns: nodes, partitions, and the part that the provider takes in percent
+    of nodes, of time and of arithmetic."""
     groups = rows.groupby(["graph", "provider"], sort=False)
     taken = rows[rows.reason == ""].groupby(["graph", "provider"], sort=False)
     shown = pd.DataFrame({"nodes": groups.nodes.sum(), "partitions": groups.partitions.first()})

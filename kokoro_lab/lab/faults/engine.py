@@ -35,7 +35,7 @@ class FaultyEngine(Engine):
     engine : Engine
     injector : Injector
     reads_anew : bool
-        Whether it loads G2Ps of its own, which can be made to stall; this takes a second.
+        Whether the engine loads G2Ps of its own, which can be made to stall. Loading takes a second.
     """
 
     def __init__(self, engine: Engine, injector: Injector, *, reads_anew: bool = True) -> None:
@@ -141,10 +141,11 @@ def _faulty_decoder(decoder: Decoder, injector: Injector) -> Decoder:
 
 
 class FaultySession(GuardedSession):
-    """A stage's session whose provider is lost on purpose, or its memory, once each time that it is due.
+    """A stage's session that loses its provider or runs out of memory on purpose, at the windows that the
+    injector names.
 
-    For that one run, a `GuardedSession` is put around a provider that raises, and it makes its spare session
-    as in earnest. The next run uses the ordinary session again, so that the fault can be repeated.
+    For that one run, a `GuardedSession` is put around a provider that raises, and makes its spare session as
+    after a real loss. The next run uses the ordinary session again, so that the fault can be repeated.
     """
 
     def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:

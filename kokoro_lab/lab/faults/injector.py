@@ -34,16 +34,16 @@ MOST = 1_000
 _ERRORS = {"full": errno.ENOSPC, "unwritable": errno.EROFS}
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NO_FILES = ("/dev/", "/proc/")
-"""Folders whose files are not on a disk, and may be written."""
+"""Folders whose files are not on a disk: writing to them is never refused."""
 
 
 class Disk:
-    """A full disk: refuses every file that this process opens for writing, and every new folder, while it is
-    on.
+    """A simulated full disk. Between `refuse` and `allow`, this process can open no file for writing and make
+    no folder.
 
-    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours is concerned. Such a
-    hook stays until the process ends, so only one is made, at the first refusal. Files that are open already
-    can still be written, and libraries not written in Python are not affected.
+    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours has to know of it.
+    Such a hook stays until the process ends, so only one is made, at the first refusal. Files that are open
+    already can still be written, and libraries not written in Python are not affected.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Disk:
         self._lock = threading.Lock()
 
     def refuse(self, fault: DiskRefuses) -> None:
-        """From now on, with the error of `fault`."""
+        """Refuse writing from now on, with the error of `fault`."""
         with self._lock:
             if not self._hooked:
                 sys.addaudithook(self._hear)
@@ -60,7 +60,7 @@ class Disk:
             self._refused[id(fault)] = fault.because
 
     def allow(self, fault: DiskRefuses) -> None:
-        """Not any more."""
+        """Stop refusing."""
         self._refused.pop(id(fault), None)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
@@ -99,8 +99,8 @@ class WholeStream:
 class Injector:
     """Injects the faults of one scenario into the streams of one engine. Thread-safe.
 
-    It counts windows, sentences and chunks from when it is armed, over all streams; while none is under way,
-    as in a warm-up, nothing strikes.
+    It counts windows, sentences and chunks over all streams, from when it is armed. No fault strikes outside
+    of a stream, such as in a warm-up.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Injector:
         Raises
         ------
         OutOfMemory
-            ONNX Runtime's own, where that is the fault.
+            The fault is lack of memory: ONNX Runtime's own error.
         """
         with self._lock:
             if not self._live:
@@ -204,7 +204,8 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """Called before a G2P reads a sentence: may make it wait until the faults are removed."""
+        """Called before a G2P reads a sentence. If a fault says so, it waits here until the faults are
+        removed."""
         with self._lock:
             if not self._live:
                 return
@@ -248,7 +249,7 @@ class Injector:
             return list(self._spoken)
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`."""
+        """The entries of `/status` about faults."""
         scenario = self.scenario
         return {"scenario": scenario and scenario.name, "struck": len(self.struck)}
 

@@ -50,7 +50,7 @@ class FaultProxy(socketserver.ThreadingTCPServer):
         Faults of the `transport` seam. A fault that ends a connection strikes once; later connections stand.
     seed : int
     total_bytes : int
-        Length of an answer, by which a share of it is found.
+        Length of an answer; with it, a share of the answer becomes a byte.
 
     Attributes
     ----------
@@ -144,7 +144,8 @@ class FaultProxy(socketserver.ThreadingTCPServer):
         self._end(client)
 
     def _ending(self, carried: int, coming: int) -> ConnectionCut | ConnectionSilent | None:
-        """The fault that ends this connection now, if it has not ended another one already."""
+        """The fault that ends this connection now; None if there is none, or if it has ended an earlier
+        connection."""
         for fault in self._faults:
             if isinstance(fault, ConnectionCut | ConnectionSilent):
                 drawn = random.Random(f"{self._seed} share")

@@ -15,11 +15,13 @@ from kokoro_lab.provenance import repository_root
 Seam = Literal["provider", "g2p", "queue", "transport", "memory", "disk"]
 Transport = Literal["library", "http", "sse", "websocket"]
 OF_CHUNKS = ("chunks_lost", "chunks_reordered")
-"""Faults of the line that strike only what has ids, and need no proxy: a client puts them in itself."""
+"""Faults of the line that need chunks with ids. The client injects them itself, without a proxy."""
 TRANSPORTS: tuple[Transport, ...] = ("library", "http", "sse", "websocket")
-"""In this process; and of our server, the bare bytes of audio, events, and a WebSocket."""
+"""Ways to get speech: an engine in this process, or our server's raw audio, server-sent events or
+WebSocket."""
 READY = "ready"
-"""In place of a scenario: none for now, but one may be put in while the server runs."""
+"""Value in place of a scenario's name: no faults for now, but a scenario may be injected while the server
+runs."""
 
 Item = TypeVar("Item")
 
@@ -37,7 +39,8 @@ class ProviderLost(_Model):
 
 
 class AllocationFails(_Model):
-    """ONNX Runtime runs out of a bounded arena in place of the window with this number."""
+    """The vocoder's run for the window with this number fails, because ONNX Runtime's arena may grow no
+    more."""
 
     seam: ClassVar[Seam] = "memory"
     kind: Literal["allocation_fails"]
@@ -53,7 +56,7 @@ class Ballast(_Model):
 
 
 class G2PStalls(_Model):
-    """The G2P does not answer for so long when it is asked for the sentence with this number."""
+    """The G2P does not answer for some time when it is asked for the sentence with this number."""
 
     seam: ClassVar[Seam] = "g2p"
     kind: Literal["g2p_stalls"]
@@ -64,7 +67,7 @@ class G2PStalls(_Model):
 class ChunksLost(_Model):
     """One chunk in every `one_in` is lost, in the server's queue or on the line.
 
-    Which one of each `one_in` is drawn from the scenario's seed.
+    The seed of the scenario decides which chunk of each `one_in` is lost.
     """
 
     kind: Literal["chunks_lost"]
@@ -73,9 +76,10 @@ class ChunksLost(_Model):
 
 
 class ChunksReordered(_Model):
-    """Chunks overtake each other on the line: of each `one_in`, a `window` of so many comes in another order.
+    """Chunks overtake each other on the line: in every `one_in` chunks, `window` neighbouring ones come in
+    another order.
 
-    Where the window begins, and which order that is, is drawn from the scenario's seed.
+    The seed of the scenario decides where the window begins, and which order its chunks get.
     """
 
     seam: ClassVar[Seam] = "transport"
@@ -91,10 +95,11 @@ class ChunksReordered(_Model):
 
 
 class Bursts(_Model):
-    """Everything is stalled for a while, again and again; chunks of that time arrive all at once afterwards.
+    """All chunks are held back for a while, again and again, and then arrive together.
 
-    In the queue, as by another program that takes the processor; on the line, as by a bad network. The first
-    one begins within `every_s` of the first chunk, each further one that long after the end of the last.
+    In the queue, a burst imitates another program that takes the processor; on the line, a bad network. The
+    first burst begins within `every_s` of the first chunk, each further one `every_s` after the end of the
+    burst before.
     """
 
     kind: Literal["bursts"]
@@ -111,7 +116,8 @@ class Bursts(_Model):
 
 
 class _OfBytes(_Model):
-    """The byte of a stream at which the line fails: drawn from the seed, between two shares of its length."""
+    """A fault of the line at one byte of a stream, which the seed draws between two shares of the stream's
+    length."""
 
     seam: ClassVar[Seam] = "transport"
     from_share: float = Field(ge=0, le=1)
@@ -137,7 +143,7 @@ class ConnectionSilent(_OfBytes):
 
 
 class Throttled(_Model):
-    """The line takes only so many bytes a second."""
+    """The line carries only a limited number of bytes a second."""
 
     seam: ClassVar[Seam] = "transport"
     kind: Literal["throttled"]
@@ -178,7 +184,7 @@ class Scenario(_Model):
     title : str
         What happens, in a line.
     seed : int
-        Of everything that is drawn.
+        Seed of everything that is drawn at random.
     transports : tuple of {"library", "http", "sse", "websocket"}
     faults : tuple of Fault
     may_end_in_error : tuple of the same
@@ -213,7 +219,7 @@ class Scenario(_Model):
 
 
 class Losses:
-    """Which chunks are lost: of each `one_in` that are counted, one, wherever the seed puts it."""
+    """Decides which chunks are lost: one in every `one_in`, at a place that the seed draws."""
 
     def __init__(self, fault: ChunksLost, seed: int) -> None:
         self._one_in = fault.one_in
@@ -272,7 +278,7 @@ class Shuffles:
 
 
 class Holds:
-    """When everything is held up, and for how long."""
+    """Decides when all chunks are held back, and for how long."""
 
     def __init__(self, fault: Bursts, seed: int) -> None:
         self._fault = fault
@@ -294,7 +300,7 @@ class Holds:
 
 
 def read_scenario(text: str | bytes, name: str) -> Scenario:
-    """A scenario from JSON; `name` is what it came from, for the error.
+    """A scenario from JSON. `name` says in errors where the JSON is from.
 
     Raises
     ------
@@ -320,7 +326,7 @@ def scenarios_folder() -> Path:
 
 
 def load_scenario(name: str | Path) -> Scenario:
-    """One of `fixtures/faults/`, by its name; or any, by the path of its file.
+    """A scenario: one of `fixtures/faults/` by its name, or any by the path of its file.
 
     Raises
     ------
@@ -344,7 +350,7 @@ def load_scenario(name: str | Path) -> Scenario:
 
 
 def load_scenarios(names: str = "") -> list[Scenario]:
-    """Those named, with commas; all of `fixtures/faults/` if none is.
+    """The scenarios whose names are given with commas; without a name, all of `fixtures/faults/`.
 
     Raises
     ------

@@ -38,7 +38,7 @@ from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.weights.store import model_path
 
 SHARED, OWN = "shared", "own"
-"""Whose durations and pitch a variant speaks with: the fp32 model's, or what it finds itself."""
+"""The durations and pitch with which a variant speaks: the fp32 model's, or its own."""
 LONGEST_CHARACTERS = 140
 """The longest text that a listener can remember while comparing."""
 
@@ -70,16 +70,16 @@ PAIRS, SEED = 10, 1
 """Number of pairs in a listening test, and the seed of their order."""
 
 QUALITY, DISTANCE = "quality", "distance"
-"""What is measured of a pair besides its length and level: what DNSMOS thinks, and log-mel distances."""
+"""Measurements of a pair besides its length and level: DNSMOS's rating, and log-mel distances."""
 
 
 def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
-    """Texts that are short enough to be compared: the fixtures', or those that the file `corpus` holds out.
+    """Texts that are short enough to be compared: the fixtures', or the held-out lines of the file `corpus`.
 
     Parameters
     ----------
     which : str
-        A number: so many texts, spread over all; or kinds of texts, with commas; empty takes all.
+        A number of texts, which are then spread over all; or kinds of texts, with commas. Empty takes all.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def heard(spoken: Sequence[SpokenPair], limit: int) -> list[PassagePair]:
 def make_heard(
     reference: Engine, candidate: Engine, voices: Sequence[str], limit: int, texts: Sequence[FixtureText] = ()
 ) -> list[PassagePair]:
-    """Speak the pairs of `heard` alone, as many of all texts with all voices."""
+    """Make the same pairs as `heard`, but speak only these and not all texts with all voices."""
     chosen = spread([(text, voice) for voice in voices for text in texts or short_texts()], limit)
     pairs: list[PassagePair] = []
     for text, voice in tqdm(chosen, desc="passages"):
@@ -143,7 +143,7 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
 def make_pairs(
     reference: Engine, candidate: Engine, texts: Sequence[FixtureText], voices: Sequence[str]
 ) -> list[SpokenPair]:
-    """Let both speak every text with every voice: `pair_up` of `speak`."""
+    """Have both engines speak every text with every voice, and pair the results (`speak`, then `pair_up`)."""
     first, second = (speak(engine, texts, voices) for engine in (reference, candidate))
     return pair_up(first, second)
 
@@ -154,10 +154,10 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
     Returns
     -------
     pandas.DataFrame
-        One row a pair, named by it: text, voice, audio_s, duration_difference_s, residual_lu; for `QUALITY`
-        dnsmos_reference, dnsmos_candidate; for `DISTANCE` log-mel distances from the reference in dB of the
-        `candidate` and of both anchors, and `position` between these. Distances are NaN where the timing
-        differs, since they would measure the timing.
+        One row a pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu. For
+        `QUALITY` also dnsmos_reference and dnsmos_candidate. For `DISTANCE` also the log-mel distances in dB
+        of the `candidate` and of both anchors from the reference, and `position`, the candidate's between the
+        anchors. Distances are NaN where the timing differs, since they would measure the timing.
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
@@ -205,8 +205,8 @@ _MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
 
-    With shared timing, every pair must have the same; with timings of their own, only DNSMOS can compare
-    them. Figures that were not measured are not judged.
+    With shared timing, both clips of a pair must be equally long. With timings of their own, only DNSMOS can
+    compare them. Figures that were not measured are not judged.
     """
     checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
     if "dnsmos_candidate" in table:

@@ -49,8 +49,8 @@ COLUMNS = (
     *("note", "owner", "reviewed"),
 )
 NEEDS = ("mac", "listeners", "notebooks")
-"""What some lines need and may be missing: an Apple-silicon Mac, people who listen, notebooks yet to be
-written."""
+"""Things that some lines need and that may be missing: an Apple-silicon Mac, people who listen, notebooks yet
+to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
     Raises
     ------
     ParameterError
-        A part that there is not, or a line that is wrong.
+        A part in `parts` does not exist, or a line is wrong.
     """
     chosen = [part.strip() for part in parts.split(",")] if parts else list(PARTS)
     for part in chosen:
@@ -128,7 +128,7 @@ def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
 
 
 def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
-    """Every line with its verdict by the results.
+    """Look up the verdict of every line in the results.
 
     Returns
     -------
@@ -179,13 +179,13 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def _unproven(table: pd.DataFrame) -> pd.DataFrame:
-    """The lines with evidence that nothing has shown to be able to fail."""
+    """The lines whose evidence has never been shown to fail when it should."""
     return table[(table["fails with"] == "") & (table.command != "")]
 
 
 def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
-    """All lines; the names of those that did not pass, and of those that nothing makes fail; and who has
-    signed."""
+    """All lines, the names of those that did not pass, the names of those that nothing makes fail, and the
+    person who has signed."""
     unpassed = {
         f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
         for verdict, rows in table.groupby("verdict")
@@ -350,7 +350,7 @@ def controls() -> list[NegativeControl]:
 
 
 def _of_tests(root: Path) -> list[NegativeControl]:
-    """Reports of tests, in the same way."""
+    """Controls with made-up reports of tests, like those with made-up results."""
     good = {"commit": str(NOW.commit), "name": "test_it[a]", "inside": ""}
     cases: dict[str, tuple[dict[str, str], str]] = {
         "a test that passed passes": ({}, PASSED),

@@ -29,7 +29,7 @@ Damage = Callable[[Samples], Samples]
 
 
 def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
-    """The range of the loudest span of that length with at least as much signal before and behind it.
+    """The range of the loudest span of that length that has at least as much signal before and after it.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def noisy(samples: Samples, snr_db: float = NOISE_SNR_DB, *, seed: int = 0) -> S
 
 
 def gained(samples: Samples, db: float = GAIN_DB) -> Samples:
-    """All of it louder; below 0, quieter."""
+    """The samples louder by `db`; below 0, quieter."""
     return (samples * 10 ** (db / 20)).astype(np.float32)
 
 
@@ -139,5 +139,5 @@ DAMAGES: dict[str, Damage] = {
     "10 % faster": faster,
     "clipped peaks": clipped,
 }
-"""Those that need nothing but the samples. A dropped word is `without`, for a clip whose words have times; a
-wrong voice is another clip."""
+"""Damages that need nothing but the samples. Two others need more: a dropped word (`without`) the times of
+words, a wrong voice another clip."""

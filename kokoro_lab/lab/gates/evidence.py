@@ -34,7 +34,7 @@ TESTS = Path("tests") / "junit.xml"
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What is judged: the checked-out commit, the variant of the settings, each variant's SHA-256."""
+    """The present state: the checked-out commit, the variant of the settings, each variant's SHA-256."""
 
     commit: str | None
     variant: str
@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def measurement(self) -> Measurement:
-        """What is measured, of the suite.
+        """The measurement of the suite that `measured` names.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class EvidenceFinding:
     verdict : str
         One of `VERDICTS`.
     figure, threshold : str
-        For people; empty if there is no figure.
+        Texts for people; empty if there is no figure.
     file : Path, optional
         The evidence.
     note : str
@@ -131,7 +131,7 @@ class Records:
     Parameters
     ----------
     folder : Path
-        Such as `results/`; it may be empty, or not be there.
+        A folder such as `results/`, which may be empty or not exist.
     now : Now
     fast : bool
         Whether runs of the fast mode count, too.
@@ -147,7 +147,7 @@ class Records:
         Raises
         ------
         ParameterError
-            It is of a measurement that the suite does not have.
+            The suite does not have its measurement.
         """
         if evidence.tests:
             return self.tests(evidence.tests)
@@ -155,7 +155,7 @@ class Records:
         return self.counted(evidence).figure(measured, evidence.figure, evidence.low, evidence.high)
 
     def counted(self, evidence: Evidence) -> Records:
-        """These results, with those of the fast mode only where they count."""
+        """These results; runs in fast mode are left out for figures that times decide."""
         return replace(self, fast=self.fast and not evidence.timed)
 
     def figure(
@@ -262,7 +262,7 @@ class Records:
 
     @cached_property
     def _cases(self) -> list[_Case]:
-        """Those of the tests' tiers whose reports can be read."""
+        """The tests in all reports that can be read."""
         return [case for file in sorted((self.folder / TESTS).parent.glob("*.xml")) for case in _cases(file)]
 
 
@@ -289,14 +289,15 @@ def _cases(file: Path) -> Iterator[_Case]:
 def _finding(
     figure: str, threshold: str, path: Path | None, *, aged: str, faults: Sequence[str], dirty: bool
 ) -> EvidenceFinding:
-    """The verdict: old evidence is stale whatever it says; other evidence fails by any fault."""
+    """The finding on a figure: old evidence is stale whatever it says; other evidence fails if it has any
+    fault."""
     verdict = STALE if aged else results.FAILED if faults else results.PASSED
     notes = [aged, *faults, "made with changes that are not committed" if dirty else ""]
     return EvidenceFinding(verdict, figure, threshold, path, "; ".join(filter(None, notes)), dirty)
 
 
 def _figure(found: results.Result, name: str) -> float | None:
-    """A check, a figure, or what stands at a path of names, `a > b`; not a number where it is null."""
+    """The value of a check, of a figure, or at a path of names such as `a > b`; NaN if it is null."""
     if name == CAUGHT:
         return float(sum(control.caught for control in found.controls))
     at: Any = found.figures if name in found.figures else found.record
@@ -310,8 +311,8 @@ def _figure(found: results.Result, name: str) -> float | None:
 def _faults(found: results.Result, name: str) -> Iterator[str]:
     """Why a result cannot prove its figure `name`, whatever its value.
 
-    A gate that missed an injected fault proves nothing. A gate in which another figure failed still does: the
-    other figure's line reports that.
+    A gate that missed an injected fault proves nothing. A gate in which another figure failed still proves
+    this one: the line of the other figure reports the failure.
     """
     broken = results.failed(found.checks)
     missed = [control.name for control in found.controls if not control.caught]
@@ -329,7 +330,8 @@ def _faults(found: results.Result, name: str) -> Iterator[str]:
 
 
 def _is_of(case: str, node: str) -> bool:
-    """Whether `tests.test_a::test_b[c]` of a report is what pytest calls `tests/test_a.py::test_b`."""
+    """Whether a report's case, such as `tests.test_a::test_b[c]`, belongs to the test
+    `tests/test_a.py::test_b`."""
     file, _, function = node.partition("::")
     wanted = f"{file.removesuffix('.py').replace('/', '.')}::{function}"
     return case.partition("[")[0] == wanted if function else case.startswith(wanted)

@@ -47,7 +47,7 @@ class StreamPair:
     text, voice : str
         The name of what was read, and whose voice read it.
     clip : Clip
-        What is judged.
+        The clip that is judged.
     again : numpy.ndarray
         float32 (n,): the same request once more.
     said : str
@@ -66,7 +66,7 @@ class StreamPair:
 
 
 Objection = Callable[[Samples, StreamPair], bool]
-"""Whether it objects to samples that are, or ought to be, those of a clip."""
+"""A gate as a function: whether it objects to the samples of a clip, damaged or not."""
 
 
 def off_level(samples: Samples, spoken: StreamPair) -> bool:
@@ -96,7 +96,7 @@ GATES: dict[str, Objection] = {
     "golden on one build": not_repeated,
     "seams and clicks": defective,
 }
-"""Those that have a verdict on a single clip, by the notebook's subject."""
+"""The gates that have a verdict on a single clip, by the subject of their notebook."""
 
 
 def speak(engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str]) -> list[StreamPair]:
@@ -140,7 +140,7 @@ def measure(spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES
 
 
 def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
-    """How often each gate alarms for clean clips, and how often any of them does.
+    """How often each gate alarms for clean clips, and how often at least one gate does.
 
     Returns
     -------

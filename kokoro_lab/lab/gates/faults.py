@@ -1,10 +1,10 @@
-"""Does a listener notice a fault? Every scenario by every transport, and what became of each word.
+"""Does a listener notice a fault? Every scenario is tried over every transport, and every word is followed.
 
 A text is streamed undisturbed first. Then each scenario's faults are injected, and a listener who resumes
 broken streams hears the same text again. The same request has the same samples, so the listener must get
 those of the undisturbed stream. Where a fault makes another G2P read, the spoken words must be those of the
-text, each once and in order, and all of the speech must have arrived. A player's clock over the arrivals of
-the chunks tells what the listener would have heard.
+text, each once and in order, and all of the speech must have arrived. From the arrivals of the chunks, a
+simulated player computes what the listener would have heard.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ On a slower or busy machine, times say nothing about faults: there, words are ju
 reported."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
-"""How a stream ended."""
+"""How a stream ended: every sample right, every word spoken, a clear error, or something lost."""
 COLOURS = {SAMPLES: plots.GREEN, WORDS: plots.BLUE, ERROR: plots.YELLOW, LOST: plots.ORANGE}
 LATE_S = 1.2
 """How long the control's listener waits."""
@@ -50,8 +50,9 @@ CHUNK_BYTES = 2_400
 class FaultMeasurements(NamedTuple):
     """What `measure` found.
 
-    `table` has a row a stream: see `outcome_of`; `whole` is the undisturbed stream by
-    transport, and `rtf` the highest real-time factor of those, at the beginning and at the end.
+    `table` has a row a stream: see `outcome_of`. `whole` is the undisturbed stream of each transport. `rtf`
+    is the highest real-time factor of the undisturbed streams, which are spoken at the beginning and again at
+    the end.
     """
 
     table: pd.DataFrame
@@ -136,8 +137,8 @@ def outcome_of(
     Returns
     -------
     dict
-        scenario, transport, ended, passed (whether that is how it may end), struck (how often the fault was
-        put in), breaks (how often the listener had to ask again), ttfa_s, recover_most_s (after a break,
+        scenario, transport, ended, passed (whether the stream may end so), struck (how often the fault was
+        injected), breaks (how often the listener had to ask again), ttfa_s, recover_most_s (after a break,
         until the next new chunk; not a number without breaks), underruns and longest_silence_s (with a pre-
         buffer of 100 ms), differing_samples and missing_samples (against the undisturbed stream), audio_s.
     """
@@ -166,7 +167,7 @@ def outcome_of(
 def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, otherwise: bool) -> str:
     """How a stream ended: `SAMPLES`, `WORDS`, `ERROR` or `LOST`.
 
-    An error is clear if it was reported and all earlier samples are right. `otherwise` is whether the words
+    An error is clear if it was reported and all earlier samples are right. `otherwise` says whether the words
     may sound different because another G2P read them.
     """
     heard, undisturbed = found.heard, whole.heard
@@ -234,7 +235,7 @@ def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
 
 
 def worst(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
-    """The streams with the longest silence, and among equal ones the longest time to recover."""
+    """The streams with the longest silences; equal ones are ordered by their time to recover."""
     columns = ["scenario", "transport", "ended", "longest_silence_s", "recover_most_s", "breaks", "ttfa_s"]
     order = table.sort_values(["longest_silence_s", "recover_most_s"], ascending=False, na_position="last")
     return order[columns].head(count).round(3)
@@ -331,7 +332,7 @@ def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
 
 
 def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
-    """A control: a complete stream that came too late, or without an injected fault."""
+    """A control: a complete stream that came too late, or in which no fault was injected."""
     arrivals_s = whole.heard.arrivals_s
     late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
     streams = {

@@ -142,7 +142,7 @@ def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.fl
     Raises
     ------
     WeightsError
-        One of them is not there, or not of floating point.
+        One of these tensors does not exist, or is not of floating point.
     """
     types = {info.name: info.type.tensor_type.elem_type for info in inferred(model)}
     found: dict[str, type[np.floating[Any]]] = {}

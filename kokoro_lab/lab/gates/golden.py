@@ -71,12 +71,13 @@ def measure(takes: Sequence[Take]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a take, named by its recording: variant; build, `same build` or `another build`, and in what
-        it `differs`; same_request, same_weights, same_reading (phonemes of each segment); length_share, by
-        how much of its length it is longer; word_difference_s, the most that any word is longer or shorter;
-        beyond_words_difference_s, how much longer it is without its words; fingerprint_share, bits that
-        differ; loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN stands for figures that cannot
-        be compared because words or lengths differ; it never passes.
+        One row a take, indexed by its recording's name: variant; build, `same build` or `another build`;
+        `differs`, the parts of the build that differ; same_request, same_weights, same_reading (phonemes of
+        each segment); length_share, how much longer the candidate is as a share of the recording's length;
+        word_difference_s, the most that any word is longer or shorter; beyond_words_difference_s, how much
+        longer the candidate is outside of its words; fingerprint_share, the share of bits that differ;
+        loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN stands for figures that cannot be
+        compared because words or lengths differ; it never passes.
     """
     rows = [compare(take) for take in takes]
     return pd.DataFrame(rows).set_index("name") if rows else pd.DataFrame()
@@ -130,8 +131,9 @@ def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
 def judged_clips(
     takes: Sequence[Take], table: pd.DataFrame, golden: GoldenFolder
 ) -> tuple[list[JudgedClip], Limits]:
-    """Every take, and the limits that are drawn. The worst uses the largest share of one of its tolerances; a
-    take with other words, or with a difference where none is allowed, is worse than any other.
+    """Every take as a judged clip, and the limits that are drawn. The worst take uses the largest share of
+    one of its tolerances. A take with other words, or with a difference where none is allowed, is worse than
+    all others.
     """
     found, allowed = [], [0.0]
     for take, (name, row) in zip(takes, table.iterrows(), strict=True):
@@ -157,7 +159,8 @@ def _share(value: float, limit: float) -> float:
 
 
 def _spelled(recording: GoldenRecording) -> list[SpelledWord]:
-    """The words, each with its phonemes where there are as many as words."""
+    """The words of a recording, each with its phonemes if the numbers of words and of phoneme groups are
+    equal."""
     phonemes = [one for one in " ".join(recording.phonemes).split() if has_sound(one)]
     if len(phonemes) != len(recording.words):
         phonemes = [""] * len(recording.words)
@@ -184,7 +187,7 @@ def judge(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
 
 
 def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
-    """`judge` without the folder: the takes alone."""
+    """The checks of `judge` on the takes alone, without those on the folder."""
     same = {"requests": "same_request", "weights": "same_weights", "readings": "same_reading"}
     checks = [
         Check(f"{name}_changed_count", int((~table[column]).sum()), high=0) for name, column in same.items()
@@ -213,8 +216,8 @@ UNSEEN_ON_ANOTHER_BUILD = frozenset(
     {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
 )
 """Damages that change fewer bits and less level than another build may: short ones, and clipping of a
-hundredth of the samples. They are noticed if the clips are recorded on that build; seams and levels within a
-clip have gates of their own."""
+hundredth of the samples. They are noticed again once the clips have been recorded on that build. Seams and
+levels within a clip have gates of their own."""
 
 
 def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl]:
@@ -258,7 +261,8 @@ def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
 
 
 def _two_voices(golden: GoldenFolder) -> Iterator[Take]:
-    """Recordings of one text by one variant and two voices: the first, and it with the second's sound."""
+    """Two recordings of one text by one variant and two voices: the first as it is, and the first with the
+    second one's samples."""
     for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))
         if one == other and first.asked["voice"] != second.asked["voice"]:

@@ -75,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a candidate may be from its recording.
+    """How far a candidate may differ from its recording.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ class Tolerance:
     word_s : float
         Difference in length of any word.
     beyond_words_s : float
-        Difference in length that is not that of the words: what was lost or added behind the engine's back.
+        Difference in length outside of the words: samples that were lost or added after the engine had made
+        them.
     fingerprint_share : float
         Share of the fingerprint's bits that may differ, with its moments at the same words.
     loudness_lu : float
@@ -158,7 +159,7 @@ class GoldenClip(NamedTuple):
 
     @property
     def anchors_s(self) -> list[float]:
-        """Times that every reading of the same words has: beginning, ends of words, end."""
+        """Times that all recordings of the same words have in common: beginning, ends of words, end."""
         words = [time_s for word in self.recording.words for time_s in (word.start_s, word.end_s)]
         return [0.0, *words, max([self.recording.duration_s, *words])]
 
@@ -185,7 +186,7 @@ class GoldenFolder:
 
     @property
     def planned(self) -> dict[str, tuple[Case, str]]:
-        """Name of each recording that there must be → its case and variant."""
+        """Name of each planned recording → its case and variant."""
         return {case.recording_name(v): (case, v) for case in self.cases for v in case.variants}
 
     @property
@@ -203,7 +204,7 @@ class GoldenFolder:
         Raises
         ------
         ParameterError
-            The plan has none: nothing is tolerated by default.
+            The plan has no tolerance for this build and variant: no difference is tolerated by default.
         """
         try:
             return self.tolerances[build][variant]
@@ -250,7 +251,7 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
     Raises
     ------
     ParameterError
-        The plan is missing, or one of the two is not as it should be.
+        The plan is missing, or plan or manifest is damaged.
     """
     folder = folder or repository_root() / "golden"
     mend = "golden/README.md says what it holds."

@@ -1,4 +1,4 @@
-"""Golden clips are spoken: again, to be compared with their recordings, or anew, to be recorded."""
+"""Speaks golden clips: to compare them with their recordings, or to record them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ PCM_SCALE = 32768
 
 
 def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
-    """Names of recordings: of the first `cases` of the plan, 0 for all, by `variants`, with commas, or all;
-    none of Mandarin where that is not installed.
+    """Names of the recordings of the plan's first `cases` (0 takes all) by `variants` (names with commas, or
+    all). Mandarin is left out where it is not installed.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def speak_again(
 ) -> tuple[list[Take], dict[str, Any]]:
     """Speak what was recorded, one variant's engine after the other.
 
-    A planned recording that is not there is left out here; `judge` counts it.
+    A planned recording that does not exist is left out here; `judge` counts it.
 
     Returns
     -------
     list of Take
     dict
-        What spoke, for a result.
+        Facts of the engines that spoke, for a result.
     """
     takes = []
     ran: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def _spoken(
 
 
 def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
-    """Speak a case, computed from the start, as it would be recorded."""
+    """Speak a case as it would be recorded, without any cache."""
     clip = engine.stream(
         case.words, voice=case.voice, speed=case.speed, streamed=case.streamed, cached=False
     ).joined()
@@ -148,16 +148,16 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
 def record_anew(
     golden: GoldenFolder, names: Sequence[str], folder: Path, engine_of: Callable[[str], Engine] = as_it_ships
 ) -> list[str]:
-    """Speak the recordings `names`, keep evidence in `folder`, then put them in place of those before.
+    """Speak the recordings `names`, keep evidence in `folder`, then replace the earlier recordings with them.
 
-    Nothing in `golden/` changes before all of them are spoken. The evidence of each is `<name>-after.flac`,
-    and if there was one before, `<name>-before.flac`, `<name>.png`, and a row of `measure` in
-    `difference.json`.
+    Nothing in `golden/` changes before all of them are spoken. The evidence of each recording is
+    `<name>-after.flac`. If it replaces an earlier one, there are also `<name>-before.flac`, `<name>.png`, and
+    a row of `measure` in `difference.json`.
 
     Returns
     -------
     list of str
-        What changed, in a sentence each.
+        One sentence for each change.
     """
     spoken = [clip for _, clip in _spoken(golden, names, engine_of)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,8 @@ def _change(name: str, row: dict[str, Any]) -> str:
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
     """Write planned recordings to the folder, in place of those of the same names, and no others.
 
-    What is not planned any more leaves the manifest; its FLAC file is left to who took it out of the plan.
+    A recording that is not planned any more is removed from the manifest. Its FLAC file stays; the editor of
+    the plan deletes it.
     """
     recordings = dict(golden.recordings)
     for recording, samples in spoken:
@@ -206,7 +207,8 @@ def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
 
 
 def flac_bytes(samples: Samples) -> bytes:
-    """A FLAC file of samples that are whole steps of 16 bit already: nothing is dithered twice."""
+    """A FLAC file of samples that are whole steps of 16 bit already, so that they are not dithered a second
+    time."""
     content = io.BytesIO()
     pcm = np.rint(samples * PCM_SCALE).astype(np.int16)
     soundfile.write(content, pcm, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")

@@ -37,7 +37,7 @@ def load_recogniser(config: EngineConfig | None = None) -> Recogniser:
     Raises
     ------
     WeightsError
-        It is not available.
+        The recogniser's weights are not available.
     ParameterError
         The extra `quality` is not installed.
     """
@@ -56,7 +56,7 @@ class Remembering:
         self._known: dict[bytes, str] = {}
 
     def transcribe(self, samples: Samples, sample_rate_hz: int, language: str = ENGLISH) -> str:
-        """As the recogniser that it asks."""
+        """The words in the samples: from memory if they were transcribed before, else from the recogniser."""
         key = hashlib.sha256(samples.tobytes() + f"{sample_rate_hz} {language}".encode()).digest()
         if key not in self._known:
             self._known[key] = self._recogniser.transcribe(samples, sample_rate_hz, language)
@@ -90,7 +90,8 @@ def heard_of(row: pd.Series) -> dict[str, str]:
 
 
 def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
-    """Errors of all rows ÷ what they say, by `word` or by `character`: a sum of errors, no mean of rates."""
+    """Errors of all rows divided by the number of words or characters (`of`) that they say, in percent. It is
+    a ratio of sums and not a mean of rates."""
     return 100 * float(table[f"{of}_errors_{side}"].sum() / table[f"{of}s"].sum())
 
 
@@ -102,7 +103,8 @@ def rise(table: pd.DataFrame) -> Estimate:
 
 
 def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> pd.DataFrame:
-    """What Whisper makes of each pair: one row a pair, named by it, with text, voice, and `understood`."""
+    """Whisper's transcripts of each pair: one row a pair, indexed by its name, with text, voice, and the
+    columns of `understood`."""
     rows = []
     for each in tqdm(spoken, desc="word errors"):
         clips = {side: getattr(each.pair, side) for side in SIDES}

@@ -38,7 +38,7 @@ TOLERANCE_LU = 1.0
 LOWEST_LUFS, HIGHEST_LUFS = TARGET_LUFS - TOLERANCE_LU, TARGET_LUFS + TOLERANCE_LU
 STREAMS_WITHIN_PERCENT = 99.0
 FILE, STREAM = "file", "stream"
-"""How a clip was asked for."""
+"""How a clip was requested: as a file, or as a stream."""
 ALL, ENGLISH = "all", "english"
 BLENDS = (
     *("af_nicole+am_onyx", "if_sara+am_onyx", "af_bella(2)+af_sky(1)", "af_nova+am_puck"),
@@ -49,7 +49,7 @@ BLENDS = (
 )
 """Neighbours and opposites: a whisper with deep voices, loud ones with soft ones, a creak, four at once."""
 FEW_TEXTS = 4
-"""At most so many, of all lengths, for each blend, and for each voice and speed."""
+"""The most texts, of all lengths, for each blend, and for each voice and speed."""
 CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
@@ -165,7 +165,8 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def judge_files(table: pd.DataFrame) -> list[Check]:
-    """Every clip of 3 s or more within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    """The checks of files: every clip of 3 s or more is within −16 ±1 LUFS, and every clip, however short,
+    has at most −1 dBTP."""
     lufs = judged(table).integrated_lufs
     return [
         Check("quietest_file_lufs", lufs.min(), low=LOWEST_LUFS, high=HIGHEST_LUFS),
@@ -175,7 +176,8 @@ def judge_files(table: pd.DataFrame) -> list[Check]:
 
 
 def judge_streams(table: pd.DataFrame) -> list[Check]:
-    """Of clips of 3 s or more, 99 % within −16 ±1 LUFS; every clip, however short, at most −1 dBTP."""
+    """The checks of streams: 99 % of the clips of 3 s or more are within −16 ±1 LUFS, and every clip, however
+    short, has at most −1 dBTP."""
     long = judged(table)
     return [
         Check("streams_judged_count", len(long), low=1),
@@ -207,13 +209,13 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 def judged_clips(
     table: pd.DataFrame, texts: Sequence[FixtureText], folder: Path, heard: Mapping[str, Sequence[WordTiming]]
 ) -> list[JudgedClip]:
-    """Every clip: the worst is the furthest outside, in dB, of what is judged of it. A stream's reference is
-    its file, where there is one.
+    """Every clip as a judged clip. The worst is furthest outside the limits that apply to it, in dB. The
+    reference of a stream is the file of the same text and voice, if there is one.
 
     Parameters
     ----------
     table, folder, heard
-        Of `measure`.
+        The table, the folder and the words of `measure`.
     """
     said = {text.id: text.text for text in texts}
     files = {(row.text, row.voice, row.speed): row.file for row in table[table.way == FILE].itertuples()}
@@ -243,7 +245,8 @@ def judged_clips(
 
 
 def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
-    """The clips that are furthest from the target, of those that are long enough, or of all if none is."""
+    """The clips that are furthest from the target, among those that are long enough; among all if no clip
+    is."""
     long = judged(table) if len(judged(table)) else table
     distance = (long.integrated_lufs - TARGET_LUFS).abs()
     return long.loc[distance.sort_values(ascending=False).index[:count]]
@@ -275,8 +278,8 @@ def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
 def mean_of_levels(
     engine: Engine, text: FixtureText, folder: Path, blend: str = BLENDS[0]
 ) -> NegativeControl:
-    """A control: a blend with the mean of its voices' levels, which is not its own. As a stream it must
-    fail."""
+    """A control: a blend played at the mean of its voices' levels instead of its own level. As a stream it
+    must fail."""
     clip = engine.stream(text.text, voice=blend, loudness="none", cached=False).joined()
     level_at = engine.voice(blend).level_at
     lufs = np.mean([level_at(len(segment.token_ids)) for segment in clip.segments])
@@ -290,7 +293,8 @@ CAUGHT = ("3 dB louder", "3 dB quieter")
 
 
 def meter_checks() -> tuple[list[Check], list[NegativeControl], pd.DataFrame]:
-    """The meter against EBU Tech 3341 and 3342, and broken meters against the same signals."""
+    """Controls of the meter: it must pass the signals of EBU Tech 3341 and 3342, and broken meters must fail
+    them."""
     cases = list(ebu.ebu_self_check())
     broken = {
         "a meter that reads sample peaks": replace(ebu.Meter(), true_peak_dbtp=sample_peak_dbfs),

@@ -23,8 +23,8 @@ STOPS, MARKS = ".!?…:", ".!?…:,;—"
 SILENT = 10 ** (-50 / 20)
 AROUND_S = 0.1
 SHORT_SHARE_HIGH = 0.2
-"""Limit of the share of pauses that are shorter than promised. It was a twelfth of 80 pauses by five voices,
-and more than half of the model's own."""
+"""Limit of the share of pauses that are shorter than promised. Measured: a twelfth of 80 pauses by five
+voices; with the model's own pauses, more than half."""
 
 
 def measure(engine: Engine, voices: Sequence[str]) -> pd.DataFrame:
@@ -59,8 +59,8 @@ def _heard(clip: Clip) -> Iterator[dict[str, object]]:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """By place and mark: how many, the least, the middle and the longest in ms, and the shares that are
-    shorter and longer than promised."""
+    """Index: place and mark. Columns: number of pauses, the shortest, the median and the longest in ms, and
+    the shares that are shorter and longer than promised."""
     by = table.groupby(["place", "mark"])
     heard = by.heard_ms.agg(["count", "min", "median", "max"])
     return heard.join(by[["short", "long"]].mean()).reset_index()
@@ -72,7 +72,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """How many there are, and what share is short and long."""
+    """The number of pauses, and the shares that are shorter and longer than promised."""
     return {
         "pauses_count": float(len(table)),
         "short_pauses_share": float(table.short.mean()),

@@ -41,16 +41,19 @@ WRONG_VOICES = {
     **{"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"},
     **{"zf": "zm_yunjian", "zm": "zf_xiaoxiao"},
 }
-"""The voice that speaks instead, of the same kind of English, so that the phonemes are the same."""
+"""For each kind of voice, a wrong voice for controls. It speaks the same kind of English, so that the
+phonemes are the same."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
 SPEAKER_MARGIN = 0.05
-"""A cosine of 0.95. Another text by the same voice is at about 0.87, so this is far closer than a voice."""
+"""The cosine between the voices of both clips may fall to 0.95. Two texts by one voice have about 0.87, so
+the limit is far stricter than "the same voice"."""
 
 
 class PerceptualPair(NamedTuple):
-    """A text by a voice, spoken by both: with the prosody of the reference, and with the candidate's own."""
+    """One text by one voice, spoken by reference and candidate; the candidate speaks it twice, with the
+    reference's prosody and with its own."""
 
     forced: SpokenPair
     own: SpokenPair
@@ -67,8 +70,8 @@ class PerceptualPair(NamedTuple):
 class Measure:
     """A measure of a pair: the reference's figure (or its ceiling) and the candidate's.
 
-    Higher is better. If nothing can be better than the reference itself, as with PESQ, the first figure is
-    the measure's ceiling.
+    Higher is better. For a measure that compares with the reference, such as PESQ, the first figure is the
+    highest possible value.
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ class Measure:
 
 
 def _aligned(measure: Callable[..., float], compared: PerceptualPair) -> float:
-    """A measure of two signals sample by sample; NaN where they are not as long as each other."""
+    """A measure of two signals sample by sample; NaN if their lengths differ."""
     pair = compared.forced.pair
     if len(pair.reference) != len(pair.candidate):
         return float("nan")
@@ -143,7 +146,7 @@ def load_voice_encoder(config: EngineConfig | None = None) -> VoiceEncoder:
     Raises
     ------
     WeightsError
-        It is not available.
+        The network's weights are not available.
     """
     config = config or EngineConfig.from_settings()
     if missing((), config.home, voice_encoder=True):
@@ -164,9 +167,10 @@ def compare(
     Parameters
     ----------
     candidate : Engine
-        With its own prosody; the forced one is made from its variant.
+        Speaks with its own prosody. The forced candidate is made from its variant.
     streamed : bool
-        Whether the candidate is decoded in windows with predicted statistics. The reference never is.
+        Whether the candidate is decoded in windows with predicted statistics; the reference is always decoded
+        whole.
 
     Raises
     ------
@@ -201,9 +205,10 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a pair, named by it: text, voice, audio_s, forced_length_difference_s; of each measure
-        `<name>_reference`, `<name>_candidate`, higher being better; and the candidate's drift: the fields
-        of `metrics.prosody.Drift`. Forced figures are NaN where the length differs.
+        One row a pair, indexed by its name: text, voice, audio_s, forced_length_difference_s;
+        `<name>_reference` and `<name>_candidate` for each measure, where higher is better; and the
+        candidate's drift, which are the fields of `metrics.prosody.Drift`. Forced figures are NaN where the
+        length differs.
     """
     rows = []
     for each in tqdm(compared, desc="measured"):
@@ -231,8 +236,9 @@ def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        One row a measure: how, mean_percent, lower_percent (the true change is above), margin_percent, p and
-        holm_p. A measure that could not be taken of every pair has NaN, and p 1.
+        One row a measure: how, mean_percent, lower_percent (the true change is above it with 95 %
+        confidence), margin_percent, p and holm_p. A measure that is missing for any pair has NaN, and a p of
+        1.
     """
     rows = []
     for one in measures:
@@ -248,8 +254,8 @@ def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.D
 
 
 def judge(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> list[Check]:
-    """Limits: no measure lost by more than its margin, each with 95 % confidence, and all of them together
-    by Holm's correction; forced, not a sample longer or shorter."""
+    """The checks: no measure loses more than its margin, with 95 % confidence for each, and for all together
+    by Holm's correction; the forced candidate is not a sample longer or shorter."""
     checks = [Check(LENGTH_CHECK, table.forced_length_difference_s.abs().max(), high=0.0)]
     if measures:
         family = changes(table, measures)
@@ -261,7 +267,7 @@ def judge(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> list[C
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What was found besides what has a limit. Means are over pairs."""
+    """Figures without a limit. Means are over pairs."""
     return {
         "pairs_count": len(table),
         "texts_count": table.text.nunique(),
@@ -292,7 +298,8 @@ def judged_clips(compared: Sequence[PerceptualPair], table: pd.DataFrame) -> lis
 
 
 def _lost(row: pd.Series, one: Measure) -> float:
-    """What is lost of the reference's figure, over the share of it that may be; infinite if not measured."""
+    """The loss of a pair in a measure, divided by the loss that is allowed; infinite if it was not
+    measured."""
     reference, candidate = row[f"{one.name}_reference"], row[f"{one.name}_candidate"]
     lost = float((reference - candidate) / abs(reference) / one.margin)
     return lost if np.isfinite(lost) else float("inf")

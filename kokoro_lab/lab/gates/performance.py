@@ -1,4 +1,4 @@
-"""Is anything slower or larger than it was? Ratios to a reference inference are compared with golden bands.
+"""Has anything become slower or larger? Ratios to a reference inference are compared with golden bands.
 
 `golden/bands.json` holds every figure, divided by that of the reference inference, as it was last approved. A
 ratio holds for one kind of machine, since the gain of integers over floats depends on the processor's vector
@@ -39,15 +39,15 @@ from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
-"""With fewer trials, a band would be mostly noise."""
+"""The fewest trials for a band; with fewer, it would be mostly noise."""
 FEWEST_STARTS = 6
-"""With fewer starts, a median has no 95 % interval."""
+"""The fewest starts for a band; with fewer, a median has no 95 % interval."""
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85
 """The low end of an interval must be at least this share of its median, since nearly anything passes a
-noisier one. On a quiet machine it is 0.91 to 0.99 with 20 trials; a new process's start had 0.73 to 0.96 with
-7 or 12."""
+noisier one. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new process it
+was 0.73 to 0.96 with 7 or 12 starts."""
 MOST = "over_band_most_ratio"
 UNITS = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
 TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
@@ -96,8 +96,8 @@ def measure_speech(
 ) -> pd.DataFrame:
     """Time to first audio of two texts, and the real-time factor of one, each beside a reference inference.
 
-    Uncached. Our engine and the reference take turns, and the first one changes from trial to trial. With
-    `warm` all of it is run once before.
+    No cache is used. Our engine and the reference take turns, and the one that begins changes from trial to
+    trial. With `warm`, each runs once before and is not timed.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def measure_speech(
     Raises
     ------
     ParameterError
-        Fewer than one trial.
+        `trials` is below 1.
     """
     speaker = InProcess(engine, voice, cached=False)
     if warm:
@@ -150,9 +150,9 @@ def medians(table: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
-    """By figure: golden, ratio, low and high (95 %), trials, and how far over the band each is, at least.
+    """Index: figure. Columns: golden, ratio, low and high (95 % interval), trials, and over_at_least.
 
-    `over_at_least` is the low end ÷ golden: only what noise cannot explain.
+    `over_at_least` is the low end divided by golden: the part of an increase that noise cannot explain.
     """
     table = pd.DataFrame({name: asdict(of) for name, of in found.items()}).T
     table = table.astype({"units": int}).rename(columns={"value": "ratio", "units": "trials"})
@@ -163,9 +163,10 @@ def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
 
 
 def judge(found: Mapping[str, Estimate], band: Band | None, *, decides: bool = True) -> list[Check]:
-    """Each figure may be a tenth over its band; its interval must say so for it to fail, and be narrow enough
-    to say anything: else repeat it in quiet, or with more trials. Where no time decides, every figure was
-    measured, and the bands can be read."""
+    """The checks: no figure is over its band by more than a tenth with its whole interval, and every interval
+    is narrow enough to show that. If one is not, repeat the measurement on a quiet machine or with more
+    trials. Where no time decides, the checks are that every figure was measured and that the bands can be
+    read."""
     if not decides or band is None:
         measured = [name for name in FIGURES if name in found and found[name].value > 0]
         return [
@@ -192,7 +193,7 @@ def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
 
 
 def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
-    """By figure: what the band was, what it would become, and by how many percent it moves."""
+    """Index: figure. Columns: the band as it was, as it would become, and the change in percent."""
     old = dict.fromkeys(FIGURES, float("nan")) if before is None else before.ratios
     rows = {name: {"before": old[name], "after": of.value} for name, of in found.items()}
     table = pd.DataFrame(rows).T.rename_axis("figure")
@@ -215,7 +216,7 @@ def kind_of(engine: Engine) -> Kind:
 
 
 def bands_path() -> Path:
-    """In the repository."""
+    """The path of the bands in the repository."""
     return repository_root() / "golden" / "bands.json"
 
 
@@ -254,7 +255,8 @@ def write_band(kind: Kind, ratios: Mapping[str, float], trials: int, starts: int
     Raises
     ------
     ParameterError
-        It stands on fewer than `FEWEST_TRIALS` or `FEWEST_STARTS`, or a figure is missing.
+        There are fewer trials than `FEWEST_TRIALS` or fewer starts than `FEWEST_STARTS`, or a figure is
+        missing.
     """
     require_trials(trials, starts)
     if wrong := [name for name in FIGURES if not _is_ratio(ratios.get(name))]:
@@ -267,8 +269,8 @@ def write_band(kind: Kind, ratios: Mapping[str, float], trials: int, starts: int
 
 
 def require_trials(trials: int, starts: int) -> None:
-    """Refuse to write a band of fewer than `FEWEST_TRIALS`, or than `FEWEST_STARTS`: on these stand start-up
-    and memory."""
+    """Refuse to write a band from fewer trials than `FEWEST_TRIALS`, or from fewer starts than
+    `FEWEST_STARTS`, which give start-up time and memory."""
     for name, value, fewest in (("trials", trials, FEWEST_TRIALS), ("starts", starts, FEWEST_STARTS)):
         require_range(name, value, fewest, message=f"A band of so few {name} would be one of noise.")
 
@@ -305,7 +307,7 @@ def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: 
 
 TRIALS, NOISE, BUSY_NOISE = 20, 0.03, 0.5
 SLEEP = 2
-"""How long the slowed engine sleeps, in reference inferences."""
+"""How long the slowed engine sleeps, as a multiple of the reference inference's time."""
 ANY = Kind("any", "any", "any", 1, "any")
 
 
@@ -322,10 +324,10 @@ def slowed(engine: Engine, sleep_s: float) -> Engine:
 def controls(
     engine: Engine, reference: Reference, voice: str, found: Mapping[str, Estimate]
 ) -> list[NegativeControl]:
-    """`made_up_controls`, and a real engine that sleeps for twice a reference inference, against a band of
-    what it was.
+    """`made_up_controls`, and a real engine that sleeps for twice the time of a reference inference, compared
+    with a band made of its own earlier figures.
 
-    So long a sleep at least doubles the figures: that it is caught does not depend on how busy a machine is.
+    This sleep at least doubles the figures, so it is caught on a busy machine, too.
     """
     sleep_s = SLEEP * reference.infer().seconds
     table = measure_speech(slowed(engine, sleep_s), reference, voice, 1, warm=False)

@@ -41,7 +41,8 @@ def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
 
 
 def words(clip: Clip) -> pd.DataFrame:
-    """Each word of a clip as it was read: place in the text, phonemes, language, and who read it."""
+    """Each word of a clip as it was read: place in the text, phonemes, language, and the reader (lexicon,
+    G2P, ...)."""
     spoken = [word for segment in clip.segments for word in segment.words]
     columns = ("text", "start", "end", "phonemes", "language", "source")
     return pd.DataFrame([{name: getattr(word, name) for name in columns} for word in spoken])
@@ -74,7 +75,7 @@ def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
 
 
 def as_said(text: str, language: str) -> str:
-    """`text` in words, sentence by sentence."""
+    """`text` as spoken words, sentence by sentence."""
     return " ".join(normalise(s.text, language).text for s in sentences(sanitise(text), language))
 
 
@@ -101,7 +102,7 @@ def judge(table: pd.DataFrame, clip: Clip) -> list[Check]:
 
 
 def figures(table: pd.DataFrame, clip: Clip) -> dict[str, float]:
-    """How many lines were read, and how often another way was taken in the text that was tried."""
+    """How many lines were read, and how many fallbacks the tried text needed."""
     return {"lines_count": len(table), "fallbacks_count": len(clip.report.fallbacks)}
 
 

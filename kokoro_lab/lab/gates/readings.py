@@ -43,7 +43,7 @@ def heard(text: str, language: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> tuple[str, frozenset[int]]:
-    """The letters of a reading without "and", and the numbers of letters behind which there is a pause."""
+    """The letters of a reading without "and", and the counts of letters after which there is a pause."""
     bare, pauses = "", set()
     for part in regex.sub(r"\band\b", " ", text.casefold()).split(PAUSE):
         bare += _SILENT.sub("", part)
@@ -52,7 +52,7 @@ def _bare(text: str) -> tuple[str, frozenset[int]]:
 
 
 def is_right(words: str, phonemes: str, row: dict[str, list[str]]) -> bool:
-    """Whether words are one of the forms that are right, with a pause at least where that has one.
+    """Whether the words match one of the right forms, with a pause wherever that form has one.
 
     Letter case, spaces, hyphens, punctuation and "and" do not count.
     """
@@ -89,7 +89,8 @@ def measure(sets: tuple[str, ...] = SETS) -> pd.DataFrame:
 
 
 def accuracy(table: pd.DataFrame, by: tuple[str, ...] = ("language", "category")) -> pd.DataFrame:
-    """By `by`: `lines`, `right`, the share, and the 95 % interval (Wilson) in which it may be."""
+    """For each value of the columns `by`: `lines`, `right`, the share of right lines, and its 95 % interval
+    (Wilson)."""
     counted = table.groupby(list(by)).right.agg(lines="count", right="sum").reset_index()
     counted["right_share"] = counted.right / counted.lines
     intervals = [

@@ -54,11 +54,11 @@ HIGH = {
     "splice_score_ratio": SPLICE_SCORE_HIGH,
     "seam_excess_ratio": SEAM_EXCESS_HIGH,
 }
-"""The most that a clip may show by itself, and at seams that are declared."""
+"""Upper limits of a clip's figures: for the clip by itself, and for declared seams."""
 CLIP_LIMITS: Limits = {
     name: (None, HIGH[name]) for name in ("seam_excess_ratio", "click_score_ratio", "splice_score_ratio")
 }
-"""What is drawn of each clip: the figures that have a value in clean speech, too."""
+"""Figures of each clip that are drawn: those that are not 0 in clean speech, either."""
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
 """Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
@@ -66,13 +66,14 @@ WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
 SILENT_DBFS = -200.0
 
 FILE, CHUNKS, ITSELF, SEAMS = "against the file", "chunk numbers", "by itself", "at its seams"
-"""What can catch a fault: samples of the file, numbers of the chunks, and the clip without either."""
+"""Ways to catch a fault: comparison with the file's samples, the numbers of the chunks, the clip by itself,
+and the clip at its seams."""
 
 
 def judge_clip(
     samples: Samples, sample_rate_hz: int = SAMPLE_RATE_HZ, seams: Sequence[int] = ()
 ) -> list[Check]:
-    """What one clip shows by itself; its seams are looked at if it is known where they are.
+    """The figures of one clip by itself, and those of its seams if their places are given.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def judge_clip(
     sample_rate_hz : int
         Limits hold for 24000.
     seams : sequence of int
-        The first sample behind each.
+        The first sample after each seam.
 
     Raises
     ------
@@ -110,17 +111,18 @@ def judge_clip(
 
 
 def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
-    """One row a clip: what differs from the file, what the chunks' numbers show, and what `judge_clip` reads.
+    """One row a clip: its differences from the file, faults in the numbers of its chunks, and the figures of
+    `judge_clip`.
 
     Returns
     -------
     pandas.DataFrame
         text, voice, audio_s, window_seams_count, segment_seams_count, differing_samples_count,
-        chunk_faults_count; a column for each check of `judge_clip`, NaN where it was not made, of which
-        seam_excess_ratio allows what the same place decoded at once has;
-        seam_rank_change, how much higher borders of windows rank among other places than the same places
-        decoded at once; windows_residual_dbfs, the largest difference of these two decodes, and
-        speech_to_residual_db.
+        chunk_faults_count; and a column for each check of `judge_clip`, NaN if the check was not made. Among
+        these, seam_excess_ratio counts only what exceeds the same place decoded at once. Three columns
+        compare windows with the segment decoded at once: seam_rank_change, how much higher borders of windows
+        rank among other places than the same places decoded at once; windows_residual_dbfs, the largest
+        difference; and speech_to_residual_db.
     """
     rows = []
     for clip in spoken:
@@ -150,7 +152,7 @@ def differing_count(samples: Samples, file: Samples) -> int:
 
 
 def chunk_faults_count(chunks: Sequence[AudioChunk]) -> int:
-    """The number of chunks with a wrong number or place, or of a segment that was over."""
+    """The number of chunks that have a wrong number or place, or that belong to a segment that had ended."""
     faults, sent, segment_id = 0, 0, 0
     for number, chunk in enumerate(chunks):
         follows = chunk.chunk_id == number and round(chunk.start_s * chunk.sample_rate_hz) == sent
@@ -179,8 +181,8 @@ def judge(table: pd.DataFrame) -> list[Check]:
 def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[JudgedClip]:
     """Every stream beside its file: the worst is the one with the largest share of a limit of `CLIP_LIMITS`.
 
-    One with a fault that clean speech has nothing of, such as a sample that is not the file's, is worse than
-    any without.
+    A stream with a fault that clean speech never has, such as a sample that differs from the file, is worse
+    than all others.
     """
     found = []
     for clip, (_, row) in zip(spoken, table.iterrows(), strict=True):
@@ -207,7 +209,7 @@ def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[Ju
 def judge_windows(table: pd.DataFrame) -> list[Check]:
     """The limit of a table of the fp32 model: windows differ from the undivided segment by next to nothing.
 
-    Other variants are not held to it: integers have other scales in each window.
+    The limit is for fp32 alone: in other variants, integers have other scales in each window.
     """
     return [
         Check("windows_compared_count", table.window_seams_count.sum(), low=1),
@@ -218,7 +220,7 @@ def judge_windows(table: pd.DataFrame) -> list[Check]:
 
 
 def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
-    """Every fault is put into every clip: the share of clips in which it is caught, by who looks for it.
+    """Put every fault into every clip: the share of clips in which it is caught, for each way of looking.
 
     Returns
     -------
@@ -247,8 +249,8 @@ def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[Negati
     """Faults that must be caught: each of them by comparison with the file, some by the clip alone, and lost
     chunks.
 
-    `found` is what `detections` gave for the clips. A click, a cut and swapped chunks are not asked of the
-    clip alone: it shows them in a part of cases only.
+    `found` is the table that `detections` returned for the clips. A click, a cut and swapped chunks are no
+    controls of the clip alone, which shows them only sometimes.
     """
     made = [NegativeControl(f"{name}: {FILE}", bool(found.loc[name, FILE] == 1)) for name in found.index]
     made += [NegativeControl(f"{name}: {ITSELF}", bool(found.loc[name, ITSELF] == 1)) for name in SEEN_ALONE]
@@ -321,7 +323,7 @@ def _not_finite(samples: Samples) -> Samples:
 
 
 def _splices(*numbers: int) -> Callable[[Samples], list[int]]:
-    """Where a fault's splices are, counted in spans of its length from where the loudest one starts."""
+    """The places of a fault's splices, counted from the start of the loudest span in lengths of that span."""
 
     def places(samples: Samples) -> list[int]:
         span = damages.loudest(samples)

@@ -39,8 +39,9 @@ class ModelSpeech(NamedTuple):
 class SpokenPair(NamedTuple):
     """The speech of both variants, with text and voice.
 
-    `text` is the name of what was read and `said` its words; the reference's longest word is heard in the
-    samples `longest_word`. `words` are those of the reference and of the candidate, where they are heard.
+    `text` is the name of the text and `said` its words. `longest_word` is the range of samples in which the
+    reference speaks its longest word. `words` holds two lists of word timings: the reference's, then the
+    candidate's.
     """
 
     text: str
@@ -86,24 +87,24 @@ class ProsodyReading(NamedTuple):
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, streamed: bool = False
 ) -> list[ModelSpeech]:
-    """Every text with every voice, or its reader, as the vocoder gives it: no gain, no limiter.
+    """Speak every text with every voice, or with the reader of the text. The samples are the vocoder's,
+    without gain and limiter.
 
-    `streamed` is in windows with predicted statistics, as streams are decoded.
+    With `streamed`, segments are decoded in windows with predicted statistics, as for streams.
 
     Raises
     ------
     ParameterError
-        It is to be streamed, and the variant or a voice cannot be.
+        `streamed` is True, and the variant or a voice cannot be streamed.
     """
     bar = tqdm(read_by(texts, voices), desc=f"spoken by {engine.config.variant}")
     return [_speak(engine, text, voice, streamed) for text, voice in bar]
 
 
 def pair_up(reference: Sequence[ModelSpeech], candidate: Sequence[ModelSpeech]) -> list[SpokenPair]:
-    """The same texts of both, without the silence at both ends.
+    """Pair the clips of both engines by text and voice, without the silence at their ends.
 
-    Where both are of the same length they are cut at the same samples, so nothing is moved against
-    anything.
+    Two clips of one length are cut at the same samples, so that they stay aligned.
     """
     pairs = []
     for first, second in zip(reference, candidate, strict=True):
@@ -119,7 +120,7 @@ def pair_up(reference: Sequence[ModelSpeech], candidate: Sequence[ModelSpeech]) 
 
 
 def _shifted(words: Sequence[WordTiming], inside: slice) -> list[WordTiming]:
-    """The words of what is left when only `inside` is."""
+    """The words inside the samples `inside`, with times from its start."""
     start_s, length_s = inside.start / SAMPLE_RATE_HZ, (inside.stop - inside.start) / SAMPLE_RATE_HZ
     return [
         replace(
@@ -137,7 +138,7 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
     Raises
     ------
     ParameterError
-        The variant runs as one graph, and does not say.
+        The variant runs as one graph, from which they cannot be read.
     """
     if not isinstance(engine.decoder, StagedDecoder):
         raise ParameterError(
@@ -158,7 +159,7 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
 
 
 def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:
-    """The shortest pair of each text, and of these the `count` shortest: what faults are put into."""
+    """The `count` shortest pairs, each of another text, into which faults are put."""
     longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
     a_text = {each.text: each for each in longest_first}  # the last one of each text stays
     return sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:count]

@@ -1,9 +1,9 @@
 """Streams with the places of their seams, and the same speech decoded at once to compare them with.
 
-A stream is put together three times over: the vocoder decodes a segment window by window, segments are
-trimmed, faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their
-samples meet, except the first one of a stream, which has other statistics and fades into the second. So the
-streamed samples can be compared with the same speech decoded at once.
+A stream is put together in three steps: the vocoder decodes a segment window by window, segments are trimmed,
+faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their samples
+meet, except the first one of a stream, which has other statistics and fades into the second. So the streamed
+samples can be compared with the same speech decoded at once.
 
 How far they agree depends on the arithmetic: with fp32 weights, the difference is below -110 dBFS; with int8
 weights it is 40 to 66 dB below the speech, because each window computes the scales of its integers by itself
@@ -42,9 +42,9 @@ class Seam(NamedTuple):
     ----------
     kind : str
     at_sample : int
-        In the stream.
+        Index of the sample in the stream.
     decoded_at : int, optional
-        The same place in `Decodes`; none where segments meet, which are decoded apart.
+        Index of the same place in `Decodes`; None between two segments, which are decoded separately.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Seam(NamedTuple):
 
 
 class Decodes(NamedTuple):
-    """What the vocoder gave for a clip, segment behind segment, at the level that is heard, not trimmed.
+    """The vocoder's samples of a clip, one segment after the other, at the level that is heard, not trimmed.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class StreamedClip:
     text, voice : str
         The name of what was read, and whose voice read it.
     chunks : tuple of AudioChunk
-        As they came.
+        The chunks, in the order in which they came.
     seams : tuple of Seam
         In order.
     file : numpy.ndarray
@@ -123,7 +123,7 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
 
 
 def speak(engine: Engine, requests: Sequence[Request]) -> list[StreamedClip]:
-    """Stream each text with its voice, nothing of it from a cache, and make the file of the same request."""
+    """Stream each text with its voice, without any cache, and make the file of the same request."""
     clips = []
     for text, voice in tqdm(requests, desc="streams"):
         segments: list[_DecodedSegment] = []

@@ -28,15 +28,16 @@ class Measurement:
     name : str
         Name of the notebook, or of the benchmark in this list.
     guards : str
-        What it guarantees while it passes, in one line.
+        The property that the measurement guarantees while it passes, in one line.
     fast, full : mapping
         Parameters of the notebook, or options of the benchmark, that differ from the defaults.
     fast_s, full_s : float
         About how long it takes, on two cores.
     variant : str
-        That is measured; empty if it is the one which the settings name.
+        The variant that is measured; empty for the variant of the settings.
     instrument : str
-        Subcommand of `bench` that is the benchmark; empty if it is how soon and how fast texts are spoken.
+        Subcommand of `bench` that runs the benchmark; empty for plain `bench`, which measures time to first
+        audio and speed.
     alone : sequence of str
         Modes, `fast` or `full`, in which times decide, so that no other work may run beside it.
     kind : str
@@ -75,7 +76,7 @@ class Measurement:
         return ("fast" if fast else "full") in self.alone
 
     def arguments(self, fast: bool) -> tuple[str, ...]:
-        """Of `kokoro-lab`, to run it."""
+        """The arguments of `kokoro-lab` that run it."""
         given = self.parameters(fast)
         if self.benchmark:
             options = [word for name, value in given.items() for word in _option(name, value)]
@@ -87,7 +88,7 @@ class Measurement:
         )
 
     def command(self, fast: bool) -> str:
-        """As it is typed."""
+        """The command line that runs it."""
         return shlex.join(("kokoro-lab", *self.arguments(fast)))
 
     def was_asked(self, recorded: Mapping[str, Any], fast: bool) -> bool:
@@ -120,7 +121,7 @@ class Suite(FileModel):
 
 
 def measurements(kind: str | None = None) -> list[Measurement]:
-    """Those of `notebooks/suite.json`, in its order: all of them, or one kind.
+    """The measurements of `notebooks/suite.json`, in its order: all of them, or one kind.
 
     Raises
     ------

@@ -5,9 +5,9 @@
     compare       with what the version before recorded, on this machine
     decide        keep, or roll back, with the commands for either
 
-Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can: the
-published fp32 graph on ONNX Runtime alone, timed beside each of them. A gain or loss by an upgrade of ONNX
-Runtime that affects both alike is therefore not seen.
+Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can be
+compared: the reference is the published fp32 graph on ONNX Runtime alone, timed right beside each text. So if
+an upgrade of ONNX Runtime makes both faster or slower by the same factor, the ratio does not show it.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ WORSE_PERCENT = 10.0
 LAST, NONE = "last", "none"
 """What to compare with, besides a file: the last run that was made otherwise, or nothing."""
 FEWEST = 5
-"""Texts. Even if all of fewer are slower, that may be chance: 1 in 16 of four."""
+"""The fewest texts for a verdict. Even if all of fewer texts are slower, that may be chance: with four, the
+probability is 1 in 16."""
 _MADE_BY = ("versions", "toolchain", "conversion", "variant", "session", "model_sha256", "git")
 """What tells one installation from another."""
 _COMPARED = {"ratios", "verdict", "machine", "asked"}
-"""Without these there is nothing to compare."""
+"""Entries that a record must have to be compared."""
 SEED = 0
 MEASURED = ("ttfa", "rtf")
 _SENTENCE = "The kettle is on, and the window is open to the garden behind the house."
@@ -83,7 +84,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     ----------
     engine : Engine
     findings : sequence of (name, ok, detail)
-        Of `kokoro-lab doctor`.
+        The findings of `kokoro-lab doctor`.
     voice : str
 
     Returns
@@ -115,7 +116,8 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
 def golden_checks(
     engine: Engine, clips: GoldenFolder, cases: int
 ) -> tuple[list[Check], list[NegativeControl]]:
-    """Golden clips of this variant, spoken again as it ships; and whether a clip of another text is noticed.
+    """The checks of this variant's golden clips, spoken again as it ships; and a control: a clip of another
+    text must be noticed.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def benchmark(
     Returns
     -------
     pandas.DataFrame
-        A row a text: ttfa_s, rtf, reference_s, and ttfa_ratio and rtf_ratio, both by the reference.
+        A row a text: ttfa_s, rtf, reference_s, and ttfa_ratio and rtf_ratio, both divided by the reference's.
 
     Raises
     ------
@@ -167,7 +169,8 @@ def benchmark(
 
 
 def ratios_of(table: pd.DataFrame, memory_mb: float) -> dict[str, list[float]]:
-    """What a later version is compared with: of `benchmark`, by figure and text, and the memory it took."""
+    """The ratios with which a later version is compared: those of `benchmark` by figure and text, and the
+    memory."""
     return {
         **{f"{name}_ratio": [float(value) for value in table[f"{name}_ratio"]] for name in MEASURED},
         "memory_mb": [memory_mb],
@@ -210,7 +213,7 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
     folder : Path
         `results/`.
     now : mapping
-        What this run records of itself: see `made_by`; and `machine`.
+        The facts of this run: see `made_by`; and `machine`.
 
     Raises
     ------
@@ -247,9 +250,9 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
 def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """How much worse each figure became, and how much at least.
 
-    Of fewer than `FEWEST` texts nothing is certain, and no figure is worse; memory, a single value, may be. A
-    figure that is not measured any more is worse, since nothing shows that it is not; of a new one nothing is
-    known.
+    With fewer than `FEWEST` texts no figure counts as worse, except memory, which is a single value. A figure
+    that is no longer measured counts as worse, since nothing shows that it is not. A new figure is not
+    judged.
 
     Parameters
     ----------
@@ -265,8 +268,9 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
 
     Notes
     -----
-    The bound is from the ranks of the changes, as golden bands have theirs: it holds for any number of texts
-    and any shape of the noise, where a bootstrap of the median of a few of them has a handful of values.
+    The bound is computed from the ranks of the changes, like the bounds of golden bands. It holds for any
+    number of texts and any distribution of the noise. A bootstrap of the median of a few texts would have
+    only a handful of different values.
     """
     rows = []
     for name in {**before, **now}:

@@ -49,10 +49,10 @@ ENGLISH_LIMIT_PERCENT = 4.0
 ENGLISH_MARGIN_POINTS = 0.5
 ENGLISH_RISE_CHECK = "en_word_error_rate_rise_upper_95_points"
 ENOUGH_WORDS = 1000
-"""From this number of words on, one word is less than a fifth of the margin; with fewer, words are
-counted."""
+"""With this many words, one word is less than a fifth of the margin. With fewer, the limit is a number of
+words."""
 FEW_WORDS_MORE = 1
-"""How many words more than of the reference may be misheard where there are few."""
+"""How many more words than the reference's may be misheard, if there are fewer than `ENOUGH_WORDS`."""
 CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}
 OTHER_MARGIN_POINTS = 5.0
 """In languages other than English. Between two precisions, Whisper hears one or two words of a hundred
@@ -62,7 +62,8 @@ PLAIN_WORDS = range(5, 26)
 PLAIN_CHARACTERS = frozenset(string.ascii_letters + " ,;:.?!'’-")
 CONTROL_TEXTS = 3
 SWAPPED_S = 0.5
-"""Longer than a word: what comes out of order is then heard in another order."""
+"""Length of the swapped spans of a control. It is longer than a word, so that words are heard in another
+order."""
 
 
 def published(config: EngineConfig) -> Engine:
@@ -82,8 +83,8 @@ def published(config: EngineConfig) -> Engine:
 
 
 def voices_of(english: str, others: str) -> list[str]:
-    """Voices by their names, with commas: English ones, then others. `all` are those of every language whose
-    words can be counted; nothing is none."""
+    """Voices by their names, with commas: English ones, then others. `all` takes all voices of the languages
+    whose words can be counted; an empty text takes none."""
     found = []
     for names, is_english in ((english, True), (others, False)):
         known = [name for name in voice_names() if _of_language(name, is_english)]
@@ -212,7 +213,7 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """What was found of each language and voice, besides what has a limit."""
+    """Figures of each language and voice without a limit."""
     found: dict[str, float] = {"clips_count": len(table)}
     for column in ("language", "voice"):
         for name, rows in table.groupby(column, sort=False):
@@ -289,7 +290,8 @@ def _sound(sounds: Mapping[int, Mapping[str, Clip]], number: int, side: str) -> 
 
 
 def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:
-    """Clips of other words on purpose, which the same judge must refuse, in every language.
+    """Controls: clips in which other words are said on purpose. The same judge must refuse them, in every
+    language.
 
     Made from the clips of each language that were understood best, which pass undamaged. Damages that leave
     the words intelligible (a click, a gap of 100 ms, noise at 20 dB) are not for this gate.

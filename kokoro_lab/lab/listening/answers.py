@@ -37,11 +37,12 @@ class AnswerFile:
         SHA-256 of the plan.
     listener : str
     trials : int
-        How many there are.
+        Number of trials in the test.
     letters : list of str
         "A" or "B" for each trial answered, in order.
     whole_bytes : int
-        Length of the lines that are whole; anything after it was being written when the power went.
+        Length of the lines that are whole. Bytes after them are a line that was not written to its end, as in
+        a power cut.
     seen_bytes : int
         Length of the file when it was read or written here.
     """
@@ -61,7 +62,7 @@ class AnswerFile:
 
     @property
     def note(self) -> str:
-        """Why a damaged last line of the file was left out; empty if none was."""
+        """Why a damaged last line of the file was left out; empty if the last line is whole."""
         if self.whole_bytes == self.seen_bytes:
             return ""
         return (
@@ -70,12 +71,12 @@ class AnswerFile:
         )
 
     def require(self, test: str) -> None:
-        """Refuse answers to another test.
+        """Refuse the file if it belongs to another test than `test`.
 
         Raises
         ------
         AnswersError
-            They are answers to another test.
+            The file holds answers to another test.
         """
         if self.test != test:
             raise AnswersError(
@@ -95,7 +96,7 @@ class AnswerFile:
         ----------
         letter : {"A", "B"}
         plays : mapping
-            How often each of A, B and X was begun or switched to.
+            How often the listener started each of A, B and X, or switched to it.
         heard_s : mapping, optional
             Seconds of each that were heard.
 
@@ -130,12 +131,12 @@ class AnswerFile:
 
 
 def check_listener(listener: str) -> str:
-    """The name, if it can name a file.
+    """Return a listener's name, if a file can have it.
 
     Raises
     ------
     ParameterError
-        It cannot.
+        A file cannot have this name.
     """
     if not LISTENER.fullmatch(listener):
         raise ParameterError(
@@ -166,12 +167,12 @@ def open_answers(path: Path, *, test: str, listener: str, trials: int) -> Answer
 
 
 def read_answers(path: Path) -> AnswerFile:
-    """Read a file; a last line that is cut off is left out, and said in `note`.
+    """Read a file of answers. A last line that is cut off is left out, and `note` says so.
 
     Raises
     ------
     AnswersError
-        Another line is damaged, or the file is of something else.
+        Another line is damaged, or the file holds something else.
     """
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
@@ -197,7 +198,7 @@ def read_answers(path: Path) -> AnswerFile:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """The line as an object; None if it is not a whole one."""
+    """The line as an object; None if the line is not complete JSON."""
     if not line.endswith(b"\n"):
         return None
     try:
@@ -229,7 +230,7 @@ def _damaged(path: Path, line: int) -> AnswersError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file is safe when its folder's list of names is on the disk, too."""
+    """Write a folder's list of names to the disk: until then, a power cut could lose a new file."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -35,7 +35,8 @@ class Panel:
     listeners : iterable of str
         Their names.
     tokens : mapping, optional
-        Name → token of those who have one; others get one. "" is the person who runs the test.
+        Name → token of listeners who have a token; the others get a new one. The name "" is the person who
+        runs the test.
 
     Raises
     ------
@@ -55,7 +56,8 @@ class Panel:
         self._sounds: dict[str, tuple[int, dict[str, str]]] = {}
 
     def name_of(self, token: str) -> str | None:
-        """The listener with this token; "" is the person who runs the test, None nobody."""
+        """The name of the listener with this token: "" for the person who runs the test, None if the token is
+        nobody's."""
         return self._names.get(token)
 
     def state(self, listener: str) -> dict[str, Any]:
@@ -92,7 +94,8 @@ class Panel:
             return self._state(listener)
 
     def progress(self) -> dict[str, int]:
-        """Listener → trials answered; others who have a file in the folder, too."""
+        """Listener → number of trials answered, for the panel's listeners and for all others with a file in
+        the folder."""
         result = self.session.result()
         finished = {name: trials for name, (_, trials) in result.counts.items()}
         begun = {name: done for name, (done, _) in result.unfinished.items()}
@@ -114,7 +117,7 @@ class Panel:
         }
 
     def _sounds_of(self, listener: str, number: int) -> dict[str, str]:
-        """Names of the sounds of a trial → what is behind them."""
+        """Name of each sound of a trial → "A", "B", "X" or `LEVEL`, the passage for setting the volume."""
         drawn = self._sounds.get(listener)
         if drawn is None or drawn[0] != number:
             drawn = number, {secrets.token_urlsafe(9): button for button in (*BUTTONS, LEVEL)}
@@ -129,7 +132,7 @@ def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Pane
     ----------
     session : ListeningSession
     listeners : iterable of str
-        Joined to those who have a link already.
+        Listeners to add to those who have a link already.
 
     Raises
     ------

@@ -23,8 +23,8 @@ MOST_TRIALS = 400
 """An hour of listening and more: further answers would only show fatigue."""
 
 LISTENING_LUFS = -23.0
-"""EBU R 128. Lower than what the engine plays at, so that no limiter is needed, which would work
-differently on the two."""
+"""Level of EBU R 128. It is lower than the engine's own level, so that no limiter is needed; a limiter would
+act differently on the two sides."""
 PEAK_DBTP = -1.0
 
 
@@ -35,16 +35,17 @@ class PassagePair:
     Parameters
     ----------
     name : str
-        The text. The listener may see it, so it must not tell the two sides apart.
+        Name of the passage, such as its text. The listener may see it, so it must not tell the two sides
+        apart.
     reference, candidate : numpy.ndarray
         float32 mono. Of the same length and timing if the timing is not what is being tested.
     sample_rate_hz : int
-        Of both.
+        Sample rate of both sides.
 
     Raises
     ------
     ParameterError
-        Not such arrays, empty, or with samples that are not finite.
+        An array is of another type or shape, is empty, or has samples that are not finite.
     """
 
     name: str
@@ -89,7 +90,7 @@ class LevelledPair(PassagePair):
     residual_lu : float
         How much louder the candidate is after that.
     level_lufs : float
-        Of both: `LISTENING_LUFS`, or less where a peak would pass −1 dBTP.
+        Level of both sides: `LISTENING_LUFS`, or less if a peak would pass −1 dBTP.
     """
 
     candidate_gain_db: float
@@ -98,7 +99,7 @@ class LevelledPair(PassagePair):
 
 
 def match_loudness(pair: PassagePair) -> LevelledPair:
-    """Both clips at the reference's loudness, then both by one gain at the listening level.
+    """Bring both clips to the reference's loudness, then both by the same gain to the listening level.
 
     Raises
     ------
@@ -156,7 +157,7 @@ class ListeningPlan:
     Raises
     ------
     ParameterError
-        No pairs, two of one name, or more trials than anyone can listen to.
+        There is no pair, two pairs have one name, or there are more trials than anyone can listen to.
     """
 
     pairs: tuple[LevelledPair, ...]
@@ -181,9 +182,9 @@ class ListeningPlan:
     def trials(self, listener: str) -> list[AbxTrial]:
         """The trials of one listener, in order. Each listener has another order; the same one, the same.
 
-        Every pair is heard once before any is heard again, and the reference is A in half of the trials.
-        **X is drawn by a fair coin in every trial.** Were it A in exactly half of them, a listener who
-        also says A half of the time would be significant in 7 % of tests of 16 trials, not in 4 %: the
+        Every pair is heard once before any is heard again, and the reference is A in half of the trials. **X
+        is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener who
+        also says A half of the time would be significant in 7 % of tests of 16 trials, instead of 4 %. The
         binomial test is exact for independent coins alone.
         """
         random = np.random.default_rng([self.seed, *listener.encode()])
@@ -209,5 +210,5 @@ class ListeningPlan:
 
 
 def right_answers(trials: Sequence[AbxTrial], answers: Sequence[Letter]) -> int:
-    """How many of the answers given so far name what X was."""
+    """How many of the answers given so far are right."""
     return sum(trial.x == answer for trial, answer in zip(trials, answers, strict=False))

@@ -19,7 +19,7 @@ Outcome = Literal["heard", "inaudible", "open", "odd"]
 
 @dataclass(frozen=True, slots=True)
 class ListeningResult:
-    """Counts of right answers, of those who have answered every trial. In Jupyter it shows itself.
+    """Counts of right answers of the listeners who have answered every trial. In Jupyter it shows itself.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ListeningResult:
 
     @property
     def pooled(self) -> abx.PooledListeners | None:
-        """All listeners as one; None while nobody has come to the end."""
+        """The answers of all listeners together; None while nobody has finished."""
         return _pooled(tuple(self.counts.items())) if self.counts else None
 
     @property
@@ -62,7 +62,7 @@ class ListeningResult:
         return [name for name, count in self.counts.items() if outcome_of(abx.outcome(*count)) == "heard"]
 
     def figures(self) -> dict[str, float]:
-        """For `result.json`; empty while nobody has come to the end."""
+        """Figures for `result.json`; empty while nobody has finished."""
         pooled = self.pooled
         if pooled is None:
             return {}
@@ -128,7 +128,8 @@ class ListeningResult:
         return [] if self.outcome == "inaudible" else [waiting + self.headline()]
 
     def sentences(self) -> list[str]:
-        """What the answers show, what they do not, and what it would take."""
+        """Sentences on what the answers show, what they do not show, and how many more answers would be
+        needed."""
         said = [
             f"{name} has answered {done} of {trials} trials and is not counted."
             for name, (done, trials) in self.unfinished.items()
@@ -181,7 +182,8 @@ class ListeningResult:
 
 @lru_cache(maxsize=16)
 def _pooled(counts: tuple[tuple[str, tuple[int, int]], ...]) -> abx.PooledListeners:
-    """Listeners are compared by thousands of random tables: once for each state of the answers."""
+    """Pool the counts. This draws thousands of random tables to compare listeners, so the result is cached
+    for each state of the answers."""
     return abx.pool(dict(counts))
 
 

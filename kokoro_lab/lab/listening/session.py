@@ -56,7 +56,7 @@ class Sitting:
 
     @property
     def trial(self) -> AbxTrial:
-        """The one that is next."""
+        """The next trial."""
         return self.trials[len(self.answers.letters)]
 
     @property
@@ -68,18 +68,18 @@ class Sitting:
         return round(min(LISTENED_S, 0.9 * shorter / pair.sample_rate_hz), 3)
 
     def wav(self, button: str) -> bytes:
-        """What is behind the button "A", "B" or "X" of the trial that is next, as a WAV file.
+        """The sound of the button "A", "B" or "X" in the next trial, as a WAV file.
 
-        Each has a dither of its own, and all have the length of the longest, so that neither bytes nor length
-        of X give away which one it is.
+        Each sound gets other dither, and all get the length of the longest, so that neither the bytes nor the
+        length of X tell whether it is A or B.
         """
         seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
         return _wav(self.plan.pairs[self.trial.pair], self.trial.side(button), seed)
 
     def calibration(self) -> bytes:
-        """A passage to set the level by, as a WAV file: the loudest of the test, so that none is louder.
+        """A passage for setting the volume, as a WAV file: the loudest of the test.
 
-        It is of one of the two sides, which is drawn for each listener and not told.
+        It is spoken by one of the two sides, which is drawn for each listener and kept secret.
         """
         loudest = max(self.plan.pairs, key=lambda pair: pair.level_lufs)
         side: Side = "reference" if self.trials[0].a == "candidate" else "candidate"
@@ -139,7 +139,7 @@ class ListeningSession:
     plan: ListeningPlan
 
     def sitting(self, listener: str) -> Sitting:
-        """Let a listener begin, or go on after their last answer.
+        """Let a listener begin, or continue after their last answer.
 
         Raises
         ------
@@ -182,7 +182,8 @@ class ListeningSession:
         return ListeningResult(counts, unfinished)
 
     def pairs_table(self) -> pd.DataFrame:
-        """A row a pair: what was done to make it equally loud, and what could still give it away."""
+        """A row a pair: the gains that made both sides equally loud, and remaining differences that could
+        tell them apart."""
         return pd.DataFrame(
             [
                 {
@@ -210,20 +211,20 @@ def open_session(
     Parameters
     ----------
     folder : path
-        Of the test; made if it is not there. See `folder_of` for a bare name.
+        Folder of the test; made if it does not exist. See `folder_of` for a bare name.
     pairs : sequence of PassagePair, optional
-        What is compared; loudness is matched here. None takes the sounds that the folder keeps. If it
-        keeps some, they must be the ones that are given.
+        The pairs to compare; loudness is matched here. None takes the sounds that the folder keeps. If the
+        folder keeps sounds and pairs are given, both must be the same.
     repeats, seed : int, optional
-        How often each pair is heard, and what the order is drawn from. None takes what the folder keeps,
-        else 1 and 0.
+        How often each pair is heard, and the seed of the order. None takes what the folder keeps, else 1 and
+        0.
 
     Raises
     ------
     ParameterError
         Pairs or repeats that make no test.
     AnswersError
-        There is no test in the folder and none is given, or there is another one that has answers.
+        The folder has no test and `pairs` is not given, or the folder has another test that has answers.
     """
     path = folder_of(folder) / TEST_FILE
     kept = _load(path) if path.exists() else None
@@ -262,8 +263,8 @@ def open_session(
 
 
 def folder_of(test: str | os.PathLike[str]) -> Path:
-    """Where a test is: a bare name, such as "fp32-int8", that names none in this folder is one of
-    `results/listening`; "./fp32-int8" is a path."""
+    """The folder of a test. A bare name such as "fp32-int8" that does not exist here is a folder in
+    `results/listening`; "./fp32-int8" is always a path."""
     here = Path(test)
     bare = here.name == test and not (here / TEST_FILE).exists()
     return results_folder() / "listening" / here if bare else here

@@ -16,7 +16,7 @@ from kokoro_lab.lab.routes.listening import bound_to, make_listening_server
 class ListeningView:
     """Shows the test to a listener, as the last expression of a notebook cell.
 
-    It is served on the loopback by a thread of the kernel, as long as this object lives.
+    A thread of the kernel serves the page on the loopback, as long as this object exists.
 
     Parameters
     ----------

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
-"""Levels further below the loudest are drawn alike."""
+"""Levels that are further below the loudest than this have one colour."""
 STEP_DB = 2.0
-"""Levels are drawn in such steps, which nobody sees, and which make a picture half as large."""
+"""Levels are drawn in steps of this size. The steps are invisible, and make the file of a picture half as
+large."""
 SILENT_POWER = 1e-10
 SHOWN_HZ = (200, 500, 1000, 2000, 4000, 8000)
 LINE_S, SHOWN_LINES = 8.0, 4
-"""A long clip is broken into lines, as its text would be, of which so many are drawn."""
+"""A long clip is broken into lines of this length, like a text; at most this many lines are drawn."""
 NAMED = 25
 """How many rows of a plot have names."""
 SHOWN_POINTS = 1200
@@ -70,7 +71,8 @@ def speech(clip: Clip) -> Drawing:
 
 
 def _wave(axes: Axes, samples: Samples, rate_hz: int, start_s: float, stop_s: float) -> None:
-    """The lowest and the highest sample of each pixel: a line through all weighs as much as the sound."""
+    """Draw the lowest and the highest sample of each pixel: a line through all samples would be as large as
+    the sound."""
     part = samples[int(start_s * rate_hz) : int(stop_s * rate_hz)]
     edges = np.linspace(0, len(part), min(len(part), SHOWN_POINTS), endpoint=False).astype(int)
     low, high = np.minimum.reduceat(part, edges), np.maximum.reduceat(part, edges)

@@ -1,7 +1,7 @@
 """Colours of every plot: the palette of Okabe and Ito, which colour-blind people can tell apart.
 
-They are darkened for a light background and lightened for a dark one. A plot is drawn in those for a light
-background; its SVG holds both.
+The colours are darkened for a light background and lightened for a dark one. A plot is drawn in the colours
+for a light background; its SVG holds both.
 """
 
 INK, MUTED, LINE, GROUND = "#1b1e23", "#5a626d", "#d9dde3", "#ffffff"
@@ -14,4 +14,4 @@ ON_DARK = {
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, MUTED)
 GOOD, BAD = BLUE, ORANGE
 PALE = 0.4
-"""Opacity of a ground on which text is read."""
+"""Opacity of a coloured background with text on it."""

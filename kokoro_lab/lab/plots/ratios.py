@@ -246,7 +246,8 @@ def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequ
 
 
 def _intervals(axes: Axes, table: pd.DataFrame, colours: Sequence[str]) -> None:
-    """A row each, from the top: its ratio (dot), and its interval (bar) if it has one; 1 is dashed."""
+    """Draw a line for each row of the table, from the top: its ratio (dot), and its interval (bar) if there
+    is one. 1 is dashed."""
     at = np.arange(len(table))
     known = np.isfinite(table.high.to_numpy(float))
     bars = [colour for colour, kept in zip(colours, known, strict=True) if kept]

@@ -48,11 +48,11 @@ class Plot:
     ----------
     title : str
     caption : str
-        What the marks mean; of a plot without a picture, why there is nothing to see.
+        The meaning of the marks; for a plot without a picture, the reason why there is none.
     alt : str
         A description for readers who cannot see it.
     figure : matplotlib.figure.Figure, optional
-        None where there is no data: a frame without data says nothing.
+        None if there is no data, since an empty frame would tell nothing.
     """
 
     title: str
@@ -136,7 +136,8 @@ def plotted(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
 def panels(
     rows: int = 1, columns: int = 1, *, height: float, width: float = 10.0, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure of so many panels, row by row; in inches, `options` as of `Figure.subplots`.
+    """An empty figure with panels in rows and columns. Sizes are in inches; `options` are those of
+    `Figure.subplots`.
 
     It is not registered with pyplot, which would show it a second time at the end of the cell.
     """
@@ -147,18 +148,18 @@ def panels(
 
 
 def bare(axes: Axes, *sides: str) -> None:
-    """Without the lines at these sides of a panel."""
+    """Remove the lines at these sides of a panel."""
     axes.spines[list(sides)].set_visible(False)
 
 
 def named(axes: Axes, names: Sequence[str]) -> None:
-    """A row each, from the top, with its name."""
+    """Name the rows of a panel, from the top."""
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(max(1, len(names)) - 0.5, -0.5))
     axes.tick_params(axis="y", length=0)
 
 
 def plain(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis, instead of powers of ten."""
+    """Label a logarithmic axis with plain numbers instead of powers of ten."""
     from matplotlib.ticker import LogLocator
 
     axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
@@ -173,5 +174,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(values: Sequence[object]) -> str:
-    """As a sentence."""
+    """Values joined by commas and "and", as in a sentence."""
     return f"{'; '.join(map(str, values))}."

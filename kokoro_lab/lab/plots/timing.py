@@ -139,7 +139,7 @@ def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -
 
 
 SHOWN_AHEAD_S = 2.0
-"""A stream that is so far ahead of its player is out of danger."""
+"""A stream that is this far ahead of its player will not fall behind; the plot ends there."""
 
 
 @plotted
@@ -190,7 +190,7 @@ def ahead_of_the_player(
 
 
 Points = tuple[Sequence[float], Sequence[float]]
-"""Minutes, or seconds, and values."""
+"""Points of a curve: times (minutes or seconds) and values."""
 
 
 @plotted

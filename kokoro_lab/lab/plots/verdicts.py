@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @plotted
 def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Drawing:
-    """Each pair between what nobody hears and what everybody does.
+    """Each pair between an inaudible change and one that everybody hears.
 
-    A row a pair, the one furthest apart first: the candidate's distance between those of a change that is
-    inaudible (left mark) and of one that everybody hears (right mark). The axis is logarithmic.
+    A row for each pair, the largest distance first. The dot is the candidate's distance from the reference.
+    The left mark is the distance of an inaudible change, the right mark that of a change that everybody
+    hears. The axis is logarithmic.
     """
     rows = table.dropna(subset=[column]).sort_values(column, ascending=False)
     if rows.empty:

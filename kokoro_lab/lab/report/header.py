@@ -20,7 +20,7 @@ from kokoro_lab.lab.results.units import number, unit_of, words_of
 MARK = '<section class="run-header'
 """The beginning of a header, by which a report recognises (and leaves out) one that a notebook has shown."""
 NEAR = 0.1
-"""A margin below this share of its limit is drawn as a near one."""
+"""If a margin is below this share of its limit, the header draws the figure as near its limit."""
 
 
 def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
@@ -31,7 +31,7 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
     result : Result
         How it ended, with its folder.
     base : str
-        From the page to the folder of the run, such as `../results/30_loudness_gate/20261126T…/`.
+        Path from the page to the folder of the run, such as `../results/30_loudness_gate/20261126T…/`.
     came_to : str
         For a run that did not finish, a sentence on how far it came.
     """
@@ -120,7 +120,7 @@ def _defaults(notebook: str) -> Mapping[str, Any]:
 
 
 def _facts(result: Result) -> dict[str, str]:
-    """What was run, on what, when; only what is known."""
+    """The known facts of a run: what was run, on which machine and weights, and when."""
     record, given = result.record, result.parameters
     git, machine = record.get("git") or {}, record.get("machine") or {}
     active, requested = record.get("active_provider") or "", record.get("requested_provider") or ""

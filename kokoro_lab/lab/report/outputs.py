@@ -34,12 +34,12 @@ def message_of(output: Mapping[str, Any]) -> str:
 
 
 def output_html(output: Mapping[str, Any], under: str) -> str:
-    """One output as HTML; empty where it shows nothing.
+    """One output of a cell as HTML; empty if it shows nothing.
 
     Parameters
     ----------
     output : mapping
-        As a notebook's file has it.
+        An output, as the notebook's file holds it.
     under : str
         The heading that it stands under, which describes a figure that has no description of its own.
     """
@@ -72,7 +72,7 @@ def _said(text: str) -> str:
 
 
 def _without_quotes(text: str) -> str:
-    """A string as it reads, not as Python writes it."""
+    """A string literal without Python's quotes and escapes; any other text as it is."""
     with suppress(ValueError, SyntaxError):
         if text[:1] in "'\"" and isinstance(found := ast.literal_eval(text), str):
             return found

@@ -47,7 +47,7 @@ def write_report(executed: Path, report: Path) -> None:
 
 
 def page_html(result: Result, cells: Cells) -> str:
-    """The whole page, of how a run ended and the cells of its notebook."""
+    """The whole page, made of a run's result and the cells of its notebook."""
     read = _Reader()
     body = "\n".join(read.sections(cells))
     return filled(
@@ -64,14 +64,15 @@ def page_html(result: Result, cells: Cells) -> str:
 
 @dataclass
 class _Reader:
-    """Goes through the cells once, and collects what is shown elsewhere on the page."""
+    """Goes through the cells once, and collects the parts that are shown elsewhere on the page."""
 
     question: str = ""
     contents: list[tuple[str, str]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     def sections(self, cells: Cells) -> Iterator[str]:
-        """Cells as HTML. A heading with nothing under it is left out, and so is what papermill puts in."""
+        """Cells as HTML. A heading with nothing under it is left out, and so are the cells that papermill
+        adds."""
         markdown = mistune.create_markdown(renderer=_Headings(self), plugins=["table"])
         bare = ""  # a heading that waits for something to stand under it
         for cell in cells:

@@ -1,10 +1,11 @@
 """Several windows in one forward pass: what it saves of computing, and what it costs of memory and waiting.
 
-A batch is windows that lie end to end, each with the context that it would have by itself: the same products,
-of which the weights are read once. A window that ships leaves out what later layers do not need of its
-context; a batch could, too, so that both sides leave it in here. The model's layers take one scale and shift
-for a pass, so that only windows of one segment are decoded exactly; those of several segments would need them
-for each window, which takes no more computing. What is measured is therefore what a batch could save at best.
+A batch is several windows end to end, each with the context that it would have by itself. It has the same
+products, but the weights are read once. The engine's windows leave out the context that later layers do not
+need. A batch could do that, too; here, both keep all of the context. The model's layers take one scale and
+shift for a pass, so only windows of one segment are decoded exactly. Windows of several segments would need a
+scale and shift for each window, which takes no more computing. So the measurement shows the most that a batch
+could save.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 
 IN_TURN, ONE_PASS, HALF_MORE = "in turn", "one pass", "one pass and a half"
 WORTH = 0.85
-"""A batch is worth its trouble if it takes so much of the computing, or less."""
+"""A batch is worth having if it takes at most this share of the computing of single windows."""
 LEAST_SNR_DB = 80.0
-"""Of windows in one pass against windows in turn, in floats: on integers roundings fall otherwise."""
+"""Least SNR of windows in one pass against the same windows in turn, for floats. With integers, roundings
+differ more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,17 +50,18 @@ class SpokenSegment:
     shift: Values
 
     def spans(self, frames: int, count: int, context: int) -> list[Span]:
-        """So many windows, spread over the segment, each with its context on both sides within it."""
+        """The ranges of `count` windows, spread over the segment, each with its context inside the
+        segment."""
         last = self.prosody.frames - context - frames
         return [(int(at), int(at) + frames) for at in np.linspace(context, last, count)]
 
     def fits(self, frames: int) -> bool:
-        """Whether a window of so many frames has room here, with its context."""
+        """Whether a window of `frames` with its context fits into the segment."""
         return self.prosody.frames >= frames + 2 * CONTEXT_FRAMES
 
 
 def segments(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> list[SpokenSegment]:
-    """All that comes before the vocoder, of each segment."""
+    """Compute everything before the vocoder, for each segment."""
     found = []
     for token_ids, style in spoken:
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
@@ -69,14 +72,15 @@ def segments(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> list[SpokenSeg
 
 
 def in_turn(decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span]) -> list[Samples]:
-    """Each window by itself, with as much context in all layers as in `one_pass`: the same work."""
+    """Decode each window by itself, with the same context in all layers as in `one_pass`, so that the work is
+    the same."""
     return [samples for span in spans for samples in one_pass(decoder, segment, [span])]
 
 
 def one_pass(
     decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span], context: int = CONTEXT_FRAMES
 ) -> list[Samples]:
-    """All windows end to end, with `context` frames on both sides of each."""
+    """Decode all windows end to end in one pass, with `context` frames on both sides of each."""
     outer = [(start - context, stop + context) for start, stop in spans]
     own = segment.prosody
     excitation = [own.excitation[:, a * TRUNK_FRAME_SAMPLES : b * TRUNK_FRAME_SAMPLES] for a, b in outer]
@@ -110,7 +114,8 @@ def measure(
     counts: Sequence[int],
     rounds: int,
 ) -> pd.DataFrame:
-    """Windows of every length, so many at a time, in turn and in one pass, interleaved.
+    """Decode windows of every length in `frames` and number in `counts`, in turn and in one pass,
+    interleaved.
 
     Returns
     -------
@@ -136,14 +141,14 @@ def measure(
 
 
 def gains(trials: pd.DataFrame) -> pd.DataFrame:
-    """One pass over windows in turn, a row each length and count.
+    """The ratio of one pass to windows in turn; a row for each length and count.
 
     Returns
     -------
     pandas.DataFrame
-        ratio, low, high: of CPU time, with 95 % intervals over segments; mean_wait_ratio: how long a listener
-        waits for their window on average, where all have to be computed at once; first_wait_ratio: how long
-        the first one does, who in turn waits for nobody.
+        ratio, low, high: the ratio of CPU times, with its 95 % interval over segments. mean_wait_ratio: ratio
+        of the mean times that listeners wait for their window. first_wait_ratio: the same for the listener
+        who is first in turn.
     """
     rows = []
     for (frames, count), part in trials.groupby(["frames", "count"]):
@@ -166,7 +171,8 @@ def drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def memory(config: EngineConfig, segment: SpokenSegment, frames: int, counts: Sequence[int]) -> pd.DataFrame:
-    """What the process holds more while a batch is decoded, in new sessions; a row a count."""
+    """How much more memory the process holds while a batch is decoded in new sessions; a row for each
+    count."""
     rows = []
     for count in counts:
         decoder = StagedDecoder(config)
@@ -191,7 +197,8 @@ def least_snr_db(decoder: StagedDecoder, spoken: Sequence[SpokenSegment], contex
 def controls(
     decoder: StagedDecoder, spoken: Sequence[SpokenSegment], trials: pd.DataFrame
 ) -> list[NegativeControl]:
-    """Windows without what is around them must differ, and half as much computing again must be seen."""
+    """Controls: windows without their context must differ, and computing that is half as much again must be
+    noticed."""
     once, dearer = (trials[trials.system == way] for way in (ONE_PASS, HALF_MORE))
     dear = paired_ratio(once.compute_s, dearer.compute_s, list(once.text_number))
     bare = least_snr_db(decoder, spoken, 0)
@@ -202,7 +209,7 @@ def controls(
 
 
 def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
-    """That a batch gives the same samples, and that no batch costs half as much again."""
+    """The checks: a batch gives the same samples, and no batch takes half as much computing again."""
     return [
         Check("least_snr_db", snr_db, low=LEAST_SNR_DB),
         Check("dearest_batch_ratio", float(table.ratio.max()), high=1.5),

@@ -1,9 +1,10 @@
-"""What the sentences beside a segment change of it, near the border, and what it costs to let it see them.
+"""How the neighbouring sentences change a segment near its border, and what it costs to let it see them.
 
-A segment is spoken as if nothing stood before or behind it. Here both sides of a border are also read with
-some token ids of the other side, which are cut off afterwards, as the `continuous` mode of kokoro-onnx does
-with 60 of them; and both in one pass, with which every way is compared. The style vector is the same in all
-of them, that of the segment by itself, so that nothing differs but what is seen.
+The engine speaks a segment as if nothing stood before or after it. Here, both sides of a border are also read
+with some token ids of the other side, which are cut off afterwards; the `continuous` mode of kokoro-onnx does
+so with 60 ids. A third way reads both sides in one pass; every other way is compared with it. The style
+vector is that of the segment by itself in all ways, so that they differ only in the token ids that the model
+sees.
 """
 
 from __future__ import annotations
@@ -38,23 +39,23 @@ from kokoro_lab.weights.voices import Voice, english_of, load_voice
 
 ALONE, ONE_PASS, OTHERS, TWICE = "alone", "one pass", "60 ids of another text", "one pass, again"
 SEEN = {ALONE: 0, "10 ids": 10, "30 ids": 30, "60 ids": 60, ONE_PASS: MAX_TOKENS}
-"""Way of reading → how many token ids of the other side are seen, at most."""
+"""Way of reading → the most token ids of the other side that the model sees."""
 PEERS = "60 ids"
 ZONE = 15
 """Token ids on each side of a border that are compared: about a second of speech."""
 EAR_S = 1.5
-"""Seconds on each side of a border that the ear is given."""
+"""Seconds on each side of a border that the ear (DNSMOS) hears."""
 FADE_S = 0.025
-"""Of two sides that saw each other, as in kokoro-onnx."""
+"""Length of the fade between two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
-"""Of loudness, for a unit of the model's energy curve: that by which streams are levelled."""
+"""Loudness in LU for one unit of the model's energy curve; streams are levelled by the same factor."""
 NOTICED = {"f0_cents": 150.0, "tempo_percent": 5.0, "level_lu": 1.0}
-"""From here on a difference is noticed side by side: of pitch in speech ('t Hart, JASA 69, 1981, has 1.5 to 2
+"""A difference above this is noticed side by side: of pitch in speech ('t Hart, JASA 69, 1981, has 1.5 to 2
 semitones, and 3 where people just listen), of tempo (Quené, Journal of Phonetics 35, 2007), of level."""
 FIGURES = [*NOTICED, "pause_ms"]
 _SPACE = encode(" ")
 _MARKS = frozenset(encode(' .!?…:,;—"“”()'))
-"""What stands at a border and is no speech: how long it is silent is the pause's affair."""
+"""Token ids at a border that are not speech; `pause_s` measures their silence."""
 _ENDS = frozenset(encode(".!?…"))
 
 
@@ -86,8 +87,9 @@ class Border:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """How one side of a border is read: frames of 25 ms of each of its token ids, and both curves, two values
-    a frame; and the contours that it was cut from, with the frames before and up to its end."""
+    """One side of a border as it was read: frames of 25 ms for each of its token ids, and the curves of F0
+    and energy with two values a frame. It also keeps the contours from which it was cut, and its first and
+    last frame in them."""
 
     frames: np.ndarray
     f0_hz: Values
@@ -96,7 +98,7 @@ class Reading:
     cut: slice
 
     def ids(self, kept: slice) -> Reading:
-        """Only some of the token ids; what it was cut from stays."""
+        """The reading of some of the token ids; the contours from which it was cut stay."""
         ends = np.concatenate([[0], np.cumsum(self.frames)])
         numbers = range(len(self.frames))[kept]
         values = slice(F0_A_FRAME * ends[numbers.start], F0_A_FRAME * ends[numbers.stop])
@@ -110,7 +112,8 @@ def all_texts() -> list[FixtureText]:
 
 
 def borders_of(texts: Sequence[FixtureText], voices: Sequence[str], each: int) -> list[Border]:
-    """At most `each` borders a text, each text by the next voice; none that one pass cannot hold."""
+    """At most `each` borders a text, each text by the next voice. Borders are left out if both sides are too
+    long for one pass."""
     front_end, found = FrontEnd(), []
     for number, text in enumerate(texts):
         voice = load_voice(voices[number % len(voices)])
@@ -130,22 +133,24 @@ class BorderReader:
     Parameters
     ----------
     config : EngineConfig
-        Of a variant in stages. Pauses within a segment are left as the model makes them.
+        Configuration of a variant that runs in stages. Pauses within a segment are left as the model makes
+        them.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.decoder = StagedDecoder(replace(config, pauses="model"))
 
     def before(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side in front of the border, with `seen` behind it."""
+        """The side before the border, read with `seen` after it."""
         return self._read(border, (), border.before, seen)
 
     def after(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side behind the border, with `seen` in front of it."""
+        """The side after the border, read with `seen` before it."""
         return self._read(border, seen, border.after, ())
 
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
-        """Both sides, one of the ways; `other` is the border whose ids are seen where they are another's."""
+        """Both sides, read in one of the ways. `other` is the border whose ids are seen in the way that shows
+        ids of another border."""
         seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
         seen = MAX_TOKENS if way == TWICE else seen
         return (
@@ -169,8 +174,9 @@ class BorderReader:
         return Reading(frames[first:last], *curves, contours, cut)
 
     def spoken(self, border: Border, way: str, other: Border) -> Samples:
-        """`EAR_S` on each side of the border: alone with a stream's pause between them, else faded into each
-        other, as kokoro-onnx does, since what sees its neighbour has the pause in it; or out of one pass."""
+        """The samples of `EAR_S` on each side of the border. Sides that were read alone have a stream's pause
+        between them. Sides that saw each other contain the pause, and are faded into each other as in
+        kokoro-onnx. One pass needs neither."""
         one, behind = self.sides(border, way, other)
         length = round(EAR_S * SAMPLE_RATE_HZ)
         if way == ONE_PASS:
@@ -190,7 +196,7 @@ class BorderReader:
         return np.concatenate([first[-length:-fade], both, second[fade:length]])
 
     def _samples(self, own: Sequence[int], voice: Voice, side: Reading) -> Samples:
-        """All that was read, what is cut off of it included."""
+        """The samples of all that was read, including the part that is cut off."""
         behind = self.decoder.prosody.behind(side.contours, voice.style(len(own)))
         return self.decoder.vocoder.whole(behind)
 
@@ -202,7 +208,7 @@ def _samples_of(frames: slice) -> slice:
 def distance(
     border: Border, reference: tuple[Reading, Reading], candidate: tuple[Reading, Reading]
 ) -> dict[str, float]:
-    """How far the token ids next to a border are from another reading of them, the mean of both sides.
+    """How far one reading of the token ids next to a border is from another, as the mean of both sides.
 
     Returns
     -------
@@ -223,7 +229,7 @@ def distance(
 
 
 def pause_s(border: Border, model: Reading) -> tuple[float, float]:
-    """Seconds of silence at the border: as one pass makes it, and as a stream has it."""
+    """Seconds of silence at the border: in one pass, and in a stream."""
     ends = np.cumsum(frames_of(model.contours.durations))
     quiet = model.contours.energy.reshape(-1) < QUIET_ENERGY
     at = F0_A_FRAME * int(ends[len(border.before)])  # ids are counted from the pad
@@ -235,9 +241,10 @@ def pause_s(border: Border, model: Reading) -> tuple[float, float]:
 
 
 def read_all(reader: BorderReader, borders: Sequence[Border]) -> pd.DataFrame:
-    """Every border every way: its distances to one pass (see `distance`); a row each.
+    """Read every border in every way; a row for each, with the distances to one pass (see `distance`).
 
-    Columns: text, border, kind, way, those of `NOTICED`, and pause_ms, the difference of the silences.
+    Columns: text, border, kind, way, the figures of `NOTICED`, and pause_ms, the difference in silence at the
+    border.
     """
     rows = []
     for number, border in enumerate(tqdm(borders, desc="borders", disable=None)):
@@ -265,7 +272,7 @@ def by_way(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """`estimates` of segments spoken alone, by what a border is."""
+    """`estimates` of segments spoken alone, for each kind of border."""
     kinds = dict(iter(table.groupby("kind")))
     return pd.concat(
         {kind: by_way(rows).loc[[ALONE]] for kind, rows in kinds.items()}, names=["border", "way"]
@@ -273,20 +280,20 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_text(table: pd.DataFrame) -> pd.DataFrame:
-    """Medians of a text's borders, of the ways that are drawn."""
+    """Medians over the borders of each text, for the ways that are drawn."""
     drawn = table[table.way.isin([ALONE, PEERS, OTHERS, ONE_PASS])]
     return drawn.groupby(["text", "way"], sort=False, as_index=False)[list(NOTICED)].median()
 
 
 def noticed(found: dict[str, Estimate]) -> list[str]:
-    """Figures that are beyond what is noticed, by all of their interval."""
+    """Figures whose whole interval is above the limit in `NOTICED`."""
     return [name for name, limit in NOTICED.items() if found[name].low > limit]
 
 
 def listened(
     reader: BorderReader, borders: Sequence[Border], ear: Callable[[Samples, int], float] = dnsmos
 ) -> pd.DataFrame:
-    """What an ear without a reference says of each border: text, kind, way, dnsmos, and dnsmos_gain."""
+    """How DNSMOS, which needs no reference, rates each border: text, kind, way, dnsmos, and dnsmos_gain."""
     rows = []
     for number, border in enumerate(tqdm(borders, desc="listened to", disable=None)):
         other = borders[(number + len(borders) // 2 + 1) % len(borders)]
@@ -303,13 +310,13 @@ def listened(
 
 
 def gain_of(heard: pd.DataFrame, way: str) -> Estimate:
-    """What the ear likes better than a border of segments that are spoken alone."""
+    """How much higher the ear rates a border than the same border of segments that are spoken alone."""
     rows = heard[heard.way == way]
     return mean_of(rows.dnsmos_gain, list(rows.text))
 
 
 def gains(heard: pd.DataFrame) -> pd.DataFrame:
-    """The mean opinion of every way, and its gain with its interval; a row each, by what borders are."""
+    """The mean rating of every way and its gain with its interval; a row for each way and kind of border."""
     rows = {}
     for kind, part in {"all": heard, **dict(iter(heard.groupby("kind")))}.items():
         for way, own in part.groupby("way", sort=False):
@@ -319,9 +326,9 @@ def gains(heard: pd.DataFrame) -> pd.DataFrame:
 
 
 def timed(reader: BorderReader, borders: Sequence[Border], rounds: int) -> pd.DataFrame:
-    """The contours of what is in front of each border, and all of its windows, each way, interleaved.
+    """Time the segment before each border in each way, interleaved: its contours, and all of its windows.
 
-    A segment in the middle of a text sees both sides: as many ids are put in front of it, too.
+    In a text, a segment has neighbours on both sides, so the same number of ids is put before it as well.
     """
     trials = []
     for number, border in enumerate(tqdm(borders, desc="timed", disable=None)):
@@ -349,7 +356,7 @@ def _windows(reader: BorderReader, contours: Contours, style: Values) -> None:
 
 
 def costs(trials: pd.DataFrame) -> pd.DataFrame:
-    """What each way takes more than a segment alone: a row each.
+    """How much more each way takes than a segment alone; a row for each way.
 
     Returns
     -------
@@ -375,7 +382,8 @@ def cost_ratios(cost: pd.DataFrame) -> pd.DataFrame:
 
 
 def faults(reader: BorderReader, borders: Iterable[Border], heard: pd.DataFrame) -> list[NegativeControl]:
-    """Readings in one pass that are spoiled so that everybody notices; a measure that misses one is deaf."""
+    """Controls: readings in one pass that are spoiled so that everybody notices. A measure that misses one of
+    them is useless."""
     spoils: dict[str, tuple[str, Callable[[Reading], Reading]]] = {
         "three semitones higher": ("f0_cents", lambda side: replace(side, f0_hz=side.f0_hz * 2 ** (3 / 12))),
         "a fifth slower": ("tempo_percent", _slower),
@@ -397,7 +405,8 @@ def faults(reader: BorderReader, borders: Iterable[Border], heard: pd.DataFrame)
 
 
 def _slower(side: Reading) -> Reading:
-    """Every token id with at least a fifth more frames than before, and the curves held for as long."""
+    """The side with at least a fifth more frames for every token id; the curves are stretched to the same
+    length."""
     frames = side.frames + np.ceil(side.frames / 5).astype(np.int64)
     starts = np.repeat(np.cumsum(side.frames) - side.frames, frames)
     inside = np.arange(frames.sum()) - np.repeat(np.cumsum(frames) - frames, frames)
@@ -407,8 +416,8 @@ def _slower(side: Reading) -> Reading:
 
 
 def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
-    """That one pass is itself, and that the ear does not miss it: its gain is not above 0 by all of its
-    interval. Where it is, segments should be told of their neighbours."""
+    """The checks: the distance of one pass to itself is 0, and the interval of its gain is not all above 0.
+    If it is, segments should see their neighbours."""
     again = estimates(table, TWICE)
     return [
         Check("again_f0_cents", again["f0_cents"].value, high=0.0),

@@ -1,11 +1,11 @@
 """Each operator of ours beside ONNX Runtime's own, and beside the limit of this processor.
 
-Of each kind of operator the node that has most to do is taken out of the graph of its stage; what computes
-the same tensors out of the same tensors in the graph without our operators is its peer. Both run on one
-thread, on what a real text gives. The limit is the roofline (Williams, Waterman, Patterson, CACM
-52(4), 2009): the time that the products of the definition take at the most that a core was seen to do, or
-that to read and write all tensors once takes, whichever is longer. Who needs fewer products than the
-definition has may be faster.
+For each kind of operator, the node with the most work is taken out of its stage's graph. Its peer is the part
+of the graph without our operators that computes the same tensors from the same tensors. Both run on one
+thread, on tensors of a real text. The limit is the roofline (Williams, Waterman, Patterson, CACM 52(4),
+2009): the time for the operator's products at the highest rate measured on a core, or the time for reading
+and writing all tensors once, whichever is longer. A kernel that needs fewer products than the definition may
+be faster than this.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ ORT = "ONNX Runtime"
 BYTE_OPERATORS = ("QuantConv", "QuantSnakeConv", "QuantProduct")
 FOOTPRINTS_KIB = (64, 256, 1024, 4096, 16384, 131072)
 LEAST_S = 0.004
-"""So long is each measurement at least."""
+"""The least length of each measurement."""
 LEAST_SNR_DB = 40.0
-"""Of our outputs against ONNX Runtime's: on integers, a rounding that falls otherwise is heard as little."""
+"""Least SNR of our outputs against ONNX Runtime's. With integers, roundings differ, which at this level is
+not heard."""
 SLOWED = 1.5
 PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "MatMulIntegerToFloat", "LSTM")
 DEVICES = pd.DataFrame(
@@ -84,21 +85,23 @@ DEVICES = pd.DataFrame(
         "cpu_gflops": [410.0, 450.0, 560.0],
     }
 )
-"""By data sheets and clocks: the smallest chip of a generation; of the CPU, NEON of all performance cores."""
+"""Peaks by data sheets and clocks, of the smallest chip of each generation. The CPU's are NEON on all
+performance cores."""
 LAUNCH_US, COMMAND_US = 5.0, 150.0
-"""Assumed: what a kernel's dispatch takes, and what to hand a command buffer over and wait for it takes."""
+"""Assumed times: of a kernel's dispatch, and of submitting a command buffer and waiting for it."""
 BYTES_OVER_FLOATS = 4.0
-"""Assumed: how many times as many products of bytes a core of Apple's does, by its dot products of bytes."""
+"""Assumed: how many products of bytes an Apple core computes in the time of one product of floats, by its
+dot-product instructions."""
 ATTAINED = 0.5
 """Assumed: the share of its peak that a good convolution reaches on a GPU."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A node of ours, what computes the same without it, and what both are fed with.
+    """A node of ours, its peer without our operators, and the inputs of both.
 
-    `operations` are those of its products by their definition, two for each multiplication; `traffic_bytes`
-    are those of all tensors that go in and come out, once.
+    `operations` counts the operations of its products by their definition, two for each multiplication.
+    `traffic_bytes` counts the bytes of all inputs and outputs once.
     """
 
     kind: str
@@ -113,8 +116,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one core does at most, by instruction set: operations a second on floats and on bytes, and bytes
-    read a second, by how many KiB are read again and again."""
+    """The highest rates of one core with an instruction set: operations a second on floats and on bytes, and
+    bytes read a second for each size of buffer in KiB."""
 
     float_gops: float
     byte_gops: float
@@ -138,12 +141,12 @@ def sets_here() -> dict[str, tuple[str, ...]]:
 
 
 def chosen_sets(written: str) -> list[str]:
-    """Those of a list with commas, `best`, or all that are here.
+    """The chosen instruction sets: a list with commas, `best`, or all that this processor has.
 
     Raises
     ------
     ParameterError
-        One of them is not here.
+        This processor lacks one of them.
     """
     here = sets_here()
     if written == "best":
@@ -180,7 +183,7 @@ def operators_for(name: str, folder: Path) -> Path:
 
 
 def limits(name: str, folder: Path) -> Limits:
-    """The most that a core was seen to do, with an instruction set: the best of some thirty loops."""
+    """Measure the highest rates of a core with an instruction set: the best of some thirty loops."""
     source = Path(__file__).parent / "peak.cpp"
     library = ctypes.CDLL(str(compiled([source], sets_here()[name], folder / f"peak-{name}.so")))
     data = np.zeros(FOOTPRINTS_KIB[-1] * 256, np.float32)
@@ -222,7 +225,7 @@ def stages_of(config: EngineConfig, spoken: Spoken, window_frames: int) -> list[
     Parameters
     ----------
     window_frames : int
-        Of its middle, in trunk frames of 12.5 ms, that the vocoder decodes.
+        Length of the window in the middle that the vocoder decodes, in trunk frames of 12.5 ms.
     """
     native = native_operators(config)
     folders = stages_folder(config, native), stages_folder(replace(config, native="off"), Native(None))
@@ -238,7 +241,7 @@ def stages_of(config: EngineConfig, spoken: Spoken, window_frames: int) -> list[
 
 
 def first_feed(token_ids: Sequence[int], style: np.ndarray[Any, Any]) -> Tensors:
-    """What the prosody is fed with, and what of the trunk's feed is not its outputs."""
+    """The inputs of the prosody, and those inputs of the trunk that the prosody does not compute."""
     return {
         "input_ids": np.array([[PAD_ID, *token_ids, PAD_ID]], np.int64),
         "style": style,
@@ -248,7 +251,7 @@ def first_feed(token_ids: Sequence[int], style: np.ndarray[Any, Any]) -> Tensors
 
 
 def window_feed(feed: Tensors, folder: Path, style: np.ndarray[Any, Any], frames: int) -> Tensors:
-    """What the vocoder is fed with: a window from the middle, which looks at its own statistics."""
+    """The vocoder's inputs for a window from the middle, which computes its own statistics."""
     trunk = feed[signatures.TRUNK]
     first = max(0, (trunk.shape[2] - frames) // 2)
     last = min(trunk.shape[2], first + frames)
@@ -296,7 +299,7 @@ def _seen(model: onnx.ModelProto, feed: Tensors, config: EngineConfig, native: N
 
 
 def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
-    """Of each kind of operator in a stage, the node that has most to do."""
+    """For each kind of operator in a stage, the node with the most work."""
     seen = stage.seen
     weights = {each.name: int(np.prod(each.dims)) for each in stage.ours.graph.initializer}
     there = {name for node in stage.theirs.graph.node for name in node.output}
@@ -325,7 +328,7 @@ def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
 
 
 def _names_in(node: onnx.NodeProto) -> Iterator[str]:
-    """What a node reads, its branches included."""
+    """Names of the tensors that a node reads, in its branches, too."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node:
@@ -335,7 +338,7 @@ def _names_in(node: onnx.NodeProto) -> Iterator[str]:
 def between(
     model: onnx.ModelProto, feed: Tensors, outputs: Sequence[str], seen: Tensors
 ) -> tuple[onnx.ModelProto, Tensors]:
-    """The part of a graph that computes some tensors out of others, and what it must be fed with."""
+    """The part of a graph that computes some tensors from others, and its inputs."""
     makers = {name: node for node in model.graph.node for name in node.output}
     inputs = {each.name for each in model.graph.input}
     fed: Tensors = {}
@@ -398,7 +401,7 @@ def _operations(node: onnx.NodeProto, arrays: Tensors) -> float:
 
 
 def outputs_snr_db(case: Case, config: EngineConfig, library: Path) -> float:
-    """What ONNX Runtime's operators give over how far ours are from it; the least of the outputs."""
+    """SNR of our outputs against those of ONNX Runtime's operators; the least of all outputs."""
     ours = _session(case.ours, config, library).run(None, case.feed)
     theirs = _session(case.theirs, config, None).run(None, case.their_feed)
     found = []
@@ -417,7 +420,8 @@ def race(
     Returns
     -------
     pandas.DataFrame
-        Rows as `turns.take_turns`, of one call each, with kind; `slowed` is a control: ours and half again.
+        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator
+        with half as much work again.
     """
     rows = []
     for number, case in enumerate(tqdm(found, desc="operators", disable=None)):
@@ -473,7 +477,7 @@ def table_of(found: Sequence[Case], trials: pd.DataFrame, limited: Mapping[str, 
 
 
 def limits_table(limited: Mapping[str, Limits]) -> pd.DataFrame:
-    """What a core did at most, a row an instruction set."""
+    """The highest rates of a core; a row for each instruction set."""
     rows = {
         name: {"float_gops": each.float_gops, "byte_gops": each.byte_gops}
         | {f"read_gb_per_s_{kib}_kib": speed for kib, speed in each.read_gb_per_s.items()}
@@ -483,7 +487,7 @@ def limits_table(limited: Mapping[str, Limits]) -> pd.DataFrame:
 
 
 def best_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Those of the best instruction set."""
+    """The rows of the best instruction set."""
     return table[table.set == table.set.iloc[-1]]
 
 
@@ -494,23 +498,24 @@ def against_ort(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.DataFrame) -> pd.DataFrame:
-    """What a kernel for Apple's GPU would have to beat, for one window: computed, nothing of it measured.
+    """The times that a kernel for Apple's GPU would have to beat for one window: all computed, none measured.
 
     Parameters
     ----------
     operations, traffic_bytes : float
-        Of the window.
+        Operations and bytes of the window.
     launches : int
         Kernels, if each operator of ours were one.
     table : pandas.DataFrame
-        Of `table_of`: the vocoder's convolutions are taken to reach the same share of the limit on Apple's.
+        From `table_of`. The vocoder's convolutions are assumed to reach the same share of the limit on
+        Apple's CPUs.
 
     Returns
     -------
     pandas.DataFrame
-        DEVICES, with cpu_ms: what our operators would take on all performance cores, which is what has to
-        be beaten; gpu_limit_ms: computing or memory alone; launches_ms; gpu_ms: at half of the peak, with
-        launches.
+        The columns of DEVICES; cpu_ms, the time of our operators on all performance cores, which has to be
+        beaten; gpu_limit_ms, the limit by computing or memory alone; launches_ms; gpu_ms, at half of the peak
+        with launches.
     """
     own = best_rows(table)
     heaviest = own.loc[own[own.stage == "vocoder"].mega_operations.idxmax()]
@@ -525,7 +530,8 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
 
 
 def window_work(vocoder: RunStage, config: EngineConfig) -> tuple[float, float, int]:
-    """Of a window of the vocoder: operations, bytes that our operators and weights move, how many nodes."""
+    """The work of a vocoder's window: operations, bytes of our operators' tensors and of weights, number of
+    nodes."""
     inputs = {each.name for each in vocoder.theirs.graph.input}
     given = {name: value for name, value in vocoder.seen.items() if name in inputs}
     nodes, weights = vocoder.ours.graph.node, vocoder.ours.graph.initializer
@@ -536,8 +542,8 @@ def window_work(vocoder: RunStage, config: EngineConfig) -> tuple[float, float, 
 
 
 def checks_of(trials: pd.DataFrame, table: pd.DataFrame, snr_db: Sequence[float]) -> list[Check]:
-    """That ours compute the same, that the best set is no slower than ONNX Runtime taken all together, and
-    that a kernel beside itself is as fast as itself."""
+    """The checks: our operators compute the same; with the best set, all of them together are no slower than
+    ONNX Runtime; and a kernel timed against itself is as fast as itself."""
     best = best_rows(table)
     same = ratio(trials, "same", "wall_s", best.set.iloc[0])
     return [
@@ -548,7 +554,7 @@ def checks_of(trials: pd.DataFrame, table: pd.DataFrame, snr_db: Sequence[float]
 
 
 def controls(trials: pd.DataFrame, name: str) -> list[NegativeControl]:
-    """A kernel that does half again as much must be found slower, by all of the interval."""
+    """The control: a kernel with half as much work again must be found slower with the whole interval."""
     slowed = ratio(trials, "slowed", "wall_s", name)
     return [NegativeControl("a kernel that takes half again as long", caught=bool(slowed.low > 1.1))]
 

@@ -1,4 +1,4 @@
-"""Several ways to the same thing, interleaved: what the machine does meanwhile meets all of them alike."""
+"""Times several ways to compute one thing, interleaved, so that other work slows all of them alike."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kokoro_lab.lab.compare.comparison import ratio
 def take_turns(
     ways: Mapping[str, Callable[[], object]], number: int, rounds: int = 1
 ) -> list[dict[str, Any]]:
-    """Go every way in each round, another one first each time.
+    """Run and time every way once in each round; the way that runs first changes from round to round.
 
     Parameters
     ----------
     ways : mapping of str to callable
-        By name.
+        Name of a way → a function that runs it.
     number : int
-        Of what it is done to, such as a text: what intervals are drawn by.
+        Number of the input, such as a text. Intervals are computed over these numbers.
 
     Returns
     -------
     list of dict
-        Rows as `compare.comparison.ratio` takes them, with wall_s and compute_s, which is of all threads.
+        Rows for `compare.comparison.ratio`, with wall_s (elapsed) and compute_s (CPU time of all threads).
     """
     names, rows = list(ways), []
     for turn in range(rounds):
@@ -41,7 +41,7 @@ def take_turns(
 
 
 def ratios(trials: pd.DataFrame, against: str, figure: str = "compute_s") -> pd.DataFrame:
-    """Every way's ratio to one of them: ratio, low, high; a row each."""
+    """The ratio of every way to the way `against`: ratio, low, high; a row for each way."""
     others = [name for name in dict.fromkeys(trials.system) if name != against]
     found = {name: ratio(trials, name, figure, against) for name in others}
     return pd.DataFrame({name: (each.value, each.low, each.high) for name, each in found.items()}).T.set_axis(

@@ -25,7 +25,8 @@ CAUGHT = "caught: "
 _TIMES = {"rtf", "ttfa", "ttfb", "latency", "late", "gap", "jitter", "underruns", "wall", "cpu"}
 _LESS = _TIMES | {"rss", "memory", "lsd"}
 _MORE = {"pesq", "stoi", "dnsmos", "mos", "snr", "similarity"}
-"""Words of figures without a limit of which less, or more, is better. Of others nobody knows."""
+"""Words in the names of figures without a limit, for which more (or less) is better. For other figures the
+direction is not known."""
 _ABSOLUTE = {"dB", "LU", "cents", "%", "points"}
 """Units whose differences are not shown in percent."""
 _ENDS = (("low", "high"), ("lower", "upper"))
@@ -34,7 +35,7 @@ _FACTS = (
     *("versions", "toolchain", "git", "machine"),
 )
 _TOLERANCE = 1e-9
-"""By which two figures may differ, relatively, and be the same: the last bits of a sum."""
+"""Relative difference up to which two figures count as equal: sums may differ in their last bits."""
 
 Interval = tuple[float, float]
 
@@ -48,13 +49,13 @@ class FigureChange:
     name : str
         Ends in its unit.
     before, after : float or None
-        In A and in B; None where it is not measured, NaN where it is not finite.
+        The figure in A and in B; None if it was not measured, NaN if it is not finite.
     change : str
         One of `ORDER`.
     limits : str
-        In words, of B or else of A; empty if it has none.
+        Limits in words, from B or else from A; empty if there are none.
     before_interval, after_interval : tuple of float, optional
-        Where the record has both ends of one.
+        Ends of the interval of each run, if its record has both.
     severity : float
         How much it got worse, as a part of its room or of itself; the order within one `change`.
     """
@@ -70,7 +71,8 @@ class FigureChange:
 
     @property
     def difference(self) -> str:
-        """In its unit, and in percent of A where it is no logarithm and no percentage itself."""
+        """The difference in the figure's unit, and in percent of A unless the figure is a logarithm or a
+        percentage."""
         if self.before is None or self.after is None or self.name.startswith(CAUGHT):
             return ""
         by, unit = self.after - self.before, unit_of_difference(self._name)
@@ -86,7 +88,7 @@ class FigureChange:
 
     @property
     def _name(self) -> str:
-        """With its unit where others have theirs, at the end."""
+        """The name with its unit at the end, like other names."""
         return self.name.replace(" > ", "_")
 
     def said(self, *, after: bool) -> str:
@@ -110,7 +112,7 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
     Raises
     ------
     ParameterError
-        They are of different notebooks.
+        The runs are of different notebooks.
     """
     if a.notebook != b.notebook:
         raise ParameterError(
@@ -129,7 +131,8 @@ def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
 
 
 def figures_of(run: KeptRun) -> dict[str, float]:
-    """All numbers of a run by their names; of a benchmark those of its summary, `kokoro-lab > rtf > p50`."""
+    """All numbers of a run by their names. For a benchmark they are those of its summary, such as `kokoro-lab
+    > rtf > p50`."""
     controls = {f"{CAUGHT}{one.name}": float(one.caught) for one in run.result.controls}
     named = run.result.figures or dict(leaves(run.mapping("summary"))) | dict(leaves(run.mapping("ratios")))
     found = {
@@ -191,10 +194,10 @@ def _at(check: Check, value: float) -> Check:
 
 
 def _ends_of(name: str, figures: Mapping[str, float]) -> tuple[str, ...]:
-    """The names of both ends of a figure's interval; none where a record has not both.
+    """The names of both ends of a figure's interval; empty if the record does not have both.
 
-    Of `pesq_mean`: `pesq_mean_low`; of `within_band_percent`: `within_band_low_95_percent`; of `rtf ratio`:
-    `rtf low`.
+    Examples of lower ends: `pesq_mean_low` for `pesq_mean`, `within_band_low_95_percent` for
+    `within_band_percent`, `rtf low` for `rtf ratio`.
     """
     stem, _, unit = name.rpartition("_")
     spaced, space, _ = name.rpartition(" ")
@@ -217,7 +220,8 @@ def _overlap(a: Interval | None, b: Interval | None) -> bool:
 
 
 def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
-    """The differences of two runs' parameters and environment: name, of A, of B. Parameters come first."""
+    """The differences in two runs' parameters and environment: name, value of A, value of B. Parameters come
+    first."""
     of_a, of_b = _facts(a), _facts(b)
     # A run that ended early recorded its parameters alone, not its environment
     whole = a.result.record and b.result.record
@@ -252,7 +256,7 @@ def sentence(changes: list[FigureChange], a: KeptRun, b: KeptRun) -> str:
 def pairs_of_sounds(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str, bool]]:
     """The sounds that both runs have: name, the files of A and B, and whether these are identical.
 
-    First clips that both judged, B's worst first, then other files of one name.
+    Clips that both runs judged come first, B's worst at the top; then other files of the same name.
     """
     judged_a, judged_b = ({one.get("name"): one.get("candidate") for one in run.rows("clips")} for run in (a, b))
     found = [(str(name), judged_a[name], file) for name, file in judged_b.items() if name in judged_a]

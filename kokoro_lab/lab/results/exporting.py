@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MLFLOW = "pip install mlflow-skinny; or mlflow for a URI such as sqlite:///mlflow.db."
 _BATCH = 100
-"""Parameters or tags that MLflow takes at a time; of metrics it takes more."""
+"""The most parameters or tags that MLflow takes in one request; it takes more metrics."""
 _RUN_TAG = "kokoro_lab.run"
 
 
@@ -30,7 +30,7 @@ def load(folder: str | Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     folder : str or Path, optional
-        Else `results/` of the repository.
+        Folder of results; `results/` of the repository unless given.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def load(folder: str | Path | None = None) -> pd.DataFrame:
 
 
 def table(runs: Sequence[KeptRun]) -> pd.DataFrame:
-    """`load`, of these runs."""
+    """The table of `load`, for these runs."""
     import pandas as pd
 
     return pd.DataFrame([_facts(run) | _parameters(run) | _numbers(run) for run in runs])
@@ -73,7 +73,7 @@ def _parameters(run: KeptRun) -> dict[str, Any]:
 
 
 def _numbers(run: KeptRun) -> dict[str, float]:
-    """By the kind of each."""
+    """All numbers of a run, named `checks.…`, `controls.…` or `figures.…`."""
     kinds = {check.name: "checks" for check in run.result.checks}
     kinds |= {f"{CAUGHT}{control.name}": "controls" for control in run.result.controls}
     found = figures_of(run).items()
@@ -108,7 +108,7 @@ def export(runs: Sequence[KeptRun], path: Path) -> Path:
 
 
 def export_to_mlflow(runs: Sequence[KeptRun], uri: str) -> int:
-    """Make a run in MLflow of each of these that is not there yet; an experiment is a notebook.
+    """Make a run in MLflow for each of `runs` that is not there yet. Each notebook is an experiment.
 
     Parameters
     ----------
@@ -158,5 +158,5 @@ def _keep(client: Any, entities: Any, run: KeptRun) -> bool:
 
 
 def _metric(name: str) -> str:
-    """As MLflow allows it: letters, digits, and some marks."""
+    """A name that MLflow allows for a metric: letters, digits, and some marks."""
     return "".join(mark if mark.isalnum() or mark in "_-. /" else "_" for mark in name)

@@ -38,7 +38,7 @@ UNREADABLE = "unreadable"
 VERDICTS = (FAILED, CRASHED, UNREADABLE, INTERRUPTED, RUNNING, PASSED)
 """The verdicts, the worst first."""
 SWEEP, SUMMARY, NOTE = "sweep.json", "summary.json", "note.txt"
-"""What a sweep leaves, what all gates together leave, and what a person wrote beside a run."""
+"""Files: the result of a sweep, the summary of all gates, and a person's note on a run."""
 LATEST = "latest"
 OWN_FOLDER = "golden"
 """The folder of new golden recordings, which are no runs."""
@@ -46,7 +46,8 @@ SHORT = 4
 """Characters at the end of a run's id that usually name it."""
 _RUN_ID = re.compile(r"(?:sweep-)?(\d{8}T\d{6}Z)-[0-9a-f]{4}")
 _SLACK_S = 5.0
-"""By which a process may seem to have been started after the run that it began: clocks are rounded."""
+"""A process may seem to have started this much later than the run that it began, because clocks are
+rounded."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class KeptRun:
 
     @cached_property
     def sounds(self) -> list[str]:
-        """Paths below its folder, those that its record calls worst first, then the others by name."""
+        """Paths of sounds below its folder: first those of the worst clips in its record, then the others by
+        name."""
         told = [clip.get("candidate") for clip in self.rows("clips")]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
@@ -142,7 +144,7 @@ class KeptRun:
         return found if isinstance(found, Mapping) else {}
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """A list of its record, such as `clips`; what has another shape is left out."""
+        """A list of its record, such as `clips`. Entries that are not mappings are left out."""
         found = self.result.record.get(name)
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
@@ -193,7 +195,7 @@ def read_kept(folder: Path) -> Result:
 
 
 def _read_summary(folder: Path) -> Result | None:
-    """The result of a sweep, or of all gates together: the worst of its runs."""
+    """The result of a sweep or of all gates; its verdict is the worst of its runs' verdicts."""
     path = next((folder / name for name in (SWEEP, SUMMARY) if (folder / name).exists()), None)
     if path is None:
         return None
@@ -221,7 +223,7 @@ def _unfinished(folder: Path) -> Result:
 
 
 def left_in(folder: Path) -> str:
-    """What is in the folder of a run, in words."""
+    """The contents of a run's folder, in words."""
     found = []
     for path in sorted(folder.iterdir()) if folder.exists() else ():
         inside = len(list(path.iterdir())) if path.is_dir() else None
@@ -231,8 +233,8 @@ def left_in(folder: Path) -> str:
 
 
 def _goes_on(begun: Mapping[str, Any]) -> bool:
-    """Whether the process that began a run still runs on this machine, and is no later one with the same
-    id."""
+    """Whether the process that began a run still runs on this machine. A later process with the same id does
+    not count."""
     if not begun or begun["host"] != socket.gethostname():
         return False
     try:
@@ -273,16 +275,16 @@ def find_run(name: str, runs: Sequence[KeptRun]) -> KeptRun:
     Parameters
     ----------
     name : str
-        `latest`; a notebook, or how it begins (its newest run, no sweep); an id, or how that begins or ends;
-        a folder.
-        `~1` behind it is the run before of the same notebook, or of all behind `latest`.
+        `latest`; the name of a notebook or its beginning, for its newest run that is no sweep; a run's id or
+        its beginning or end; or a folder. With `~1` at the end, the run before it: of the same notebook, or
+        of all runs for `latest`.
     runs : sequence of KeptRun
         The newest first.
 
     Raises
     ------
     ParameterError
-        There is none, or more than one.
+        No run, or more than one, has this name.
     """
     stem, _, back = name.partition("~")
     if back and not back.isdecimal():

@@ -31,7 +31,7 @@ _HISTORY = 30
 
 
 def write_index(folder: Path) -> Path:
-    """Write `index.html` over all runs of a folder of results, in place of the one before at once.
+    """Write `index.html` over all runs of a folder of results. It replaces an earlier page in one step.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _link(to: Path, beside: Path) -> str:
 
 
 def _notebook(name: str, runs: Sequence[KeptRun]) -> dict[str, Any]:
-    """A notebook's newest verdict, and how its main figure went."""
+    """A notebook's newest verdict, and the curve of its main figure."""
     figure = _main_figure(runs)
     series = [one.result.figures.get(figure) for one in reversed(runs[:_HISTORY])]
     values = [value for value in series if isinstance(value, (int, float)) and math.isfinite(value)]
@@ -105,7 +105,7 @@ def _main_figure(runs: Sequence[KeptRun]) -> str:
 
 
 def _points(values: Sequence[float]) -> list[str]:
-    """As a curve that is 100 wide and 20 high."""
+    """The values as points of a curve that is 100 wide and 20 high."""
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
     across, up = 100 / max(len(values) - 1, 1), 20 / ((high - low) or 1.0)
     return [f"{place * across:.1f},{20 - (value - low) * up:.1f}" for place, value in enumerate(values)]
@@ -117,7 +117,7 @@ def write_comparison(a: KeptRun, b: KeptRun, path: Path) -> Path:
     Raises
     ------
     ParameterError
-        They are of different notebooks, or `path` cannot be written.
+        The runs are of different notebooks, or `path` cannot be written.
     """
     changes = compared.compare_figures(a, b)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,18 +14,19 @@ from kokoro_lab.lab.results.kept import KeptRun
 from kokoro_lab.lab.results.records import INTERRUPTED, RUNNING
 
 MAY_GO_ON = timedelta(days=1)
-"""A run that seems interrupted may go on in JupyterLab, or on another machine: it is left alone for so long."""
+"""Age below which a run that seems interrupted is not removed: it may still run in JupyterLab or on another
+machine."""
 
 
 def old_runs(
     runs: Sequence[KeptRun], keep: int | None, older_than: timedelta | None, now: datetime | None = None
 ) -> list[KeptRun]:
-    """Those that are beyond the newest `keep` of their notebook, and older than `older_than`.
+    """The runs that are not among the newest `keep` of their notebook, and are older than `older_than`.
 
     Raises
     ------
     ParameterError
-        Neither is given: then all would go.
+        Neither is given, so that all runs would be removed.
     """
     if keep is None and older_than is None:
         raise ParameterError("prune needs --keep, --older-than, or both.", field="--keep")
@@ -64,12 +65,12 @@ def bytes_of(run: KeptRun) -> int:
 
 
 def remove(run: KeptRun) -> None:
-    """Take its folder away.
+    """Delete the run's folder.
 
     Raises
     ------
     ParameterError
-        It cannot be removed.
+        The folder cannot be deleted.
     """
     try:
         shutil.rmtree(run.folder)

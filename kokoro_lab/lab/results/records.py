@@ -48,7 +48,7 @@ class Check:
 
     @property
     def limits(self) -> list[str]:
-        """As a person reads them: `at least 1`, `at most 2`."""
+        """The limits as a person reads them: `at least 1`, `at most 2`."""
         words = (("at least", self.low), ("at most", self.high))
         return [f"{word} {limit:g}" for word, limit in words if limit is not None]
 
@@ -59,10 +59,10 @@ class Check:
 
 
 def room(check: Check) -> float:
-    """The margin of a check over its limit, or over half the band between two limits: 0 is on the limit.
+    """The margin of a check divided by its limit, or by half the band between two limits: 0 is on the limit.
 
-    Infinite where nothing can come nearer: a count of which none is allowed is met or not, and so is a figure
-    that has one right value.
+    Infinite if there is nothing between passing and failing: a count that must be 0, or a figure with one
+    right value.
     """
     found = check.margin
     if math.isnan(found):  # it was not measured
@@ -77,7 +77,7 @@ def room(check: Check) -> float:
 
 
 def ranked(checks: Iterable[Check]) -> list[Check]:
-    """Those that failed first, then by how near each is to its limit."""
+    """The checks in order: failed ones first, then those nearest to their limits."""
     return sorted(checks, key=lambda check: (check.passed, room(check)))
 
 
@@ -104,19 +104,20 @@ class Result:
     Parameters
     ----------
     notebook : str
-        Its name, or that of a benchmark.
+        Name of the notebook or benchmark.
     parameters : mapping
         Its parameters.
     run_dir : Path, optional
         Its folder, on the machine that ran it; None if it did not start.
     verdict : str
-        `passed`, `failed` (its gate), `crashed` (its code, which says nothing of what it was to measure) or
-        `interrupted` (by a person, or by the end of its process).
+        `passed`: every check holds. `failed`: a check does not hold, or a control was missed. `crashed`: its
+        code raised an error, so nothing is known about the figures. `interrupted`: a person stopped it, or
+        its process ended.
     message : str
-        What is wrong, in a sentence; empty if nothing is.
+        The reason for a failure, in a sentence; empty if the run passed.
     run_s : float
     record : mapping
-        Its `result.json`; empty if it wrote none, or crashed behind it.
+        The content of its `result.json`; empty if there is none, or if the run crashed after writing it.
     where : str
         The worker of a cluster that ran it; empty for this machine.
     """
@@ -132,7 +133,7 @@ class Result:
 
     @property
     def checks(self) -> list[Check]:
-        """Its checks, to be judged again; NaN if a figure was not finite."""
+        """The checks of the record, so that they can be judged again; NaN if a figure was not finite."""
         return [
             Check(one["name"], math.nan if one["value"] is None else one["value"], one["low"], one["high"])
             for one in self.record.get("checks", [])
@@ -161,7 +162,7 @@ def read_result(folder: Path) -> Result | None:
     Raises
     ------
     ResultError
-        It cannot be read.
+        The result file cannot be read.
     """
     broke = (folder / CRASH).exists()
     path = folder / (CRASH if broke else RESULT)

@@ -114,7 +114,7 @@ class Run:
         Returns
         -------
         ClipsView
-            What shows them: the last expression of a cell.
+            The view of the clips, to be the last expression of a cell.
         """
         from kokoro_lab.lab.clips import WORST_COUNT, ClipsView, kept, worst_first
 
@@ -133,7 +133,8 @@ class Run:
         details: Mapping[str, Any] | None = None,
         remarks: Sequence[str] = (),
     ) -> Finished:
-        """Write `result.json` with the verdict, then raise if it is a failure, which a notebook shows before.
+        """Write `result.json` with the verdict, and show the verdict in a notebook; then raise if it is a
+        failure.
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class Run:
             What was measured; its weights, provider and options are recorded. For an engine in another
             process, its facts.
         checks : sequence of Check
-            Every figure that has a limit. None at all is a failure: nothing was measured.
+            Every figure that has a limit. A run without checks fails, since nothing was measured.
         controls : sequence of NegativeControl
             Every injected fault. One that was not caught fails the run: the gate is broken.
         figures : mapping, optional
@@ -149,12 +150,12 @@ class Run:
         details : mapping, optional
             Tables that stand beside the figures, by their names.
         remarks : sequence of str
-            What a reader must know of a verdict that rests on little, such as "no time decides".
+            Reservations about the verdict, such as "no time decides".
 
         Returns
         -------
         Finished
-            What was written.
+            The record that was written.
 
         Raises
         ------
@@ -220,7 +221,7 @@ def open_run(notebook: str, run_dir: str | Path = "", parameters: Mapping[str, A
 
 
 def note_beginning(run_dir: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Write the note that marks a run as under way, and as killed if its process is gone.
+    """Write the note that marks a run as under way. If the process of the note is gone, the run was killed.
 
     The runner removes the note at the end.
     """
@@ -246,6 +247,6 @@ def new_run_folder(notebook: str, prefix: str = "") -> Path:
 
 
 def _ipython() -> Any:
-    """IPython, where a notebook is executed by it; None elsewhere."""
+    """The IPython shell in a notebook; None elsewhere."""
     ipython: Any = sys.modules.get("IPython")
     return ipython if ipython and ipython.get_ipython() else None

@@ -18,7 +18,7 @@ _STATISTICS = {"mean", "median", "min", "max", "most", "least", "lowest", "highe
 def unit_of(name: str) -> str:
     """The unit that a figure's name ends in, as it is printed; empty where it has none.
 
-    A statistic may stand behind the unit: `pause_ms_p95` is in ms.
+    A statistic may follow the unit: `pause_ms_p95` is in ms.
     """
     for word in reversed(name.split("_")):
         if word in _UNITS:
@@ -29,7 +29,7 @@ def unit_of(name: str) -> str:
 
 
 def unit_of_difference(name: str) -> str:
-    """The unit of a margin or a change of a figure: two levels in LUFS are some LU apart."""
+    """The unit of a margin or a change of a figure: the difference of two levels in LUFS is in LU."""
     return _OF_DIFFERENCES.get(unit_of(name), unit_of(name))
 
 
@@ -49,7 +49,7 @@ def words_of(name: str) -> str:
 
 
 def label_of(name: str) -> str:
-    """A figure's name and unit: "true peak, dBTP"; one of them where both are the same."""
+    """A figure's name and unit: "true peak, dBTP". If both are the same word, the word once."""
     words, unit = words_of(name), unit_of(name)
     if unit.lower() == words:
         return unit
@@ -57,7 +57,8 @@ def label_of(name: str) -> str:
 
 
 def number(value: float) -> str:
-    """A figure with four digits, thousands apart; not in powers of ten where it can be read without."""
+    """A figure with four digits and separated thousands; powers of ten only where plain digits would be hard
+    to read."""
     if not math.isfinite(value):
         return "not measured" if math.isnan(value) else "infinite"
     if value and abs(value) < 1e-4:

@@ -170,7 +170,7 @@ def begin() -> tuple[dict[str, Any], int]:
 
 
 def _folders() -> list[Path]:
-    """Folders of finished benchmarks, the latest first. None where there is no repository to keep them in."""
+    """Folders of finished benchmarks, the latest first; empty if there is no repository."""
     try:
         from kokoro_lab.lab.results import results_folder
 
@@ -181,7 +181,8 @@ def _folders() -> list[Path]:
 
 
 def _readable(folders: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """The results of those that can be read; and of the others, `run_id` and the reason, which is logged."""
+    """The results that can be read, and for each of the others its `run_id` and the reason, which is also
+    logged."""
     found: list[dict[str, Any]] = []
     skipped: list[dict[str, str]] = []
     for folder in folders:

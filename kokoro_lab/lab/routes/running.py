@@ -57,7 +57,7 @@ class BenchmarkSchedule(BaseModel):
 
 
 class Benchmarks:
-    """At most one benchmark at a time, in the background, spoken only while nobody is being served.
+    """Runs at most one benchmark at a time in the background, and speaks only while no request is served.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Benchmarks:
     schedule : Schedule or None
         Begins them at intervals; None without an interval.
     current : BenchmarkState or None
-        The one under way, or the last one of this server.
+        The benchmark under way, or the last one of this server.
     """
 
     def __init__(self, engine: Engine, slots: Slots) -> None:
@@ -81,7 +81,7 @@ class Benchmarks:
         self.current: BenchmarkState | None = None
 
     def begin(self, asked: BenchmarkRequest, voice: str, *, scheduled: bool = False) -> BenchmarkState | None:
-        """Begin one; None if one is under way."""
+        """Begin a benchmark; returns None if one is under way already."""
         with self._lock:
             if self.current is not None and self.current.state in ("waiting", "running"):
                 return None
@@ -166,7 +166,7 @@ class Schedule:
     voice : str
         The voice that speaks.
     interval_s : float
-        From one turn to the next, over 0.
+        Seconds from one turn to the next, over 0.
     ready : callable
         Whether the warm-up is over.
     """
@@ -220,7 +220,7 @@ class Schedule:
             self.take_turn()
 
     def _obstacle(self) -> str | None:
-        """Why none can begin; None if one has."""
+        """The reason why no benchmark can begin; None if it has begun."""
         if not self._ready():
             return WARMING
         if not self._benchmarks.slots.idle(background.QUIET_S):

@@ -22,7 +22,7 @@ from kokoro_lab.lab import notebooks, runs
 from kokoro_lab.lab.results import Result, crashed
 
 CONNECT_S = 10
-"""In which a cluster must answer, and have a worker."""
+"""Seconds within which a cluster must answer and have a worker."""
 
 
 def on_cluster(
@@ -94,7 +94,8 @@ def _no_cluster(address: str, why: str) -> ParameterError:
 
 
 def fingerprint(name: str) -> str:
-    """What a worker must share with us: the version, and the content of the notebook's cells."""
+    """The facts in which a worker must agree with this machine: the version, and the content of the
+    notebook's cells."""
     cells = json.loads(notebooks.find_notebook(name).read_text("utf-8"))["cells"]
     written = json.dumps([(cell["cell_type"], cell["source"]) for cell in cells])
     return f"kokoro-lab {__version__}, notebook {hashlib.sha256(written.encode()).hexdigest()[:12]}"

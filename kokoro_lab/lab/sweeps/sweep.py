@@ -40,7 +40,7 @@ def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
     Raises
     ------
     ParameterError
-        No such notebook or parameter, a value that is not of its type, or none at all.
+        There is no such notebook or parameter, a value is not of its type, or no parameter is given.
     """
     notebook = notebooks.find_notebook(name)
     columns = []
@@ -104,7 +104,7 @@ def run_sweep(
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
     """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
 
-    `brief` keeps the parameters that vary, the figures with limits, and the beginning of a message.
+    With `brief`, only the parameters that vary, the figures with limits, and the beginning of the message.
     """
     found = pd.DataFrame(
         [

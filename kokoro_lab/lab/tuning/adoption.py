@@ -55,7 +55,7 @@ class DefaultsComparison:
 
     @property
     def gains(self) -> dict[str, float]:
-        """How much lower each cost is in per cent, and how much at least, for results."""
+        """By how many percent each cost is lower, as an estimate and as a lower bound, for results."""
         found = {}
         for name, cost in self.ratios.items():
             found[f"{name}_gain_percent"] = 100 * (1 - cost.value)
@@ -73,7 +73,7 @@ def compared_with_defaults(
     both : sequence of Configuration
         `DEFAULTS` and `CANDIDATE`.
     texts : sequence of str
-        Three or more, which were not used for choosing.
+        Three or more texts that were not used for choosing.
     rounds : int
         Three or more: a process has one memory peak, so the interval of memory is over rounds.
 
@@ -94,7 +94,8 @@ def compared_with_defaults(
 
 
 def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
-    """Ratios of a comparison: times drawn by text, memory, of which a process has one peak, by round.
+    """Ratios of a comparison. Intervals of times are over texts; that of memory is over rounds, since a
+    process has one peak.
 
     Raises
     ------

@@ -37,7 +37,7 @@ from kokoro_lab.sessions.tuned import TUNABLE, TunedConfiguration, TuningConditi
 from kokoro_lab.typed import require_range
 
 MOST_TEXTS = 28
-"""Of the fixtures' sentences so many texts can be made, each with a beginning of its own."""
+"""The most texts with different beginnings that can be made of the fixtures' sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TunePlan:
     trials : int
         Configurations to measure, the defaults among them; those of earlier runs count.
     texts : int
-        Texts that each speaks in the search.
+        Number of texts that each configuration speaks in the search.
     compared : int
         Number of other texts, on which the chosen configuration is compared with the defaults.
     rounds : int
@@ -63,7 +63,7 @@ class TunePlan:
         Values of some settings instead of those that are tried by default, such as `threads=1,2`; the
         defaults' own are tried beside them.
     seed : int
-        Of the texts and of the sampler.
+        Seed of the choice of texts and of the sampler.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Tuning:
     chosen : dict or None
         The settings that were compared; None if the defaults measured best.
     comparison : DefaultsComparison or None
-        None if nothing was chosen, or it was not asked for.
+        None if no settings were chosen, or no comparison was asked for.
     store : Path
         Where the study is kept.
     facts : dict
@@ -176,7 +176,7 @@ def tune(
     make_engine : callable
         Makes an engine from a configuration, in another process.
     folder : Path, optional
-        For the stores of studies; `results/tune/studies` unless given.
+        Folder of the stores of studies; `results/tune/studies` unless given.
     say : callable
         Called with a line about each step.
 
@@ -187,7 +187,7 @@ def tune(
     EngineFailed
         The defaults cannot speak.
     ParameterError
-        A setting or value in `tried` that there is not.
+        `tried` names an unknown setting, or a value that it cannot have.
     """
     space = Space.here(usable_providers()).narrowed(plan.tried)
     base = defaults(plan.variant)
@@ -233,7 +233,7 @@ def tune(
 
 
 def configured(name: str, config: EngineConfig, chosen: Settings) -> Configuration:
-    """`config` with the chosen settings, and no first audio remembered."""
+    """`config` with the chosen settings, and without a cache of first audio."""
     changes: dict[str, Any] = dict(chosen)
     return Configuration(name, replace(config, **changes, first_audio_ttl_s=0.0))
 
@@ -248,7 +248,7 @@ def identity(
 
 
 def defaults(variant: str | None = None) -> EngineConfig:
-    """What the environment says, with the package's own values of what is tuned."""
+    """The environment's configuration, with the package's default for every setting that is tuned."""
     said = EngineConfig.from_settings()
     own: dict[str, Any] = {name: getattr(EngineConfig(), name) for name in TUNABLE}
     return replace(said, **own, variant=variant or said.variant)

@@ -35,8 +35,8 @@ def checks(tuning: Tuning, plan: TunePlan) -> list[Check]:
 
 
 def figures(tuning: Tuning) -> dict[str, float]:
-    """Figures of search and comparison without limits. Those of the first row, the defaults against
-    themselves, show the noise."""
+    """Figures of search and comparison without limits. The first row compares the defaults with themselves,
+    and so shows the noise."""
     first = tuning.table.iloc[0]
     found = {f"defaults_to_themselves_{name}_ratio": first[f"{name}_ratio"] for name in OBJECTIVES}
     found |= {"adopted_count": float(tuning.adopted)}
@@ -51,7 +51,7 @@ def conclude(run: Run, tuning: Tuning, plan: TunePlan) -> Finished:
     Raises
     ------
     GateFailed
-        Nothing of this may be adopted.
+        A check failed or a fault was missed, so nothing may be adopted.
     """
     ran = {
         "variant": tuning.base.variant,
@@ -121,7 +121,7 @@ def _files_refused(tuning: Tuning) -> list[NegativeControl]:
 
 
 def _loaded(tuning: Tuning, tuned: TunedConfiguration) -> EngineConfig:
-    """The configuration that an engine would have if that had been adopted."""
+    """The configuration that an engine would load if `tuned` had been adopted."""
     with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as folder:
         adopt(tuned, Path(folder))
         return with_tuned(replace(tuning.base, home=Path(folder)), tuning.made_for.model_sha256)

@@ -27,7 +27,8 @@ SHIPPED, BEST = "nearest", "feedback"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """A convolution as it ships on integers, and its float weights (channels out, channels in, taps)."""
+    """A convolution as it ships with integer weights, and its float weights (channels out, channels in,
+    taps)."""
 
     name: str
     weight: Values
@@ -41,7 +42,7 @@ class Layer:
         return folded.reshape(len(folded), -1)
 
     def on(self, rounded: RoundedLevels) -> QuantisedLayer:
-        """The layer with other integers."""
+        """The layer with the integers `rounded`."""
         return replace(
             self.quantised,
             weights=rounded.levels.reshape(self.weight.shape),
@@ -56,7 +57,7 @@ def layers_of(pattern: str, config: EngineConfig) -> dict[str, Layer]:
     Raises
     ------
     ParameterError
-        None does.
+        No convolution's name matches.
     """
     ranges = Calibration.load()
     found = {
@@ -99,10 +100,10 @@ def attempts(
     Returns
     -------
     pandas.DataFrame
-        One row a layer and method: fitted_db and held_out_db, the layer's output over its error on what it
-        was fitted on and on what it was not; compute_s; shipped_bytes, what would have to be shipped of it.
-        Two more "methods" are no integers but limits: "float" (the float weights on rounded inputs) and
-        "float_refit" (the best weights on rounded inputs).
+        One row a layer and method: fitted_db and held_out_db, the power of the layer's output divided by that
+        of its error, on the texts of the fit and on others; compute_s; shipped_bytes, the bytes that the
+        package would have to ship. Two more "methods" are no integers but limits: "float" (the float weights
+        on rounded inputs) and "float_refit" (the best weights on rounded inputs).
     dict
         Method → layer → its integers.
     """
@@ -181,7 +182,8 @@ def heard(
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """PESQ and STOI a method, of `heard`, and what PESQ gained on the nearest levels, segment by segment."""
+    """PESQ and STOI of each method from the table of `heard`, and by how much PESQ is higher than with the
+    nearest levels, segment by segment."""
     rows = []
     shipped = table[table.method == SHIPPED]
     for (rest, method), part in table.groupby(["rest", "method"], sort=False):
@@ -234,7 +236,7 @@ def whole_run(
 
 
 def figures_of(table: pd.DataFrame) -> dict[str, float]:
-    """PESQ of `heard` as figures of a result."""
+    """The PESQ values of `heard` as figures of a result."""
     rows = summary(table).to_dict("records")
     return {
         f"{row['method']}_rest_{row['rest']}_{figure}": row[figure]

@@ -17,21 +17,23 @@ from kokoro_lab.lab.compare.comparison import ratio, take_turns, trials_of
 from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 
 MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
-"""Time to first audio, real-time factor and peak resident memory, each as a ratio to the defaults: below its
-margin a cost is not worse. Two processes that do the same differ by some per cent in memory."""
+"""Margin of each cost as a ratio to the defaults: time to first audio, real-time factor, peak resident
+memory. A cost below its margin is not worse. Memory's is larger, since two equal processes differ by some
+percent."""
 OBJECTIVES = tuple(MARGINS)
 COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
 """The objectives by their names in a `Trial`."""
 MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
 SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
-"""Audio within either of these of the defaults' is the same to a listener: PESQ's ceiling is 4.64."""
+"""Audio counts as equal to the defaults' if its PESQ or its SNR against them reaches the limit; the highest
+PESQ is 4.64."""
 SNR_MOST_DB = 200.0
 """The SNR that equal samples count as."""
 ANOTHER_LENGTH_DB = -100.0
 """The SNR that audio of another length counts as."""
 DEFAULTS, CANDIDATE = "defaults", "candidate"
-"""What the two are called in trials."""
+"""Names of the two systems in trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class CandidateFigures:
     ttfa_ms, rtf, memory_mb : float
         The candidate's own: median, median, peak.
     snr_db, pesq : float
-        Of the text where the candidate's audio is furthest from the defaults'. PESQ is not a number
-        where every text has the SNR.
+        Figures of the text whose audio differs most from the defaults'. PESQ is not a number if every text
+        reaches the limit of the SNR.
     """
 
     ttfa_ratio: float
@@ -83,9 +85,9 @@ def measured(
     Raises
     ------
     CandidateFailed
-        It did not load, speak or live.
+        The candidate did not load or speak, or its process died.
     EngineFailed
-        The defaults did not.
+        The defaults did not speak.
     """
     try:
         with start() as candidate:

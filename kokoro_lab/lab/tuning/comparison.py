@@ -28,7 +28,7 @@ def segments_of(front_end: FrontEnd, line: str, voice: str) -> Iterator[Spoken]:
 
 
 def segments_of_all(lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken") -> Iterator[Spoken]:
-    """The segments of every line by every voice, one after the other, with a bar."""
+    """Yield the segments of every line as every voice reads it, and show a progress bar."""
     front_end = FrontEnd()
     jobs = [(line, voice) for line in lines for voice in voices]
     for line, voice in tqdm(jobs, desc=what, disable=None):
@@ -36,14 +36,14 @@ def segments_of_all(lines: Sequence[str], voices: Sequence[str], *, what: str = 
 
 
 def one_voice_each(lines: Sequence[str], voices: Sequence[str], *, what: str = "spoken") -> Iterator[Spoken]:
-    """The segments of every line, each line by the next voice, with a bar."""
+    """Yield the segments of every line, each line read by the next voice in turn, and show a progress bar."""
     front_end = FrontEnd()
     for number, line in enumerate(tqdm(lines, desc=what, disable=None)):
         yield from segments_of(front_end, line, voices[number % len(voices)])
 
 
 def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
-    """pesq, stoi, lsd_db of two decodes of the same length."""
+    """Measure pesq, stoi and lsd_db between two decodes of the same length."""
     return {
         "pesq": pesq_wb(reference, candidate, SAMPLE_RATE_HZ),
         "stoi": stoi(reference, candidate, SAMPLE_RATE_HZ),
@@ -54,7 +54,7 @@ def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
 def heard_part(whole: Samples) -> slice:
     """The samples without the silence at both ends, which is also trimmed in speech.
 
-    Without trimming, PESQ also compares the silence: a word with 4.48 trimmed reads 3.56.
+    Without trimming, PESQ also compares the silence: one word had 4.48 with trimming and 3.56 without.
     """
     trimmer = EdgeTrimmer(SAMPLE_RATE_HZ)
     trimmer.push(whole)
@@ -63,10 +63,12 @@ def heard_part(whole: Samples) -> slice:
 
 
 def mean_interval(table: pd.DataFrame, column: str) -> tuple[float, float]:
-    """95 % interval of a mean, texts drawn whole: utterances of one text are not independent.
+    """95 % interval of a mean. The bootstrap draws whole texts, since utterances of one text are not
+    independent.
 
-    It is that of a rate (`rate_of`), the sum of the figure over the number of utterances, corrected for bias
-    and acceleration (BCa): over few texts, percentiles of a bootstrap are too narrow on the skewed side.
+    The mean is computed as a rate (`rate_of`): the sum of the figure divided by the number of utterances. The
+    interval is corrected for bias and acceleration (BCa): with few texts, plain percentiles of a bootstrap
+    are too narrow on the skewed side.
     """
     found = rate_of(table[column], np.ones(len(table)), list(table["text"]))
     return found.low, found.high

@@ -31,7 +31,7 @@ from kokoro_lab.native.operators import native_operators
 
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
 PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
-"""What integers may cost where the prosody is the same. PESQ's ceiling is 4.64."""
+"""Least PESQ (5th percentile) and STOI (mean) of integers with the same prosody. The highest PESQ is 4.64."""
 WRONG_GROUP = "resblocks.4"
 WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
 
@@ -43,7 +43,8 @@ GAINS = {
     "changed_durations_ratio_gain": "changed_durations_ratio",
     "time_ratio_cost": "time_ratio",
 }
-"""Figure of the list → the figure of `precision.summary` whose difference it is: float less integers."""
+"""Column of `costs` → the figure of `summary` of which it is the difference: with these layers in float, less
+with integers."""
 
 
 def compare(
@@ -56,9 +57,9 @@ def compare(
     -------
     pandas.DataFrame
         One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
-        forced on both; the same with streamed_ in front for the candidate in windows, with predicted
-        statistics, as streams are decoded; reference_s and candidate_s, what decoding took each, in turn;
-        and of the candidate's own prosody the fields of `metrics.prosody.Drift`.
+        forced on both; streamed_pesq and so on for the candidate decoded in windows with predicted
+        statistics, like a stream; reference_s and candidate_s, the times of decoding; and the fields of
+        `metrics.prosody.Drift` for the candidate's own prosody.
     """
     front_end = FrontEnd()
     rows = []
@@ -104,8 +105,8 @@ class VariantMaker:
         ranges: Calibration | None = None,
         adjusted: Mapping[str, QuantisedLayer] | None = None,
     ) -> pd.DataFrame:
-        """`compare` of fp32 with what is made for it; of `recipes.recipes` are the layers that are kept in
-        float, the ranges, and the layers that are adjusted."""
+        """Make the variant and `compare` it with fp32. The other arguments are those of `recipes.recipes`:
+        the layers that are kept in float, the ranges, and the layers that are adjusted."""
         made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
             folder = Path(name) / "stages"
@@ -149,7 +150,7 @@ def sensitivity(
     Parameters
     ----------
     groups : sequence of str
-        Only these, by the names that `group_of` gives; empty takes all.
+        Groups to quantise, by the names that `group_of` returns; empty takes all.
 
     Returns
     -------
@@ -243,8 +244,8 @@ def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataF
     -------
     pandas.DataFrame
         One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: how much nearer the
-        variant comes to fp32's sound by keeping them in float, and how much longer it takes, as a share of
-        fp32's time. A changed share of durations that is below 0 is a gain.
+        variant comes to fp32's sound by keeping these layers in float, and how much longer it takes, as a
+        share of fp32's time. For the share of changed durations, a value below 0 is a gain.
     """
     maker = VariantMaker(replace(EngineConfig.from_settings(), variant=variant))
     patterns = list(exclusions()[variant])

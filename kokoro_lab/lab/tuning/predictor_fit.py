@@ -21,27 +21,27 @@ def fit(
     unit: Values | None = None,
     towards: StatisticsPredictor | None = None,
 ) -> StatisticsPredictor:
-    """Fit on rows of features and of (means, log variances).
+    """Fit a predictor on rows of features (`inputs`) and rows of means and log variances (`targets`).
 
     Parameters
     ----------
     voices : iterable of str
         The voices of the rows.
     rank : int
-        Kept directions of the prediction: reduced-rank regression (Izenman 1975).
+        Number of directions that the prediction keeps: reduced-rank regression (Izenman 1975).
     ridge : tuple of float
-        Penalties on the standardised features for the means and for the log variances, times the
-        number of rows over 1,000. Variances are the noisier.
+        Penalties on the standardised features for the means and for the log variances, for 1,000 rows; they
+        grow with the number of rows. Variances are noisier than means.
     bend : tuple of float, optional
-        Reach of the Gaussian, as a multiple of the median squared distance between rows, and its stiffness, a
-        penalty times the number of rows over 1,000: kernel ridge regression of what the ridge leaves, by
-        distances between what the ridge predicts. None leaves it out.
+        Kernel ridge regression of the ridge's errors, on distances between the ridge's predictions. The first
+        value is the reach of the Gaussian as a multiple of the median squared distance between rows. The
+        second is the penalty for 1,000 rows. None leaves the correction out.
     known : int
         How many rows, spread over all, the correction uses: the subset of regressors (Rasmussen & Williams
         2006, section 8.3.1).
     unit : numpy.ndarray, optional
-        How large an error in each target counts as one. None counts what it does to the normalised
-        activations: of a mean, the channel's deviation; of a log variance, two. With `towards`, that
+        The error in each target that counts as 1. None weighs errors by their effect on the normalised
+        activations: the channel's standard deviation for a mean, 2 for a log variance. With `towards`, that
         predictor's unit is used.
     towards : StatisticsPredictor, optional
         A predictor towards whose regression the ridge shrinks, instead of towards 0, so that what was learnt
@@ -114,7 +114,7 @@ def _gaussian(rows: Doubles, points: Doubles, reach: float) -> tuple[tuple[Doubl
 
 
 def _solved(kernels: tuple[Doubles, Doubles], y: Doubles, stiffness: float) -> Doubles:
-    """Weights of the points with which they come to `y` at the rows."""
+    """Weights of the points that fit `y` at the rows, by penalised least squares."""
     near, among = kernels
     penalty = stiffness * len(near) / 1000 * among + 1e-8 * len(among) * np.eye(len(among))
     return np.asarray(np.linalg.solve(near.T @ near + penalty, near.T @ y), np.float64)

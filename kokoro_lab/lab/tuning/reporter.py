@@ -30,10 +30,10 @@ from kokoro_lab.sessions.providers import make_session
 Values = npt.NDArray[np.float32]
 
 TAIL = 0.001
-"""Share of an utterance's values of a channel that its range leaves out on either side: activations have
-heavy tails, and a range for the rarest value wastes steps on all others."""
+"""Share of a channel's values that its range leaves out at either end. Activations have heavy tails, and a
+range that covers the rarest value wastes steps on all others."""
 POSITIONS = 4000
-"""At most this many positions of an utterance are looked at, evenly spread: enough for that share."""
+"""The most positions of an utterance that are read, evenly spread: enough to find the share `TAIL`."""
 
 
 class TrunkStatistics:
@@ -91,13 +91,15 @@ class OwnStatistics:
 
 
 def _means_and_variances(found: Sequence[Values]) -> tuple[Values, Values]:
-    """Of all layers, those of one behind those of another; the first half of the outputs are means."""
+    """The means and the variances of all layers, each joined layer by layer; the first half of `found` are
+    means."""
     mean, variance = np.split(np.concatenate([values.reshape(-1) for values in found]), 2)
     return mean, variance
 
 
 def _place(chosen: onnx.NodeProto) -> int:
-    """Which layer of the stack a choice is of: an If of `own_statistics_unless_known`, or a Statistics."""
+    """The layer whose statistics a node chooses or computes: an If of `own_statistics_unless_known`, or a
+    Statistics."""
     if chosen.op_type == "If":
         chosen = next(a.g for a in chosen.attribute if a.name == "then_branch").node[0]
     (scale,) = (name for name in chosen.input if name.startswith(f"{signatures.SCALE}_"))
@@ -107,7 +109,7 @@ def _place(chosen: onnx.NodeProto) -> int:
 def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
     """Weights (channels out, channels in, taps) and dilation of every convolution that can run on integers.
 
-    As they stand in the graphs that `ActivationReporter` runs.
+    The weights are those in the graphs that `ActivationReporter` runs.
     """
     folder = _stock_stages(config)
     found: dict[str, tuple[Values, int]] = {}
@@ -117,12 +119,12 @@ def convolution_weights(config: EngineConfig) -> dict[str, tuple[Values, int]]:
 
 
 class ActivationReporter:
-    """The float model in stages, with the input of every layer that can run on integers.
+    """Runs the fp32 model stage by stage, and returns the input of every layer that can run on integers.
 
     Parameters
     ----------
     config : EngineConfig
-        Of the float model.
+        Configuration whose threads and cache are used for the fp32 model.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -192,7 +194,7 @@ def calibrate(texts: Sequence[str], voices: Sequence[str]) -> Calibration:
     Returns
     -------
     Calibration
-        For every layer that can run on integers.
+        The ranges of every layer that can run on integers.
     """
     report = ActivationReporter(EngineConfig())
     widest: dict[str, Range] = {}

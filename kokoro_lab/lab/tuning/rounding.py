@@ -5,8 +5,8 @@ integers it is `scale · levels` times columns `q` of rounded inputs, and the er
 
     E ‖target · x − scale · levels · q − shift‖²
 
-is quadratic: the second `Moments` of x and q tell all about it, however many positions they come from.
-Everything here is in units of the input's steps, so that q are the integers themselves.
+is quadratic, so it can be computed from the second `Moments` of x and q alone, however many positions they
+were added up from. Everything here is in units of the input's steps, so that q are the integers themselves.
 
 Seen on `resblocks.5` (6 convolutions, 12 texts to fit on, 5 held out, mean of the layers): nearest 28.9 dB,
 gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: the remaining error
@@ -31,8 +31,8 @@ Matrix = npt.NDArray[np.float64]
 POSITIONS = 1500
 """At most this many positions of a segment are looked at, evenly spread."""
 RIDGE = 1e-3
-"""How strongly a fit is drawn to its original weights, as a share of an input's mean power. Inputs that were
-hardly there in calibration must not take any weight that they like."""
+"""How strongly a fit is drawn to the original weights, as a share of an input's mean power. Without it, an
+input that is nearly 0 in calibration could get any weight."""
 COLUMNS_AT_ONCE = 128
 DESCENT_STEPS, POWER_STEPS = 150, 30
 
@@ -46,7 +46,7 @@ class Moments:
     count, taps : int
         Positions; taps of the convolution.
     compute_s : float
-        CPU time that adding them up took, without the model's.
+        CPU seconds that adding up took, without those of the model.
     exact_mean, rounded_mean : numpy.ndarray
         float64 (inputs,), inputs being channels · taps.
     exact, cross, rounded : numpy.ndarray
@@ -83,7 +83,8 @@ class Moments:
         return float(10 * np.log10(self.power(target) / error))
 
     def separable(self) -> Matrix:
-        """The rounded covariance as channels × taps: what could be shipped of it in some kilobytes."""
+        """The rounded covariance, approximated by one of channels and one of taps, which could be shipped in
+        some kilobytes."""
         taps = self.taps
         channels = len(self.rounded_mean) // taps
         whole = self.rounded.reshape(channels, taps, channels, taps)
@@ -122,7 +123,7 @@ class MomentSum:
         self._compute_s += time.process_time() - started
 
     def moments(self) -> Moments:
-        """What was added up so far.
+        """The moments that were added up so far.
 
         Raises
         ------
@@ -141,7 +142,8 @@ class MomentSum:
 
 
 def columns(values: Values, taps: int, dilation: int) -> Values:
-    """What a convolution that keeps the length sees: (channels · taps, evenly spread positions)."""
+    """The inputs of a convolution that keeps the length, one column for each evenly spread position:
+    (channels · taps, positions)."""
     reach = taps // 2 * dilation
     padded = np.pad(values, ((0, 0), (reach, reach)))
     positions = np.arange(0, values.shape[1], -(-values.shape[1] // POSITIONS))
@@ -165,12 +167,12 @@ class RoundedLevels:
         return self.levels * self.scale[:, None]
 
     def centred(self, target: Matrix, moments: Moments) -> RoundedLevels:
-        """With the shift that takes away the mean of the error."""
+        """The same levels with the shift that makes the mean error 0."""
         return replace(self, shift=target @ moments.exact_mean - self.weights @ moments.rounded_mean)
 
 
 def nearest(target: Matrix, moments: Moments | None = None) -> RoundedLevels:
-    """Each weight to its nearest level: what ships."""
+    """Round each weight to its nearest level, as in the shipped variants."""
     levels, scale = quantised_weights(target[:, :, None])
     return RoundedLevels(levels[:, :, 0], scale.astype(np.float64), np.zeros(len(target)))
 
@@ -184,7 +186,7 @@ def gain_and_bias(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def refitted(target: Matrix, moments: Moments) -> Matrix:
-    """Float weights that do best on rounded inputs: what no levels can beat, in closed form."""
+    """The best float weights on rounded inputs, in closed form. No levels can beat them."""
     hold = RIDGE * np.trace(moments.rounded) / len(moments.rounded_mean) * np.eye(len(moments.rounded_mean))
     return np.linalg.solve(moments.rounded + hold, (target @ (moments.cross + hold)).T).T
 
@@ -195,7 +197,8 @@ def refit(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def feedback(target: Matrix, moments: Moments) -> RoundedLevels:
-    """Refitted weights, rounded input by input; what each rounding does wrong, the inputs to come make good.
+    """Refitted weights, rounded input by input; the weights of later inputs correct the error of each
+    rounding.
 
     Frantar et al., GPTQ (2022), algorithm 1, the inputs of most power first.
     """
@@ -231,9 +234,9 @@ def fed_back(weights: Matrix, covariance: Matrix) -> RoundedLevels:
 
 
 def descent(target: Matrix, moments: Moments) -> RoundedLevels:
-    """Straight-through gradient descent on float weights that are rounded whenever the error is looked at.
+    """Straight-through gradient descent on float weights that are rounded for each computation of the error.
 
-    What a fine-tune of this layer alone would do (Bengio et al. 2013), from the refitted weights on.
+    This is a fine-tuning of the layer alone (Bengio et al. 2013), which starts from the refitted weights.
     """
     latent = refitted(target, moments)
     start = nearest(latent)
@@ -252,7 +255,7 @@ def descent(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def _steepest(covariance: Matrix) -> float:
-    """A little more than the largest eigenvalue, by power iteration."""
+    """An upper bound close to the largest eigenvalue of a covariance, by power iteration."""
     direction = covariance.sum(1)
     for _ in range(POWER_STEPS):
         direction = covariance @ (direction / np.linalg.norm(direction))

@@ -37,8 +37,8 @@ STARTUP_TRIALS = 10
 FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
 """The figures given to the sampler for a configuration that did not speak, worse than any real ones."""
 RATIOS = {"ttfa_ratio": 2, "rtf_ratio": 1, "memory_ratio": 1}
-"""The objectives as columns of a table of trials, and what each weighs in the choice: a listener waits for
-the first sound; the rest is only paid for."""
+"""The objectives as columns of a table of trials, with their weights in the choice. Time to first audio
+weighs most, since a listener waits for it."""
 RULE = (
     "Of the Pareto front, those that are below every margin, as ratios to the defaults "
     f"({candidate.MARGINS_SAID}); of these the least product of TTFA² × RTF × memory."
@@ -54,14 +54,14 @@ class Search:
     Parameters
     ----------
     folder : Path
-        For stores; studies of other machines and spaces stand beside each other.
+        Folder of the stores. Studies of different machines and spaces lie side by side.
     identity : mapping
         Everything on which the figures depend: model, machine, texts. Another identity is another study.
     space : Space
     default : mapping
         Setting → value of the defaults; measured first, so that the table shows the noise.
     seed : int
-        Of the sampler.
+        Seed of the sampler.
     """
 
     folder: Path
@@ -92,8 +92,8 @@ def run_trials(
     Parameters
     ----------
     measure : callable
-        Figures of a configuration. `CandidateFailed` is a row like another; any other error ends the search,
-        and what was measured until then is kept.
+        Returns the figures of a configuration. If it raises `CandidateFailed`, the failure is a row of the
+        table. Any other error ends the search, and all earlier measurements are kept.
     done : callable
         Called with the number of configurations, and the row of the last one.
 
@@ -137,8 +137,9 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        By number: the settings; state, `feasible`, `sounds otherwise` or `failed`; message; the fields of
-        `CandidateFigures`; front, whether no feasible one is as good in every objective and better in one.
+        By number: the settings; state, which is `feasible`, `sounds otherwise` or `failed`; message; the
+        fields of `CandidateFigures`; front, whether no other feasible configuration is at least as good in
+        every objective and better in one.
     """
     table = pd.DataFrame(list(rows))
     table.index.name = "number"
@@ -146,7 +147,7 @@ def table_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def on_the_front(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which feasible rows no other feasible row dominates."""
+    """The feasible rows that no other feasible row dominates."""
     able = (table.state == FEASIBLE).to_numpy()
     costs = table[list(RATIOS)].to_numpy()
     one, other = costs[:, np.newaxis], costs[np.newaxis]
@@ -169,7 +170,7 @@ def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
 
 @contextmanager
 def _opened(search: Search) -> Iterator[optuna.Study]:
-    """The study, for us alone."""
+    """A context that opens the study and locks it against other processes."""
     optuna = imported("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search.folder.mkdir(parents=True, exist_ok=True)
@@ -214,7 +215,7 @@ def _take_up_again(study: optuna.Study) -> None:
 
 
 def _new_one(search: Search, known: Collection[tuple[Choice, ...]], number: int) -> dict[str, Choice]:
-    """Some configuration that has not been measured."""
+    """A configuration, drawn at random, that has not been measured."""
     draw = random.Random(f"{search.seed} {number}")
     while True:
         chosen = {name: draw.choice(values) for name, values in search.space.choices().items()}
@@ -260,6 +261,6 @@ def _key(row: Mapping[str, Any]) -> tuple[Choice, ...]:
 
 
 def _plain(value: Any) -> Choice:
-    """A value of a table as Python's own, as JSON and a configuration have it."""
+    """A value of a table as a plain Python value, for JSON and configurations."""
     found: Choice = value.item() if hasattr(value, "item") else value
     return found

@@ -51,18 +51,19 @@ class Space:
 
     @classmethod
     def here(cls, providers: Sequence[str]) -> Space:
-        """For this machine: half its cores, one less than all, all."""
+        """The space for this machine; threads may be half its cores, one less than all, or all."""
         cores = usable_cores()
         threads = {max(1, count) for count in (1, cores // 2, cores - 1, cores)}
         return cls(provider=tuple(providers), threads=tuple(sorted(threads)))
 
     def narrowed(self, tried: str) -> Space:
-        """With other values of some settings: `tried` is such as `threads=1,2 spinning=false`.
+        """The space with other values of some settings; `tried` is a text such as `threads=1,2
+        spinning=false`.
 
         Raises
         ------
         ParameterError
-            A setting that there is not, or a value that it cannot have.
+            `tried` names an unknown setting, or a value that the setting cannot have.
         """
         given: dict[str, Any] = {}
         for each in tried.split():
@@ -72,7 +73,8 @@ class Space:
         return replace(self, **given)
 
     def including(self, settings: Settings) -> Space:
-        """With the values of `settings` among those of each: the defaults are one configuration."""
+        """The space with the values of `settings` added, so that the defaults are one of its
+        configurations."""
         choices = self.choices()
         more: dict[str, Any] = {
             name: (*choices[name], value) for name, value in settings.items() if value not in choices[name]
@@ -89,7 +91,7 @@ class Space:
         return {name: tuple(values) for name, values in asdict(self).items()}
 
     def default(self, config: EngineConfig) -> dict[str, Choice]:
-        """What `config` has of these settings, spelt as the values here are."""
+        """The values that `config` has for these settings, spelt like those of the space."""
         spelt: dict[str, Choice] = {
             "threads": config.thread_count,
             "provider": provider_registry.choose(config).provider.name,

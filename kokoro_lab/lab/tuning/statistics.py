@@ -34,25 +34,25 @@ from kokoro_lab.weights.voices import load_voice
 
 SHORT_WORDS, CLAUSE_WORDS = (1, 4), (4, 10)
 SHORT_SHARE, CLAUSE_SHARE = 0.25, 0.60
-"""How much of the training set is a few words, how much a clause; the rest are whole sentences."""
+"""Shares of the training set: a few words, and a clause; the rest are whole sentences."""
 BLEND_SHARE = 0.20
 ENGLISH_SHARE = 0.70
-"""Voices of other languages read the same English lines: that is how far they go here."""
+"""Share of English voices in the training set. Voices of other languages read the same English lines."""
 PLAIN_SPEED_SHARE = 0.5
 SPEEDS = (0.5, 2.0)
-"""The others are drawn between these, evenly in the logarithm."""
+"""Speeds other than 1 are drawn between these, evenly in the logarithm."""
 SAVE_EVERY = 50
 SEED = 1
 SMALLEST_VARIANCE = 1e-8
 
 SHORT_S = 2.5
 PESQ_LOW, PESQ_SHORT_LOW, STOI_MEAN_LOW = (4.55, 4.35), (4.45, 4.25), 0.997
-"""What listeners should not be able to tell from the model itself: mean and 5th percentile of PESQ, from
-2.5 s on and under it, and mean STOI. PESQ's ceiling is 4.64. A mean fails where its whole 95 % interval lies
-below: a few utterances prove little, many prove it."""
+"""Limits for "no difference to the model itself": PESQ (for utterances of 2.5 s or more, and for shorter
+ones) and mean STOI. PESQ's ceiling is 4.64. A mean fails where its whole 95 % interval lies below: a few
+utterances prove little, many prove it."""
 SEAM_RANK_CHANGE_HIGH = 0.05
-"""How much higher the seams between windows may rank among other places than the same places of the whole,
-which has no seams, on average: 0 if they cannot be told apart, about 0.5 if every seam clicks."""
+"""How much higher seams may rank among other places of the speech than the same places decoded whole, on
+average. It is 0 if seams cannot be told apart, about 0.5 if every seam clicks."""
 DNSMOS_CHANGE_LOW = -0.01
 
 
@@ -139,9 +139,10 @@ def _target(mean: Values, variance: Values) -> Values:
 
 
 def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.NDArray[np.float16]:
-    """How far the statistics that a variant's vocoder finds are from fp32's, on average over segments.
+    """The mean difference between the statistics that a variant's vocoder computes and those that fp32's
+    computes.
 
-    Every line is spoken by one voice, in turn. What both are given is the variant's own prosody.
+    Every line is spoken by the next voice in turn. Both vocoders get the prosody that the variant computed.
 
     Returns
     -------
@@ -196,7 +197,7 @@ def judge(
 ) -> pd.DataFrame:
     """Decode in windows with predicted statistics, and whole with true ones; one row an utterance.
 
-    Every line is spoken by every voice, at the speeds in turn.
+    Every line is spoken by every voice; the speed changes in turn.
 
     Returns
     -------
@@ -253,11 +254,11 @@ class Predictors(NamedTuple):
 
     @classmethod
     def load(cls) -> Predictors:
-        """Those that the package ships."""
+        """The predictors that the package ships."""
         return cls(StatisticsPredictor.load(), StatisticsPredictor.load(EARLY_PREDICTOR_FILE))
 
     def save(self) -> None:
-        """Ship them."""
+        """Write the predictors into the package."""
         self.whole.save(PREDICTOR_FILE)
         self.beginning.save(EARLY_PREDICTOR_FILE)
 
@@ -293,10 +294,10 @@ def predictors_for(
 
 
 def _of_sentences(table: pd.DataFrame) -> pd.DataFrame:
-    """STOI of each sentence as it was read, however many segments it was read in.
+    """STOI of each sentence as one voice read it at one speed, over all of its segments.
 
-    STOI is a mean over frames (Taal et al. 2011, eq. 6), so that of a whole is that of its parts, each
-    weighing as much as it lasts.
+    STOI is a mean over frames (Taal et al. 2011, eq. 6), so the STOI of a sentence is the mean over its
+    segments, weighted by their lengths.
     """
     weighed = table.assign(stoi=table.stoi * table.audio_s)
     sums = weighed.groupby(["text", "voice", "speed"])[["stoi", "audio_s"]].sum()

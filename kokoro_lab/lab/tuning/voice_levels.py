@@ -22,15 +22,16 @@ from kokoro_lab.weights.voices import ENERGY_SLOPE, MEASURED_TOKENS, REFERENCE_T
 LEVELS_FILE = Path(__file__).parents[2] / "weights" / "voice_levels.json"
 PLAIN_KINDS = ("prose", "punctuation")
 USUAL_SLOPE_LU = -0.8
-"""Over 28 English voices, from sentences to paragraphs."""
+"""Change of a voice's loudness when segments get twice as long: the mean over 28 English voices."""
 LIMITER_ROUNDS = 2
 USUAL_WEIGHT = 1.0
-"""How much the usual slope counts, in octaves squared: as much as two clips that are 1.4 octaves apart."""
+"""Weight of the usual slope in octaves squared: the same as of two clips whose lengths are 1.4 octaves
+apart."""
 
 
 class VoiceLevel(NamedTuple):
-    """Loudness in LUFS in segments of `REFERENCE_TOKENS` ids, and how many LU more in segments twice as long;
-    and the energy that the model predicts for them (`DecodedSegment.energy`), if it does."""
+    """A voice's loudness in LUFS for segments of `REFERENCE_TOKENS` ids, the change in LU for segments twice
+    as long, and the energy that the model predicts (`DecodedSegment.energy`), if it predicts one."""
 
     lufs: float
     slope_lu: float
@@ -38,8 +39,8 @@ class VoiceLevel(NamedTuple):
 
 
 def plain_texts(limit: int = 0) -> list[FixtureText]:
-    """The fixtures that voices are measured with, sentences and paragraphs; `limit` takes so few of them that
-    are as different in length as can be."""
+    """The fixtures with which voices are measured: sentences and paragraphs. `limit` takes a smaller number
+    of them, with lengths as different as possible."""
     plain = sorted((t for t in load_texts() if t.kind in PLAIN_KINDS), key=lambda text: len(text.text))
     if not limit or limit >= len(plain):
         return plain
@@ -56,9 +57,9 @@ def measure_voice_levels(
     Returns
     -------
     dict
-        Voice → level and slope: a line through the integrated loudness (ITU-R BS.1770) of each stream
-        over the logarithm of its segments' token ids, less what the limiter takes away at the gain to which
-        that leads: a third of a decibel on average.
+        Voice → level and slope. Both are of a line through the integrated loudness (ITU-R BS.1770) of the
+        streams, by the logarithm of their segments' token ids. The level is corrected for the loudness that
+        the limiter takes away: a third of a decibel on average.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def usual_energy(engine: Engine, voice: str, clips: Sequence[Clip]) -> float | N
 
 
 def behind_the_limiter(level: VoiceLevel, clips: Sequence[Clip]) -> VoiceLevel:
-    """The level from which the gain must start for clips to be at the target on average when limited.
+    """The voice's level, corrected so that its clips meet the target on average after the limiter.
 
     The limiter takes more of a larger gain, so the level is found in a few rounds; each leaves about a tenth
     of the error.
@@ -97,9 +98,9 @@ def behind_the_limiter(level: VoiceLevel, clips: Sequence[Clip]) -> VoiceLevel:
     Parameters
     ----------
     level : VoiceLevel
-        Before the limiter.
+        Level before the limiter.
     clips : sequence of Clip
-        Without any gain.
+        Clips without any gain.
     """
     for _ in range(LIMITER_ROUNDS):
         heard = []
@@ -129,9 +130,10 @@ def level_of(lengths_octaves: Sequence[float], lufs: Sequence[float]) -> VoiceLe
 
     Notes
     -----
-    Ridge regression towards a given slope (Hoerl & Kennard, Technometrics 12(1), 1970): of a dozen clips
-    the slope alone would follow the texts. Predicted from the other sentences of its voice, the loudness of
-    99.3 % of 279 sentences was right within 1 LU; without the usual slope, of 98.2 %.
+    Ridge regression towards a given slope (Hoerl & Kennard, Technometrics 12(1), 1970). With a dozen clips,
+    an unconstrained slope would depend on the texts. The loudness of a sentence was predicted from the other
+    sentences of its voice: for 99.3 % of 279 sentences it was right within 1 LU, and for 98.2 % without the
+    usual slope.
     """
     if not lengths_octaves:
         raise ParameterError("A level needs a clip.", field="texts", value=0, allowed="one or more")
@@ -143,7 +145,7 @@ def level_of(lengths_octaves: Sequence[float], lufs: Sequence[float]) -> VoiceLe
 
 
 def write_voice_levels(levels: Mapping[str, VoiceLevel], *, model_sha256: str, texts: Sequence[str]) -> Path:
-    """Ship `levels` with the package, with what they were measured on."""
+    """Write `levels` into the package, with the facts of the measurement."""
     by_name = sorted(levels.items())
     table = {
         "about": f"Average loudness of each voice before gain in segments of {REFERENCE_TOKENS} token ids, "

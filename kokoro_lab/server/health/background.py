@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 QUIET_S = 2.0
-"""The server is idle when it has had nothing to do for so long: a client that reads article after article
-leaves less between two requests."""
+"""The server counts as idle after this time without a request. A client that reads article after article
+waits less between two requests."""
 LOOK_S = 0.1
 
 
@@ -35,7 +35,8 @@ def wait_until_idle(slots: Slots) -> None:
 
 
 class Stages:
-    """The steps of starting, one after another, and the seconds of each. Call it when a step begins.
+    """The steps of starting, one after another, and the seconds of each. Call the object with the name of
+    each step when the step begins.
 
     Parameters
     ----------
@@ -49,12 +50,12 @@ class Stages:
         self._since_s = time.perf_counter()
 
     def __call__(self, stage: str) -> None:
-        """Note that `stage` begins, which ends the one before."""
+        """Note that `stage` begins; the stage before it ends."""
         self.end()
         self.current = stage
 
     def end(self) -> None:
-        """Note that the last one has ended."""
+        """Note that the last stage has ended."""
         now_s = time.perf_counter()
         if self.current is not None:
             self._finished_s[self.current] = round(now_s - self._since_s, 3)
@@ -62,7 +63,7 @@ class Stages:
 
     @property
     def finished_s(self) -> dict[str, float]:
-        """Seconds that each finished one took."""
+        """Seconds that each finished stage took."""
         return dict(self._finished_s)
 
 
@@ -87,9 +88,9 @@ class WarmUp:
     languages : dict
         `deferred`, `warm` or `failed` by language.
     complete : bool
-        Whether nothing more will be loaded unasked.
+        Whether all background loading is over.
     measured : callable
-        Called with what the first words cost.
+        Called with the computing cost of the first synthesis.
     """
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
@@ -124,9 +125,10 @@ class WarmUp:
         every_language : bool
             Whether the G2P of the other languages is loaded too.
         defer : bool
-            Whether they wait until no request is live.
+            Whether loading them waits until no request is live.
         own_process : bool
-            Whether the garbage collector may be told to ignore what was loaded.
+            Whether the process belongs to the server alone, so that the garbage collector may ignore all
+            loaded objects.
         spoken : callable
             Whether a client already hears speech: clients that return after a crash come before the warm-up
             is over.

@@ -25,24 +25,25 @@ log = logging.getLogger(__name__)
 SPARE_S = 0.05
 PRE_BUFFER_MOST_S = 1.0
 LOOK_BACK = 10
-"""Requests in which trouble is looked for."""
+"""How many of the last requests are searched for trouble."""
 TROUBLED = 2
-"""So many troubled requests are no chance."""
+"""With this many troubled requests, trouble is not chance."""
 HOLD_S = 60.0
-"""How long a mode is kept after the last sign of its trouble, which would otherwise return at once."""
+"""How long a mode is kept after the last sign of trouble. If it ended sooner, the trouble would return at
+once."""
 WAY_BACK = f"{HOLD_S:.0f} s without what brings it"
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What one mode changes.
+    """The changes that one mode makes.
 
     Parameters
     ----------
     name, changes : str
-        As `/status` shows them.
+        The mode's name and its changes in words, as `/status` shows them.
     profile : BufferProfile or None
-        Instead of the one in the settings.
+        Replaces the buffer profile of the settings.
     share : float
         Share of the usual number of syntheses at a time.
     learns_pre_buffer : bool
@@ -72,7 +73,7 @@ STABILITY_FIRST = Mode(
     learns_pre_buffer=True,
 )
 MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABILITY_FIRST)}
-"""From the lightest to the heaviest."""
+"""All modes by their names, from the lightest to the heaviest."""
 
 
 _SEVERITY = tuple(MODES)
@@ -102,7 +103,7 @@ class ModeRule:
 def _several(
     troubled: Callable[[ServedRequest], bool], what: str
 ) -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """Whether so many of the last requests had trouble that it is no chance."""
+    """A reason in words if at least `TROUBLED` of the last requests had trouble; else None."""
 
     def because(last: Sequence[ServedRequest], _: Missed) -> str | None:
         count = sum(map(troubled, last))
@@ -112,7 +113,7 @@ def _several(
 
 
 def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """Whether an objective is missed."""
+    """A reason in words if an objective is missed; else None."""
 
     def because(_: Sequence[ServedRequest], missed: Missed) -> str | None:
         found = missed.get(objective)
@@ -137,7 +138,7 @@ RULES = (
     ),
     ModeRule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _exceeded("ttfa_s p95", " s")),
 )
-"""The first one that is due decides: from the heaviest to the lightest."""
+"""The rules, from the heaviest mode to the lightest. The first rule that applies decides."""
 
 
 def table() -> list[dict[str, str]]:
@@ -154,19 +155,19 @@ def table() -> list[dict[str, str]]:
 
 
 class Degrader:
-    """Chooses the mode by what the last listeners noticed, or keeps the one that is set. Thread-safe.
+    """Chooses the mode by the trouble of the last listeners, or keeps the mode of the settings. Thread-safe.
 
     Parameters
     ----------
     settings : Settings
     slots : Slots
-        Their number is reduced by the mode.
+        The slots, whose number the mode reduces.
     objectives : ObjectiveWatch
-        Has the figures of the last requests.
+        Holds the figures of the last requests.
     clock : callable
-        Seconds; a test gives its own.
+        Returns the time in seconds; a test passes its own clock.
     chunk_s : float, optional
-        The engine's own length of a chunk, where no profile is named.
+        The engine's own length of a chunk, used if the settings name no profile.
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class Degrader:
         self._look()
 
     def figures(self) -> dict[str, object]:
-        """For `/status`."""
+        """The mode and its reasons, for `/status`."""
         profile, mode = self.profile(), self._mode
         return {
             "mode": mode.name,
@@ -231,7 +232,7 @@ class Degrader:
         }
 
     def _lighter_after_s(self) -> float | None:
-        """For how long the mode is kept at least; None if it does not end by itself."""
+        """The seconds until the mode may end at the earliest; None if it does not end by itself."""
         if self._mode is NORMAL or self._setting != "auto":
             return None
         return round(max(0.0, self._seen_s + HOLD_S - self._clock()), 1)

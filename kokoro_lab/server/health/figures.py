@@ -23,7 +23,8 @@ GAPS = 2_000
 Outcome = Literal["completed", "failed", "expired", "cancelled", "rejected", "invalid"]
 OUTCOMES: tuple[Outcome, ...] = ("completed", "failed", "expired", "cancelled", "rejected", "invalid")
 Measure = Literal["ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s"]
-"""TTFB and TTFA are never mixed, nor a file's TTFA, for which all of it must be made, with a stream's."""
+"""The names of the measures. TTFB and TTFA are separate, and so are the TTFA of files and of streams: a file
+is computed completely before its first byte is sent."""
 MEASURES: tuple[Measure, ...] = ("ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s")
 
 _HISTOGRAMS: dict[Measure, tuple[str, str, tuple[float, ...]]] = {
@@ -50,15 +51,15 @@ class ServerFigures:
     """Counts of outcomes, and rolling percentiles of what was measured. Thread-safe.
 
     Outcomes are `completed`; `failed`: by an error of the server, before or after the first byte; `expired`:
-    it took longer than it may; `cancelled`: the client left, stopped reading or stopped it; `rejected`: no
+    it took longer than allowed; `cancelled`: the client left, stopped reading or stopped it; `rejected`: no
     slot was free; `invalid`: the request was wrong.
 
-    Measures are, of a request, seconds from its acceptance to the first bytes of a stream's speech
-    (`ttfa_s`), of a file's (`ttfa_file_s`), and to the first byte of a stream, which is header or primer
-    (`ttfb_s`); seconds of computing per second of audio, of a synthesis that came to its end (`rtf`); and
-    seconds between two chunks beyond the length of the first, 0 if the second was early (`chunk_gap_s`).
+    Measures are: `ttfa_s`, seconds from a request's acceptance to the first bytes of speech of a stream;
+    `ttfa_file_s`, the same for a file; `ttfb_s`, seconds from acceptance to the first byte of a stream, which
+    is header or primer; `rtf`, seconds of computing per second of audio, for completed syntheses;
+    `chunk_gap_s`, seconds between two chunks less the length of the first, 0 if the second was early.
 
-    What Prometheus reads has a registry of its own, so that several servers fit into a process.
+    Each object has a Prometheus registry of its own, so that one process can hold several servers.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class ServerFigures:
             self._histograms[name].observe(value)
 
     def stalled(self) -> None:
-        """Count a stall: nothing was ready to be sent for so long that the client was told to wait."""
+        """Count a stall: no audio was ready for so long that the client got a keep-alive."""
         with self._lock:
             self._stalls += 1
 
@@ -108,7 +109,7 @@ class ServerFigures:
         self._late_chunks.inc(underruns)
 
     def forget(self) -> None:
-        """Begin anew, except for Prometheus, whose counters never fall."""
+        """Reset all figures, except those for Prometheus, whose counters never fall."""
         with self._lock:
             for values in self._last.values():
                 values.clear()
@@ -151,7 +152,7 @@ class _Gauges(Collector):
 
 
 def percentiles(values: Iterable[float]) -> dict[str, float | int | None]:
-    """p50 and p95 by nearest rank, so that each is a value that occurred, and how many there are.
+    """p50 and p95 by nearest rank, so that each is a measured value, and the number of values.
 
     With fewer than 20 values, as `count` shows, p95 is the largest of them.
     """

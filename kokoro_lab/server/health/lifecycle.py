@@ -8,8 +8,8 @@ At SIGTERM, streams may finish; those that cannot are told that they can be resu
 
     SIGTERM → new requests are refused → `KOKORO_SHUTDOWN_S` → the rest get `server_stopping`, and end
 
-Such a stream, or one that was cut off, is resumed on the next server from the last chunk that its client has
-(see `resume`); this server need keep nothing for it.
+A client can resume such a stream, or one that was cut off, on the next server from the last chunk that it has
+(see `resume`). This server stores nothing for that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GOODBYE_S = 3.0
 """How long before the end of `KOKORO_SHUTDOWN_S` the remaining listeners get their message. A connection that
 does not take it is cut after `syntheses.GRACE_S`."""
 NEXT_SERVER_AFTER_S = 5
-"""About as long as the next server needs to load."""
+"""`Retry-After` of a server that stops: about the time in which the next server loads."""
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -83,7 +83,8 @@ class Doorstep:
     def open(
         self, worker: int = 1, connections: Callable[[], dict[str, Any]] | None = None
     ) -> threading.Thread:
-        """Begin to make the application, in the process number `worker` of this server.
+        """Begin to make the application. `worker` is the number of this process among those that the server
+        has had.
 
         `connections` returns the figures of open connections.
         """
@@ -93,7 +94,7 @@ class Doorstep:
         return thread
 
     def begin_to_stop(self, within_s: float) -> None:
-        """Refuse new requests, and give those under way so many seconds to end."""
+        """Refuse new requests, and give requests under way `within_s` to end."""
         with self._lock:
             self._stopping_s = within_s
             if self._app is not None:

@@ -23,9 +23,10 @@ log = logging.getLogger(__name__)
 RECENT = 50
 """Number of requests that are evaluated: few enough that an improvement shows soon."""
 RECENT_S = 600.0
-"""Older requests do not count."""
+"""Requests that are older than this do not count."""
 ENOUGH = 10
-"""Fewer say nothing: the 95th percentile is then the one slow request after a pause."""
+"""The fewest requests that are judged. With fewer, the 95th percentile is the one slow request after a
+pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,13 @@ class ServedRequest:
     ----------
     outcome : Outcome
     ttfa_s : float or None
-        None for files, for first audio from the cache, and where there was no sound.
+        None for files, for first audio from the cache, and for requests without sound.
     rtf : float or None
         None unless the speech was complete; also None for a resumed stream.
     underruns : int
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None
-        The pre-buffer in seconds with which none would have come late.
+        The pre-buffer in seconds with which no chunk would have come late.
     shared : bool
         Whether another request was being served meanwhile.
     """
@@ -63,7 +64,8 @@ class ObjectiveWatch:
     ttfa_s, rtf : float
         Limits of the 95th percentiles.
     remedies : callable
-        Returns what to do about `ttfa_s` or `rtf`; takes whether requests were served at the same time.
+        Takes the name of an objective, `ttfa_s` or `rtf`, and whether requests were served at the same time;
+        returns a remedy.
     clock : callable
         Seconds; a test gives its own.
     """
@@ -122,7 +124,7 @@ class ObjectiveWatch:
         return missed
 
     def figures(self) -> dict[str, object]:
-        """For `/status`."""
+        """The objectives and the missed ones, for `/status`."""
         return {
             "limits": {f"{name} p95": limit for name, limit in self._limits.items()},
             "warnings": [warned.model_dump() for warned in self.warnings()],
@@ -152,7 +154,7 @@ def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
         if config.variant not in STAGED:
             return "This variant runs as one graph: set KOKORO_VARIANT=int8, which speaks window by window."
         if config.variant != "int8":
-            return "Set KOKORO_VARIANT=int8: it takes less than half of the computing."
+            return "Set KOKORO_VARIANT=int8: it takes about 0.6 of the computing."
         if config.native == "off":
             return "Unset KOKORO_NATIVE: our own operators need fewer multiplications."
         if config.threads == 1:

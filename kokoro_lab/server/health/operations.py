@@ -52,7 +52,7 @@ def metrics() -> Response:
 @blueprint.get("/session-status")
 @documented(answer=SessionStatus)
 def session_status() -> dict[str, Any]:
-    """The model that is loaded, and the requests that it is busy with."""
+    """The loaded model, and the requests that are being served."""
     state = server_state()
     engine = state.engine
     return SessionStatus.model_validate(
@@ -72,7 +72,8 @@ def session_status() -> dict[str, Any]:
 @blueprint.post("/session-reset")
 @documented(body=ResetRequest, optional_body=True, answer=Reset, errors=(401,))
 def session_reset() -> dict[str, Any]:
-    """Stop one request, or all; with all, rolling figures and degrade mode begin anew."""
+    """Stop one request by its id, or every request. If every request is stopped, also clear the server's
+    figures and reset the degrade mode (see `health.degrade`)."""
     require_key()
     state = server_state()
     asked = optional_model(request, ResetRequest)
@@ -105,9 +106,9 @@ def stacks() -> Response:
 
 
 def _frames() -> dict[int, FrameType]:
-    """The frame of each thread. Garbage collection is off meanwhile: CPython 3.11 holds an interpreter lock
-    while it collects the frames, and a finaliser that let other threads run then would block them all for
-    ever."""
+    """The frame of each thread. Garbage collection is off meanwhile: CPython 3.11 holds a lock of the
+    interpreter while it collects the frames. If a finaliser let other threads run then, all of them would be
+    blocked for ever."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -129,7 +130,7 @@ def memory() -> dict[str, Any]:
 
 
 def computing(state: ServerState) -> dict[str, Any]:
-    """Who computes, who waits for it, and what speech costs."""
+    """The units that compute, the units that wait, and the measured cost of speech."""
     figures, syntheses = state.engine.parts.cores.figures(), state.syntheses
     return {
         **figures,

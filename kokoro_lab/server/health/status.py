@@ -119,8 +119,8 @@ def status() -> dict[str, Any]:
 def voices() -> dict[str, Any]:
     """The voices as OpenWebUI wants them; `language` and `gender` besides.
 
-    Left out are those whose own language cannot be read here: who names no `language` would only get errors.
-    `/status` has them, with the reason.
+    A voice whose own language cannot be read here is left out: a client that names no `language` would only
+    get errors. `/status` lists these voices, with the reason.
     """
     return {"voices": [described_voice(name) for name in reading_voices()]}
 

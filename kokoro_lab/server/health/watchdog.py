@@ -42,7 +42,8 @@ MB = 2**20
 SHARE = 0.75
 """The default limit as a share of all memory; the rest is for other programs."""
 _CGROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Where Linux says what a container may have: of the second and of the first version."""
+"""Files in which Linux states a container's memory limit, for the second and the first version of control
+groups."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Constants of `malloc.h`."""
 LARGE_BYTES = 256 * 2**10
@@ -88,7 +89,7 @@ def give_back_freed() -> bool:
     """Have the C library return freed memory to the system; False if it cannot.
 
     glibc keeps freed memory in its lists (`malloc_trim`), macOS in its zones (`malloc_zone_pressure_relief`).
-    Takes some milliseconds, while other threads may allocate.
+    This takes some milliseconds; other threads can allocate meanwhile.
     """
     library = _c_library()
     if hasattr(library, "malloc_trim"):
@@ -138,9 +139,9 @@ class Watchdog:
     admission : Admission
         Refuses or admits new speech.
     clean : mapping of str to callable
-        What can be freed, by name, in the order in which it is tried.
+        Name → a function that frees something, in the order in which they are called.
     settle : callable
-        Called after a clean-up if nobody is served: frees what only the next inference gives back.
+        Called after a clean-up if nobody is served: frees the memory that only the next inference gives back.
     replace : callable
         Replaces this worker by a new one.
     complete : callable
@@ -150,12 +151,12 @@ class Watchdog:
     read : callable
         Resident memory in MiB; a test gives its own.
     clock : callable
-        Seconds; likewise.
+        Returns the time in seconds; a test passes its own clock.
 
     Attributes
     ----------
     state : {"off", "ok", "cleaning", "refusing"}
-        As of the last check.
+        The state at the last check.
     """
 
     limit_mb: float
@@ -202,7 +203,7 @@ class Watchdog:
             threading.Thread(target=watch, name="memory", daemon=True).start()
 
     def note_warm(self) -> bool:
-        """Check whether the warm worker fits into the limit: it will never be smaller."""
+        """Check whether the warm worker fits into the limit; it will never need less memory than now."""
         self._warm_mb = self._peak_mb = self.read()
         with self._taking:
             self._taken_mb = self._warm_mb
@@ -222,12 +223,12 @@ class Watchdog:
         return fits
 
     def make_room(self, language: str, needed_mb: float) -> None:
-        """Before a language is loaded.
+        """Check before a language is loaded that it fits into the limit, and count its memory.
 
         Raises
         ------
         MemoryLimitError
-            With it, the worker would not fit into its limit.
+            With this language, the worker would not fit into its limit.
         """
         with self._taking:
             if self.state == "off" or self._taken_mb is None:  # judged when the worker is warm
@@ -266,7 +267,7 @@ class Watchdog:
         return self.state
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`."""
+        """The figures of memory for `/status`."""
         return {
             "state": self.state,
             "limit_mb": round(self.limit_mb, 1),
@@ -341,6 +342,6 @@ def given_back(engine: Engine) -> dict[str, Callable[[], object]]:
 
 
 def settle(engine: Engine, voice: str) -> None:
-    """Run each session once, at the end of which its arena shrinks, and return that memory, too."""
+    """Run each session once, so that its arena shrinks at the end of the run, and return that memory, too."""
     engine.warm(voice, text="Yes.")
     give_back_freed()

@@ -47,11 +47,11 @@ from kokoro_lab.server.state import ServerState
 log = logging.getLogger(__name__)
 
 POLL_S = 0.02
-"""How long the client's words wait while there is nothing to send."""
+"""How often the connection is checked for messages while there is nothing to send."""
 IDLE_S = 60.0
-"""A connection over which nothing is spoken is closed after so long."""
+"""A connection over which nothing is spoken is closed after this time."""
 NORMAL = 1000
-"""The code with which a connection is closed that has come to its end."""
+"""The code that closes a connection whose conversation has ended as it should."""
 
 
 class Conversation:
@@ -62,9 +62,9 @@ class Conversation:
     ws : simple_websocket.Server
         The connection.
     state : ServerState
-        Has the engine and its queue.
+        The server's state, with the engine and the queue.
     request_id : str
-        For the log; the first synthesis has the same id.
+        Id for the log; the first synthesis has the same id.
     watched : WatchedSocket
         Tells whether the connection was cut.
 
@@ -102,7 +102,7 @@ class Conversation:
         Raises
         ------
         KokoroLabError, werkzeug.exceptions.HTTPException
-            It cannot be done; the client gets the error.
+            The message cannot be carried out; the client gets the error.
         """
 
     def _read(self, fields: dict[str, Any]) -> tuple[SpeechRequest, LiveText | None, float]:
@@ -174,7 +174,7 @@ class Conversation:
                 return
 
     def end(self) -> None:
-        """End: stop the speech under way."""
+        """End the conversation: stop the speech under way."""
         if self._synthesis is not None:
             log.info("%s %s", self._request_id, "was cut off" if self._watched.cut else "left by the client")
             self._finish("cancelled")
@@ -318,12 +318,12 @@ class Conversation:
 
 
 def control_of(message: str | bytes) -> dict[str, Any]:
-    """The JSON object that a client's message is.
+    """Parse a client's message as a JSON object.
 
     Raises
     ------
     ParameterError
-        It is binary, or no JSON object.
+        The message is binary, or no JSON object.
     """
     if isinstance(message, bytes):
         raise ParameterError("A client speaks JSON here, in text messages.", allowed="a JSON object")

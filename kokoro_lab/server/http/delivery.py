@@ -25,14 +25,14 @@ from kokoro_lab.speech.chunker import PRIMER_S
 log = logging.getLogger(__name__)
 
 FILE_SLICE_BYTES = 65_536
-"""A file is handed to the socket in slices, because the time limit on sending is for one of them."""
+"""Length of a slice of a file. The time limit on sending is for one slice, so a file is sent in slices."""
 
 
 class StreamBroken(BrokenPipeError):
     """Synthesis failed after the first byte was sent.
 
-    A broken pipe, so that gunicorn closes the connection and leaves out the chunk that would mark the
-    body as complete: then the client sees that something is missing.
+    It is a broken pipe for gunicorn, which then closes the connection without the chunk that marks a complete
+    body. So the client sees that something is missing.
     """
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class RawWriter:
     Parameters
     ----------
     encoder : Encoder
-        Fresh. Its head and the primer are sent before anything is computed, so that a player opens its
-        device.
+        A new encoder. Its header and the primer are sent before anything is computed, so that a player opens
+        its device.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -141,7 +141,7 @@ class ResponseBody(Iterator[bytes]):
         account notes the first byte, the bytes that the socket took, and the outcome. The connection is cut
         if the answer does not come to its end.
     writer : RawWriter or EventWriter
-        For the transport.
+        Formats the events for the transport.
     """
 
     def __init__(self, events: SpeechEvents, writer: RawWriter | EventWriter) -> None:

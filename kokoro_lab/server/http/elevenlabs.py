@@ -3,7 +3,7 @@
 The client writes {`text`}; with `flush` the text so far is spoken, and {`text`: ""} ends it. With contexts,
 {`close_context`} ends one, and an empty text only shows that the client is still there. The server sends
 {`audio`, `alignment`, `normalizedAlignment`} and, at the end, {`isFinal`} with the `ignored` fields and the
-`fallbacks`. Contexts are spoken one behind another. An error is sent as {`message`, `error`, `code`}, and
+`fallbacks`. Contexts are spoken one after another. An error is sent as {`message`, `error`, `code`}, and
 closes the connection.
 
 Fields that set when ElevenLabs' model begins (`try_trigger_generation`, `chunk_length_schedule`) have no
@@ -28,7 +28,7 @@ from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEve
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 
 OutputFormat = Literal["mp3_44100_128", "opus_48000_64", "pcm_22050", "pcm_24000", "pcm_44100", "pcm_48000"]
-"""Those of ElevenLabs' formats that we can encode: name, Hz, kbit/s."""
+"""The formats of ElevenLabs that we can encode: name, Hz, kbit/s."""
 WITHOUT_EFFECT = {"optimize_streaming_latency", "apply_language_text_normalization", "seed", "sync_alignment"}
 VoiceSetting = Literal["speed", "stability", "similarity_boost", "style", "use_speaker_boost"]
 _BEHIND_A_WORD = re.compile(r"\W*")
@@ -142,8 +142,8 @@ class ElevenLabsConversation(LiveConversation):
         return speed
 
     def _close(self, turn: Turn, *, socket: bool) -> None:
-        """Close a context: flushed text is still spoken, as by ElevenLabs; other text is dropped, and so is
-        all of it when the context is closed again.
+        """Close a context. As with ElevenLabs, flushed text is still spoken and other text is dropped. If the
+        context is closed a second time, all of its text is dropped.
 
         The end of the `socket` does not count as closing a context again.
         """
@@ -198,16 +198,16 @@ def alignment_of(
 ) -> dict[str, list[Any]]:
     """When each character of a segment is heard, in ElevenLabs' words.
 
-    We only know times of words. A word's characters share its time evenly; those between two words share the
-    pause, and the marks behind the last word take no time. Times are counted from `start_s`, where the last
-    message's alignment ends, so that alignments follow one another without a gap.
+    Only the times of words are known. A word's characters share its time evenly. Characters between two words
+    share the pause, and marks after the last word take no time. Times are counted from `start_s`, where the
+    last message's alignment ends, so that alignments follow one another without a gap.
 
     Parameters
     ----------
     text : str
         The whole text from its character `first_char` on.
     words : sequence of WordTiming
-        Of one segment, one at least.
+        The words of one segment, at least one.
     first_char : int
     start_s : float
 

@@ -83,9 +83,9 @@ def register(app: Flask) -> None:
 
 
 def status_of(error: BaseException) -> int:
-    """The status: 400 for an error that the client can mend, 404 for what is not installed, 409 if it was
-    stopped, 410 if it cannot be resumed, 503 for a provider or a server that may come back, 504 for a request
-    that took too long, 507 if memory does not suffice, else 500."""
+    """The HTTP status of an error: 400 if the client can mend it, 404 for a part that is not installed, 409
+    for a stopped request, 410 for a stream that cannot be resumed, 503 for a provider or a server that may
+    come back, 504 for a request that took too long, 507 for too little memory, else 500."""
     if isinstance(error, HTTPException):
         return error.code or 500
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
@@ -121,7 +121,7 @@ def where(error: BaseException) -> str:
 
 
 def log_failure(error: BaseException, what: str, request_id: str) -> None:
-    """Log an error of ours: in full if it is a `KokoroLabError`, which never quotes a text."""
+    """Log an error of the server. A `KokoroLabError` is logged in full, since it never quotes a text."""
     message = f"{error}\n" if isinstance(error, KokoroLabError) else ""
     log.error("%s %s: %s%s", request_id, what, message, where(error))
 

@@ -31,9 +31,11 @@ MOST_HEAD_BYTES = 65_536
 MOST_CHUNK_LINE_BYTES = 4_096
 MOST_TRAILER_BYTES = 8_192
 CHUNKED_OVERHEAD = 2
-"""A chunked body may take up so many times the bytes of the longest body: some send a few bytes a chunk."""
+"""A chunked body may take this multiple of the longest body's bytes, since some clients send a few bytes a
+chunk."""
 FRAGMENT_BYTES = 8_192
-"""As a socket would give them: gunicorn copies the rest of a fragment for each chunk in it."""
+"""Bytes that gunicorn's parser gets at a time, as from a socket. It copies the rest of a fragment for each
+chunk in it, so larger fragments would be slow."""
 
 Stage = Literal["idle", "head", "body"]
 """How much of the next request has arrived: nothing, a part of its head, its whole head."""
@@ -241,7 +243,7 @@ class _Chunks:
 
 
 class _FixedBytes(Unreader):  # type: ignore[misc]
-    """A reader of given bytes, with an end behind them."""
+    """A reader of given bytes, which ends after them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()

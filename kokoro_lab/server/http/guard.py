@@ -27,14 +27,14 @@ OTHER_FIELDS_BYTES = 65_536
 """Room for the fields beside the text: a lexicon of 8 kB, every character escaped, is the largest."""
 
 STALL_S = 10.0
-"""A client that takes or sends nothing for so long loses its connection, and the slot it holds."""
+"""Seconds after which a client that neither receives nor sends loses its connection, and its slot."""
 SEND_BUFFER_BYTES = 65_536
 """Send buffer of a stream's socket. Linux would let it grow to some 4 MB, 80 s of speech, before a client
 that does not read is noticed."""
 
 REQUEST_ID = re.compile(rf"(?!ws$|realtime$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
-"""What a client may call its request; else it gets an id of ours. By it a stream is stopped, so it is never
-a WebSocket's place in a path, nor one that is resolved on the way."""
+"""The ids that a client may give its request; with any other, the request gets an id of ours. An id is part
+of the path that stops a stream, so it may not be the path of a WebSocket, nor `.` or `..`."""
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
 _EXPOSED = (
     "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "

@@ -1,4 +1,4 @@
-"""Live texts over a WebSocket, one behind another, for the protocols of other vendors."""
+"""Live texts over a WebSocket, one after another, for the protocols of other vendors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REFUSED, FAILED, TRY_LATER = 1008, 1011, 1013
 REASON_BYTES = 123
 """The longest reason that fits into the frame that closes a connection."""
 MOST_TURNS = 5
-"""Texts of one connection that may be under way or wait: as many as ElevenLabs allows."""
+"""The most texts of one connection that may be spoken or wait: the limit of ElevenLabs."""
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Turn:
     flushed : bool
         Whether nothing was written after the last flush.
     ended : bool
-        Whether all is written.
+        Whether the whole text is written.
     """
 
     name: str | None
@@ -63,7 +63,7 @@ class LiveConversation(Conversation):
     Parameters
     ----------
     *connection
-        As of `Conversation`.
+        The parameters of `Conversation`.
     query : mapping of str to str
         The query parameters of the connection.
     """
@@ -75,7 +75,7 @@ class LiveConversation(Conversation):
         self._leaving = False
         """Whether the connection is closed once all turns are over."""
         self._ignored: list[str] = []
-        """What the client asked for in its own words that has no effect."""
+        """Fields that the client sent, by its own names, and that have no effect."""
         self._notes: dict[str, Any] = {}
 
     # --------------------------------------------------------------------------- what a dialect defines

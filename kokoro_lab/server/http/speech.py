@@ -128,8 +128,8 @@ def speak() -> Response:
 def stop(stream_id: str) -> dict[str, Any]:
     """Stop every synthesis with this id, and answer once their slots are free.
 
-    If two requests came with one id, the second gets a number behind it, such as `a.2`, as its `X-Request-Id`
-    says: `a` stops both, `a.2` that one.
+    If two requests came with one id, such as `a`, the second gets a number, `a.2`, and its `X-Request-Id`
+    says so. Then `a` stops both requests, and `a.2` stops the second.
     """
     stopped = server_state().syntheses.stop(stream_id)
     if not stopped:
@@ -227,9 +227,11 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
 
 
 def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
-    """Free the slot, since only sending is left; returns a function that frees the sender afterwards.
+    """Free the slot of a file that is computed and only has to be sent. Returns a function that frees the
+    sender afterwards.
 
-    If many clients take their files slowly, the slot is kept: else they would occupy every thread.
+    If many clients receive their files slowly, the slot is kept, so that such clients cannot occupy every
+    thread.
     """
     try:
         sender = state.senders.take()
@@ -257,8 +259,8 @@ def _with_words(asked: SpeechRequest, stream: SpeechStream, whole: bytes) -> tup
 
 
 def _describe(answer: Response, synthesis: Synthesis, run: SpeechStream | SynthesisReport) -> None:
-    """Set headers: the format, ignored fields, and the engine's choices and fallbacks (for a stream, those so
-    far)."""
+    """Set headers: the format, ignored fields, and the engine's choices and fallbacks; for a stream, only the
+    ones made so far."""
     asked, account = synthesis.asked, synthesis.account
     ignored = asked.ignored
     if asked.chunk_ms is not None and not synthesis.streamed:

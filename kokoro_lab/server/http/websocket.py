@@ -24,9 +24,9 @@ from kokoro_lab.server.requests.slots import Slot
 from kokoro_lab.server.state import SOCKETS, server_state
 
 PING_S = 20
-"""Between two pings; a client that has not answered one by the next has gone."""
+"""Seconds between two pings. A client that has not answered a ping before the next one has gone."""
 GOODBYE_S = 1.0
-"""How long the client's half of the closing handshake is waited for."""
+"""How long the server waits for the client's half of the closing handshake."""
 
 PATH = "/v1/audio/speech/ws"
 MISTRAL = "/v1/audio/speech/realtime"
@@ -105,7 +105,7 @@ def knock_as_elevenlabs(voice_id: str) -> NoReturn:
 @blueprint.get(f"{ELEVENLABS}/multi-stream-input")
 @documented(status=101, errors=(401, 426, 429), parameters=(VOICE,))
 def knock_with_contexts(voice_id: str) -> NoReturn:
-    """Speak several such texts over one WebSocket, each in a context of its own, one behind another."""
+    """Speak several such texts over one WebSocket, each in a context of its own, one after another."""
     raise UpgradeRequired
 
 

@@ -7,8 +7,8 @@ The client sends `speak` {the fields of a request, `credit`}, `resume` {the same
 or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
 With `live`, the text of a `speak` is a beginning; the client continues with `append` {`text`}, `flush` (speak
-the text so far now) and `end`. How it cuts the text changes no sample. With `max_wait_ms` the server flushes
-by itself when no text has come for so long.
+the text so far now) and `end`. How it cuts the text changes no sample. With `max_wait_ms`, the server flushes
+by itself after this time without new text.
 
 A binary message costs one credit (see `messages_of`); without credit, sending waits, and so does computing. A
 `speak` while another is under way replaces it. A client whose connection broke reconnects and sends `resume`.
@@ -38,16 +38,16 @@ from kokoro_lab.server.requests.speech_events import (
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
 
 CREDIT = 40
-"""Binary messages that a client which says nothing of credit can take: 2 s of speech at least."""
+"""The credit of a client that states none, in binary messages: at least 2 s of speech."""
 CREDIT_MAX = 100_000
 
 WRITING = ("append", "flush", "end")
-"""What a client says of a text that is still being written."""
+"""Kinds of messages about a text that is still being written."""
 FRAME_VERSION = 1
 MORE = 1
 HEAD = struct.Struct("<BBHIII")
 MESSAGE_BYTES = 16_384
-"""The longest message: small enough that a stop is heeded between two of them."""
+"""The longest message in bytes: so short that the server soon reads a `cancel` between two messages."""
 
 
 class WebSocketConversation(Conversation):

@@ -25,27 +25,28 @@ from kokoro_lab.server.http.errors import refusal
 from kokoro_lab.server.http.framing import Incoming
 
 State = Literal["idle", "head", "body", "leaving", "served", "closed"]
-"""The stage of its next request; or its last answer is given and the client's end awaited; or it is with the
-pool of threads."""
+"""The state of a connection: how much of its next request has arrived (`idle`, `head`, `body`); `leaving`, if
+the last answer was sent and the client has not closed yet; `served`, if the thread pool has its request."""
 Reason = Literal[
     "answered", "by_client", "silent", "late_head", "late_body", "refused", "crowded_out", "memory"
 ]
 WAITING: tuple[State, ...] = ("idle", "head", "body", "leaving")
 SILENT_S = 60.0
-"""After which a connection is closed that has no request under way."""
+"""Seconds after which a connection without a request is closed."""
 HEAD_S = 10.0
-"""In which the head of a request must have arrived, counted from its first byte."""
+"""Seconds from the first byte of a request's head within which the head must have arrived."""
 BODY_S = 20.0
-"""In which its body must have arrived, counted from the end of the head: 600 kB, the longest, at 30 kB/s."""
+"""Seconds from the end of the head within which the body must have arrived: the longest body, 600 kB, at 30
+kB/s."""
 LEAVING_S = 2.0
-"""For which a client's end of a connection is awaited. Closed at once, one that still sends might never read
-its answer."""
+"""How long the server waits for a client to close its end. If the server closed at once, a client that still
+sends might never read the answer."""
 LEAVING_BYTES = 16_777_216
 MOST_HELD_BYTES = 67_108_864
 """Bytes of incomplete or unanswered requests that all connections may hold."""
 READ_BYTES = 65_536
 AT_A_TIME = 50
-"""Connections that are accepted or closed before others are looked at again."""
+"""How many connections are accepted or closed before the other connections are served again."""
 
 _FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -115,13 +116,14 @@ class Connections:
         self._silent[connection] = None
 
     def serves(self, connection: Connection) -> None:
-        """Note that a connection waits for nothing: the pool has a request of it."""
+        """Note that the pool has a request of a connection, which then waits for nothing."""
         self._waiting[connection.state].pop(connection, None)
         self._silent.pop(connection, None)
         connection.state = "served"
 
     def holds(self, connection: Connection) -> bool:
-        """Note how many bytes a connection holds; returns whether all together may hold so many."""
+        """Note how many bytes a connection holds; returns whether all connections together are within their
+        limit."""
         self._held_bytes += len(connection.incoming) - connection.held_bytes
         connection.held_bytes = len(connection.incoming)
         return self._held_bytes <= self.most_held_bytes
@@ -141,7 +143,7 @@ class Connections:
         self._closed[connection.reason] += 1
 
     def longest_silent(self, *, holding: bool = False) -> Connection | None:
-        """The longest silent connection of those that wait, or of those among them that hold bytes."""
+        """The longest silent connection among those that wait; if asked, only among those that hold bytes."""
         return next((one for one in self._silent if one.held_bytes or not holding), None)
 
     def late(self, now_s: float) -> Iterator[Connection]:
@@ -161,7 +163,7 @@ class Connections:
         return self._open >= self.most
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`."""
+        """The figures of connections for `/status`."""
         waiting = {state: len(self._waiting[state]) for state in WAITING}
         reading = waiting["head"] + waiting["body"]
         return {
@@ -186,9 +188,9 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     gunicorn's own worker waits for the first byte in its pool, and reads heads and bodies there without a
     time limit: a dozen slow clients would occupy every thread.
 
-    From SIGTERM on it does not listen any more. gunicorn would leave its copy of the socket open until the
-    last stream has ended: new clients would wait, unanswered, to be cut off at last, and no other server
-    could use the port.
+    From SIGTERM on, the worker does not listen any more. gunicorn's own worker would keep its copy of the
+    socket open until the last stream has ended. New clients would get no answer and then be cut off, and no
+    other server could use the port.
     """
 
     alive: bool
@@ -338,8 +340,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self._leave(conn, reason)
 
     def _leave(self, conn: Connection, reason: Reason) -> None:
-        """Shut down sending, and wait for the client to close. gunicorn's own worker would make all others
-        wait for that."""
+        """Shut down sending, and let the poller wait for the client to close. gunicorn's own worker would let
+        all other connections wait meanwhile."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             if conn.state == "served":

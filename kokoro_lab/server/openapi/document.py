@@ -20,13 +20,13 @@ from kokoro_lab.text.tables import rows
 
 View = TypeVar("View", bound=Callable[..., Any])
 Refine = Callable[[dict[str, Any], ServerState], None]
-"""Adds to the JSON Schema of a body what is only known of a server that runs."""
+"""Adds to a body's JSON Schema the rules that depend on the running server."""
 
 _ATTRIBUTE = "_documented"
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _EVERYWHERE = (400, 403)
-"""A Host that is not answered to, an Origin that may not call."""
+"""Statuses that any request may get: 400 and 403, for a wrong Host or Origin."""
 _WRITING = (413,)
 _WITH_BODY = (408, 415)
 _KEY = "key"
@@ -60,11 +60,11 @@ class ViewDescription:
     Parameters
     ----------
     body, answer : pydantic model, optional
-        What it takes and gives as JSON.
+        The models of the JSON that the view takes and returns.
     media : tuple of str
         Types in which it answers, where that is not JSON.
     status : int
-        Of success.
+        HTTP status of success.
     errors : tuple of int
         Statuses with an error body, besides those that any request may have.
     also : tuple of int
@@ -105,7 +105,7 @@ class ViewDescription:
 
 
 documented = ViewDescription
-"""As it is written above a view: `@documented(answer=Health)`."""
+"""The decorator's name above a view: `@documented(answer=Health)`."""
 
 
 def document(app: Flask) -> dict[str, Any]:

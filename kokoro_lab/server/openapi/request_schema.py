@@ -36,9 +36,9 @@ ALIASES = {"text": "input", "format": "response_format", "lang": "language", "la
 CLIENT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 """How a client may call itself."""
 SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})?)$"
-"""A speed that was written as text, in its range."""
+"""A pattern for a speed that is sent as text, within the range of speeds."""
 OUR_PREFIX = "kokoro-"
-"""What may stand before a variant's name in `model`."""
+"""A prefix that a variant's name in `model` may have."""
 
 EXAMPLES: list[Schema] = [
     {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
@@ -86,7 +86,7 @@ def describe(schema: Schema) -> None:
 
 
 def limit(schema: Schema, state: ServerState) -> None:
-    """Add to it what this server allows: the longest text, and the variant that is served."""
+    """Add to the schema the limits of this server: the longest text, and the variant that is served."""
     fields = schema["properties"]
     for name in ("input", "text"):
         fields[name]["maxLength"] = state.settings.max_input_chars
@@ -158,7 +158,7 @@ def _lexicons() -> list[Schema]:
 
 
 def _together() -> list[Schema]:
-    """Rules for fields of which one excludes or needs another.
+    """Rules for fields that exclude or need another field.
 
     The three kinds of answers are listed side by side, and not as rules that exclude each other: tools that
     generate requests from this document multiply such rules out, and give up if there are many.

@@ -37,9 +37,11 @@ _OF_REPORT = (
     "segments",
     "statistics",
 )
-"""What a report adds to the line; null where there is none. `text_s` is normalisation and G2P."""
+"""Fields of a report that are added to the log line; null without a report. `text_s` is normalisation and
+G2P."""
 _UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path")
-"""Null in the line of a request that was refused before they were known, or that has none."""
+"""Fields that are null in the log line if the request was refused before they were known, or if it has
+none."""
 
 
 class Account:
@@ -65,7 +67,8 @@ class Account:
     interruption : KokoroLabError or None
         Why it was stopped from outside.
     claim : Claim or None
-        The claim of its stream, once there is one: knows how long it waited while others computed.
+        The claim of its stream on the cores, which counts how long the stream waited while others computed;
+        None before the stream begins.
     """
 
     def __init__(
@@ -119,7 +122,7 @@ class Account:
         self._queue_s = self.age_s
 
     def streams(self, profile: BufferProfile) -> None:
-        """Record that it is sent as it is computed, in chunks by `profile`."""
+        """Record that the request is sent while it is computed, in chunks by `profile`."""
         self._streamed = True
         self._player = PreBuffer.fixed(profile.pre_buffer_s)
         self.asked |= {
@@ -147,9 +150,10 @@ class Account:
     def chunk(self, length_s: float, *, cached: bool = False, text_came_s: float | None = None) -> None:
         """Record that a chunk of speech of `length_s` is ready to be sent.
 
-        `cached` says that it comes from the cache, belongs to a resumed stream, or waited for its text: then
-        the first chunk counts for no TTFA. `text_came_s` is when the text that was waited for came: a
-        listener who had heard all by then is starved by the writer, which is no underrun.
+        `cached` is True for a chunk that comes from the cache, belongs to a resumed stream, or waited for its
+        text: such a first chunk gives no TTFA. `text_came_s` is when the text arrived for which the chunk
+        waited. A listener who had heard everything before that time waited for the writer, which is no
+        underrun.
         """
         now_s = time.perf_counter()
         if self.first_audio_s is None:
@@ -182,7 +186,7 @@ class Account:
             self._sent_s = None
 
     def stalled(self) -> None:
-        """Record a stall: nothing was ready for so long that the client is told to wait."""
+        """Record a stall: no audio was ready for so long that the client gets a keep-alive."""
         self._figures.stalled()
 
     def finished(self, report: SynthesisReport) -> None:
@@ -192,8 +196,7 @@ class Account:
             self._figures.measured("rtf", self._rtf)
 
     def reason(self, error: Exception) -> Exception:
-        """`error` or, if that only says that the synthesis was stopped, the reason for the stop if it is
-        known."""
+        """`error`; but if it only says that the synthesis was stopped, the known reason for the stop."""
         if isinstance(error, Interrupted) and self.interruption is not None:
             return self.interruption
         return error
@@ -205,7 +208,8 @@ class Account:
         return "expired" if isinstance(self.interruption, DeadlineExceeded) else "cancelled"
 
     def outcome_of(self, error: Exception) -> Outcome:
-        """The outcome by an error. If the request was stopped from outside, that is the outcome."""
+        """The outcome of a request that ends with an error. If the request was stopped from outside, the
+        outcome is that of the stop."""
         return self.interrupted() or outcome_of(self.reason(error))
 
     def close(self, outcome: Outcome, code: str | None = None) -> None:
@@ -239,8 +243,8 @@ class Account:
 
     @property
     def _rtf(self) -> float | None:
-        """The RTF. None before the end, if there was no word, and for a resumed stream, where much is
-        computed again that is not sent."""
+        """The RTF. None before the end, if there was no word, and for a resumed stream, where much of the
+        computed audio is not sent."""
         if self._report is None or self.asked.get("resumed") or not self._report.segments:
             return None
         return self._report.rtf

@@ -24,9 +24,9 @@ def json_object(request: Request) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        It is not.
+        The body is no JSON object.
     werkzeug.exceptions.UnsupportedMediaType, werkzeug.exceptions.RequestTimeout
-        It is of another type, or does not arrive.
+        The body is of another type, or does not arrive.
     """
     if not request.is_json:
         raise UnsupportedMediaType("Send JSON, with Content-Type: application/json.")

@@ -32,7 +32,7 @@ TOKEN = re.compile(
 )
 FRAME_ID = re.compile(r"(?P<segment>[0-9]{1,9})\.(?P<chunk>[0-9]{1,9})")
 AHEAD_S = 60
-"""How far a token may be from the future: clocks of two servers differ."""
+"""Seconds by which a token's time may lie in the future, since the clocks of two servers differ."""
 
 ANEW = "Ask for the whole speech anew."
 
@@ -103,7 +103,7 @@ def resumption_of(
     digest : callable
         Returns the digest of the present request for a length of chunks.
     ttl_s : float
-        For how long a stream may be resumed after it began.
+        Seconds after its beginning in which a stream may be resumed.
     chunk_s : float
         The present length of chunks, used if there is no token.
 

@@ -1,7 +1,7 @@
 """Slots: how many syntheses may be under way, which requests wait for a slot, and which are refused.
 
-A synthesis holds a slot while it is under way, however slowly its client reads. Which of them computes at a
-moment is decided in `scheduling.deadlines`.
+A synthesis holds a slot while it is under way, however slowly its client reads. `scheduling.deadlines`
+decides which synthesis computes at a moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kokoro_lab.scheduling.deadlines import RoundRobin
 
 RETRY_AFTER_S = 1
 LOOK_S = 0.1
-"""How often a request that waits looks whether its client is still there."""
+"""How often a waiting request checks whether its client is still connected."""
 
 
 class ClientLeft(HTTPException):
@@ -52,7 +52,7 @@ class Slots:
     Parameters
     ----------
     count : int
-        Places.
+        Number of slots.
     queue : int
         Requests that may wait.
 
@@ -114,7 +114,8 @@ class Slots:
         fits : callable
             Takes the present holders; returns whether this one can be served beside them.
         come_back_s : callable
-            Takes how many wait before it; returns in how many seconds a slot will be free.
+            Takes the number of requests that wait before this one; returns in how many seconds a slot will be
+            free.
 
         Raises
         ------
@@ -198,7 +199,7 @@ class Slot:
 
 
 class Admission:
-    """The reasons for which the server refuses new requests; those under way go on. Thread-safe."""
+    """The reasons for which the server refuses new requests; requests under way continue. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -206,13 +207,14 @@ class Admission:
 
     @property
     def reasons(self) -> list[str]:
-        """Codes of the reasons in force; none if everything is taken."""
+        """Codes of the reasons in force; empty if new requests are admitted."""
         with self._lock:
             return list(self._reasons)
 
     def refuse(self, reason: Unavailable, *, for_good: bool = False) -> None:
         """Refuse new requests from now on, for a reason that its code identifies. A reason `for_good` is
-        reported before temporary ones: a client that got only these would come back here."""
+        reported before temporary reasons: with a temporary reason, a client would come back to this
+        server."""
         with self._lock:
             others = {code: other for code, other in self._reasons.items() if code != reason.code}
             own = {reason.code: reason}

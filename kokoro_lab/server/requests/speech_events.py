@@ -1,8 +1,8 @@
 """Makes a stream of a request, from its beginning or resumed, and turns it into events for any transport:
 chunks of audio, words, the end or an error, in order.
 
-A thread computes a few chunks ahead; the sending thread waits here for them, and so notices when computing
-stalls. An exception travels in the queue with the chunks, in its turn.
+A thread computes a few chunks ahead. The sending thread waits here for the chunks, and so notices when
+computing stalls. An exception is put into the queue after the chunks that came before it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ AHEAD = 4
 computing wait."""
 POLL_S = 0.005
 KEEPALIVE_S = 5.0
-"""When nothing has been ready for so long, the client gets a keep-alive event."""
+"""Seconds without audio after which the client gets a keep-alive event."""
 USAGE_HZ = 40
 """Output tokens a second of audio: the model speaks in duration frames of 25 ms."""
 
@@ -61,7 +61,7 @@ class AudioBytes:
     start_s : float
         When it is heard, from the start of the stream.
     data : bytes
-        In the requested format; joined, they are the whole.
+        Bytes in the requested format. The bytes of all events joined are the whole answer.
     place : Place or None
         For the first chunk of a segment: where the stream can be resumed.
     token : str or None
@@ -108,7 +108,7 @@ Event = AudioBytes | Words | KeepAlive | Done
 
 
 class _Computed(NamedTuple):
-    """A chunk, and when the text for which it waited came."""
+    """A chunk, and the time when the text arrived for which the chunk waited."""
 
     chunk: AudioChunk
     text_came_s: float | None
@@ -146,7 +146,7 @@ class SpeechEvents(Iterator[Event]):
         Owns the stream. Its account records chunks as they leave the queue, stalls and the end; its `stop`
         ends the computing.
     stream : SpeechStream
-        Has begun.
+        A stream that has begun.
     encoder : Encoder
         Gets the stream's samples from the first chunk that is sent.
     token : callable
@@ -190,7 +190,7 @@ class SpeechEvents(Iterator[Event]):
         return next(self._events)
 
     def ready(self, timeout_s: float) -> bool:
-        """Whether `next` will have something within `timeout_s`, for a thread that must also listen to its
+        """Whether `next` will return an event within `timeout_s`, for a thread that must also listen to its
         client."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
@@ -330,7 +330,7 @@ class LiveText:
     Parameters
     ----------
     max_wait_s : float
-        After so many seconds without new text, the text so far is spoken.
+        Seconds without new text after which the text so far is spoken.
     """
 
     max_wait_s: float = math.inf

@@ -21,11 +21,11 @@ from kokoro_lab.server.requests.json_body import json_object
 from kokoro_lab.speech.captions import CaptionFormat
 
 GENERAL_MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
-"""Names that mean whatever variant is being served, as `/v1/models` lists them. Any other that is no variant
-speaks, too, and is said to be ignored."""
+"""Names of models that stand for the served variant, as `/v1/models` lists them. A name that is neither of
+these nor a variant is accepted, too, and reported as ignored."""
 
 DEFAULT_FORMAT: Format = "mp3"
-"""OpenAI's, and what OpenWebUI, which names none, stores under `.mp3`."""
+"""OpenAI's default. OpenWebUI relies on it: it names no format and stores the answer as `.mp3`."""
 
 _SHOWN_CHARACTERS = 40
 _OUT_OF_RANGE = ("greater_than_equal", "less_than_equal")
@@ -153,9 +153,9 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
     Parameters
     ----------
     request : flask.Request
-        Its length has been checked.
+        A request whose length has been checked.
     settings : Settings
-        Have the limit of the text's length.
+        Settings with the limit of the text's length.
     variant : str
         The variant that is served.
 
@@ -180,13 +180,12 @@ def read_speech_request(request: Request, settings: Settings, variant: str) -> S
 
 
 def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str) -> SpeechRequest:
-    """The validated request in `payload`, which any transport may have brought. Its format may still be
-    undecided.
+    """Validate the request in `payload`, from any transport. Its format may still be undecided.
 
     Raises
     ------
     ParameterError, TextError
-        It does not validate; `field` is the name that the client used.
+        The payload does not validate; `field` is the name that the client used.
     """
     # Some clients send every field, null for those that were not set
     known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of these is required
@@ -305,7 +304,7 @@ def _closeness(media_range: str, kind: Format) -> int:
 
 
 def _range_of(field: str) -> str:
-    """Both limits of a number, whichever of them it exceeds."""
+    """The least and the greatest allowed value of a number, for an error message."""
     schema = SpeechRequest.model_json_schema()["properties"][field]
     (number,) = [kind for kind in (schema, *schema.get("anyOf", ())) if "minimum" in kind]
     return f"{number['minimum']:g} to {number['maximum']:g}"

@@ -1,8 +1,8 @@
 """The list of syntheses under way: they are admitted, shown, and stopped by their ids.
 
-A named client has one at a time. A further one is admitted as long as all can be served in time, by the
-measured cost of speech on this machine. Files, which nobody hears while they are computed, take the computing
-time that is left.
+A named client has one synthesis at a time. A further synthesis is admitted if all can be served in time, by
+the measured cost of speech on this machine. Files get the computing time that streams leave, since nobody
+listens while a file is computed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST_ID = 64
 END_S = 10.0
 """How long to wait for a stopped synthesis to end: a window takes less on any machine."""
 SEND_S = 0.5
-"""How long one waits for a client to take what is being sent, before its connection is cut."""
+"""How long a client may take to receive data that is being sent, before its connection is cut."""
 POLL_S = 0.01
 GRACE_S = 2.0
 """How long a stopped client's thread has to send the reason, before its connection is cut."""
@@ -61,7 +61,7 @@ class Synthesis:
     utterance : Utterance
         What the engine is to speak.
     caller : str
-        The client, as far as it is known: clients are served in turn.
+        A name for the client, by which clients are served in turn.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Synthesis:
     stop : threading.Event
         Set to end it; the computing thread looks at it after each window.
     connection : socket.socket or WatchedSocket, optional
-        Shut down if it hangs in a send.
+        The client's connection, which is shut down if a send hangs.
     sending : bool
         Whether it waits for its client, and not for its computing.
     stream : SpeechStream or None
@@ -83,9 +83,10 @@ class Synthesis:
         Whether the client can still be told of an error. Raw audio cannot carry one: there, the connection is
         only cut.
     forget : callable
-        Takes it off the list.
+        Removes the synthesis from the list of syntheses.
     over : bool
-        Nothing may be stopped any more: the connection may already serve another request.
+        Whether it has ended. Then it may not be stopped any more: the connection may already serve another
+        request.
     """
 
     def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance, caller: str) -> None:
@@ -120,7 +121,8 @@ class Synthesis:
         return bool(self.account.asked["streamed"])
 
     def load(self, costs: MeasuredCosts) -> float:
-        """Seconds of computing that it needs in a second, so that its listener always has speech in hand."""
+        """Seconds of computing that it needs in each second, so that its listener never runs out of
+        speech."""
         stream = self.stream
         if not self.is_listened or (stream is not None and stream.is_computed):
             return 0.0
@@ -168,7 +170,8 @@ class Synthesis:
         self._after(GRACE_S if self.tells else 0.0, self._cut_unless_over)
 
     def expire_after(self, first_audio_s: float, total_s: float) -> None:
-        """Stop it if it has not begun to sound, or has not ended, so many seconds after its acceptance."""
+        """Stop it if it has not begun to sound `first_audio_s` after its acceptance, or has not ended
+        `total_s` after it."""
         age_s = self.account.age_s
         if self.streamed and self.live is None:  # else the writer may be the one who takes so long
             self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
@@ -193,7 +196,7 @@ class Synthesis:
             self.end()
 
     def figures(self) -> dict[str, Any]:
-        """For `/status`: how far it is and how full its stages are."""
+        """Figures for `/status`: its progress, and how full its stages are."""
         account, stream = self.account, self.stream
         assert stream is not None
         return {
@@ -239,14 +242,14 @@ class Synthesis:
 
 
 class Syntheses:
-    """All that have a slot or wait for one. Thread-safe.
+    """All syntheses that have a slot or wait for one. Thread-safe.
 
     Parameters
     ----------
     slots : Slots
     admission : Admission
     settings : Settings
-        Have the deadlines and the capacity.
+        Settings with the deadlines and the capacity.
     at_a_time : int
         How many units may be computed at a time.
 
@@ -268,7 +271,7 @@ class Syntheses:
         """Give a synthesis its slot. Other syntheses of the same named client are stopped first: the latest
         one wins.
 
-        If another one under way has its id, a number is added to it: `a.2` for `a`.
+        If another synthesis under way has the same id, a number is added to the new one's: `a.2` for `a`.
 
         Parameters
         ----------
@@ -281,9 +284,9 @@ class Syntheses:
         ParameterError
             The client's name is not allowed.
         Unavailable
-            New requests are refused, or were while it waited.
+            New requests are refused, or have been refused since it began to wait.
         Interrupted
-            It was stopped while it waited.
+            The synthesis was stopped while it waited.
         werkzeug.exceptions.TooManyRequests, ClientLeft
             No slot is free, or the client has left.
         """
@@ -300,7 +303,7 @@ class Syntheses:
         """Note that its stream has begun: from now on it is shown, operators can stop it, and deadlines
         apply.
 
-        It and the others under way share the processor.
+        From now on, this synthesis and all others under way share the processor.
         """
         with self._lock:
             synthesis.streamed, synthesis.tells, synthesis.stream = streamed, tells, stream
@@ -328,22 +331,23 @@ class Syntheses:
         return not loads or sum(loads) + synthesis.load(self.costs) <= self.capacity
 
     def _come_back_s(self, synthesis: Synthesis, before: int) -> float:
-        """The seconds until as many have ended as wait before it, and one more."""
+        """The seconds until enough syntheses have ended for all that wait before this one, and for this
+        one."""
         alike = [one for one in self.under_way() if one.is_listened == synthesis.is_listened]
         ends_s = sorted(one.left_s(self.costs) for one in alike or self.under_way())
         return min(LONGEST_RETRY_S, ends_s[min(before, len(ends_s) - 1)]) if ends_s else 0.0
 
     def under_way(self) -> list[Synthesis]:
-        """Those that speak."""
+        """The syntheses that speak."""
         with self._lock:
             return self._speaking()
 
     def anyone_hears(self) -> bool:
-        """Whether any of them has begun to sound."""
+        """Whether any synthesis has begun to sound."""
         return any(one.account.first_audio_s is not None for one in self.under_way())
 
     def stop(self, request_id: str) -> list[str]:
-        """Stop all with an id, waiting ones too; returns their ids once their slots are free."""
+        """Stop all syntheses with an id, waiting ones too; returns their ids once their slots are free."""
         with self._lock:
             found = [one for one in self._entered.values() if one.is_called(request_id)]
         for one in found:
@@ -353,7 +357,8 @@ class Syntheses:
         return [one.account.request_id for one in found]
 
     def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
-        """Stop those under way with an id, or all, and tell their clients the reason; returns their ids."""
+        """Stop the syntheses under way with an id, or all of them, and tell their clients the reason; returns
+        their ids."""
         found = [one for one in self.under_way() if request_id is None or one.is_called(request_id)]
         for one in found:
             one.interrupt(reason)

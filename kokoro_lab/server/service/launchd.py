@@ -26,7 +26,7 @@ from kokoro_lab.server.service.supervisor import (
 LABEL = "io.github.kokoro-lab"
 POLL_S = 0.2
 FORGETTING_S = 5
-"""Launchd may take so long to forget a service that has ended, beside the time that it may take to end."""
+"""Seconds that launchd may take to forget a service after it has ended."""
 
 
 class Launchd(Supervisor):
@@ -96,8 +96,8 @@ class Launchd(Supervisor):
         return bool(self._tell("print", self._target, may_fail=True))
 
     def _unload(self) -> None:
-        """Unload it and wait: `bootout` may return before it has ended, and `bootstrap` would then be
-        refused."""
+        """Unload the service and wait until it has ended: `bootout` may return before that, and a `bootstrap`
+        would then be refused."""
         if not self._loaded():
             return
         self._tell("bootout", self._target, may_fail=True)

@@ -18,7 +18,8 @@ from kokoro_lab.errors import ServiceError
 
 NAME = "kokoro-lab"
 TITLE = f"kokoro-lab {__version__}: speech over HTTP"
-"""With the version: it changes the file, so that a newer version's `install` restarts the service."""
+"""Title of the service. It contains the version, so that the file changes with it and `install` of a newer
+version restarts the service."""
 MARK = "Written by `kokoro-lab service install`"
 """The text by which we recognise our own file."""
 STOP_MARGIN_S = 10
@@ -55,13 +56,13 @@ class Supervisor(ABC):
     """Starts a user's service, and starts it again when it fails: systemd or launchd."""
 
     program: ClassVar[str]
-    """The program on the path by which it is controlled and queried."""
+    """The supervisor's own program, such as `systemctl`, which controls and queries services."""
     path: Path
-    """Where it looks for the file of this service."""
+    """Path at which the supervisor looks for the file of this service."""
     log: str
     """The command that shows what the service says."""
     note: ClassVar[str]
-    """When it runs, and when not."""
+    """A sentence for users on when the service runs and when not."""
 
     @abstractmethod
     def text(self, service: Service) -> str:
@@ -73,7 +74,7 @@ class Supervisor(ABC):
 
     @abstractmethod
     def state(self) -> ServiceState:
-        """How the service is.
+        """Whether the service runs, and its state in words.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class Supervisor(ABC):
 
     @abstractmethod
     def _stop(self) -> None:
-        """Stop it once it has spoken to its end, disable it, and delete its file."""
+        """Stop the service after its streams have ended, disable it, and delete its file."""
 
     @abstractmethod
     def _mend(self, said: str) -> str:
@@ -116,7 +117,7 @@ class Supervisor(ABC):
         return text
 
     def install(self, service: Service) -> bool:
-        """Write the file and start its service; False if the same file was there.
+        """Write the file and start its service; returns False if the same file was there already.
 
         Raises
         ------
@@ -138,7 +139,7 @@ class Supervisor(ABC):
         return changed
 
     def remove(self) -> bool:
-        """Stop it and delete its file; False if there is none.
+        """Stop the service and delete its file; returns False if there is no file.
 
         Raises
         ------
@@ -181,7 +182,7 @@ def console_script() -> str:
     Raises
     ------
     ServiceError
-        It is not.
+        pip's records do not have the program.
     """
     try:
         listed = files(NAME) or ()

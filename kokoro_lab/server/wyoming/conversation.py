@@ -55,13 +55,14 @@ if TYPE_CHECKING:
     from kokoro_lab.speech.live import LiveSpeech
 
 POLL_S = 0.01
-"""How long the client's words wait while there is nothing to send."""
+"""How often the connection is checked for events while there is nothing to send."""
 IDLE_S = 60.0
-"""A client that says nothing for so long is not waited for any more."""
+"""Seconds of a client's silence after which the connection is closed."""
 LOOK_S = 0.5
 """How soon a connection over which nothing is spoken notices that the server stops."""
 LEAVING_S = 2.0
-"""For which a client may still send. Closed at once, it might never read the error."""
+"""Seconds in which a client may still send after an error. If the connection were closed at once, it might
+never read the error."""
 READ_BYTES = 65_536
 PCM = {"rate": SAMPLE_RATE_HZ, "width": 2, "channels": 1}
 WRITING = ("synthesize-start", "synthesize-chunk", "synthesize-stop")
@@ -75,7 +76,7 @@ class WyomingConversation:
     connection : socket.socket
         The caller closes it.
     state : ServerState
-        Has the engine and its queue.
+        The server's state, with the engine and the queue.
     """
 
     def __init__(self, connection: socket.socket, state: ServerState) -> None:
@@ -88,7 +89,8 @@ class WyomingConversation:
         self._events: SpeechEvents | None = None
         self._writing = self._sounds = False
         self._whole: str | None = None
-        """What was sent beside the chunks of a live text; None once one of those has words."""
+        """The whole text that a client sent besides the chunks of a live text; None once a chunk has
+        words."""
         self._since_s = time.monotonic()
 
     def run(self) -> None:
@@ -187,8 +189,8 @@ class WyomingConversation:
         self._events = open_stream(state, synthesis, tells=True, live=live)
 
     def _voice_of(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The named voice or, for a language alone, the server's default if that reads it, else the first
-        that does."""
+        """The named voice. If only a language is named: the server's default voice if it reads that language,
+        else the first voice that does."""
         said = data.get("voice") or {}
         if not isinstance(said, dict):
             raise ParameterError("voice is no object.", field="voice", allowed="name, language, speaker")

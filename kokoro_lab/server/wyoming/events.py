@@ -35,7 +35,7 @@ def taken_event(held: bytearray, most_bytes: int) -> tuple[str, dict[str, Any]] 
     Parameters
     ----------
     held : bytearray
-        What a client has sent.
+        Bytes that the client has sent and that have not been taken.
     most_bytes : int
         The longest line, data or payload.
 

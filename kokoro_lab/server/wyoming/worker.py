@@ -16,13 +16,13 @@ from kokoro_lab.server.state import EXTENSION
 from kokoro_lab.server.wyoming.conversation import WyomingConversation, say_error
 
 LOOK_S = 0.5
-"""How soon it notices that it is to stop."""
+"""How often the worker checks whether it must stop."""
 
 
 class WyomingWorker(Worker):  # type: ignore[misc]
     """Accepts connections until it is told to stop; those that speak may then finish, as over HTTP.
 
-    If the most connections are open, further ones wait.
+    If the allowed number of connections is open, further ones wait.
     """
 
     alive: bool

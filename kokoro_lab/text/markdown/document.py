@@ -118,7 +118,7 @@ def written(text: ReadAhead, language: str, code: str, noted: Noted) -> SsmlDocu
     Parameters
     ----------
     text : ReadAhead
-        As it was written.
+        The text, as it is written.
     language, code : str
         As in `parse`.
     noted : callable

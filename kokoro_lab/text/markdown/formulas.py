@@ -20,7 +20,7 @@ _STRUCTURE = _WORDS["LaTeX with a shape of its own"]
 _ESCAPED = (r"\$", r"\&", r"\#")
 """Signs of ordinary text, which would be LaTeX without their backslash."""
 _FUNCTIONS = frozenset("fghPEFG")
-"""Letters that a bracket behind them makes functions: `f(x)`, and not `x(y + 1)`."""
+"""Letters that are functions before a bracket: `f(x)`, but not `x(y + 1)`."""
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
 _MOST_ORDINAL = 20
 """`3/20` is "three twentieths"; of more parts, one says "over"."""
@@ -29,7 +29,7 @@ _DEEPEST = 24
 
 @cache
 def _signs(language: str) -> dict[str, str]:
-    """What is said for each sign; nothing where the language has no column."""
+    """Sign → its words; empty if the language has no column."""
     table = rows(__package__, "signs.tsv")
     return {each: row[language] for row in table if row.get(language) for each in entries(row["written"])}
 
@@ -40,7 +40,7 @@ def said(latex: str, language: str) -> str | None:
     Parameters
     ----------
     latex : str
-        What is between the dollars.
+        The LaTeX between the dollar signs.
     language : str
         A canonical tag.
 
@@ -118,7 +118,7 @@ class _Formula:
         return found
 
     def _raw(self) -> str:
-        """What is written in the next group."""
+        """The text of the next group, as written."""
         start, open_groups = self._at, 0
         while token := self._next():
             open_groups += (token == "{") - (token == "}")
@@ -196,7 +196,7 @@ class _Formula:
         return [opening, *self._argument()]
 
     def _with_limits(self, token: str) -> list[str]:
-        """A sum, product, integral or limit, with the expression behind it."""
+        """A sum, product, integral or limit, with the expression after it."""
         found = [self._signs[token]]
         while self._peek() in ("_", "^"):
             if token == r"\lim":

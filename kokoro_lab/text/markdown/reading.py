@@ -22,7 +22,7 @@ from kokoro_lab.text.ssml.grammar import EMPHASIS
 from kokoro_lab.text.tables import names, rows, words
 
 _STYLES = {"strong": EMPHASIS["strong"], "em": EMPHASIS["moderate"], "s": EMPHASIS["reduced"]}
-"""By what is open, the first that is."""
+"""Kind of emphasis → style; if several are open, the first one here counts."""
 _STYLE_TAGS = {"b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
 _LINE_TAGS = {*block_names, "br", "pre"} - {"td", "th"}
 TAGS = words(__package__)["HTML within a line"] | _LINE_TAGS
@@ -60,8 +60,8 @@ Ends = Literal["sentence", "paragraph"]
 
 
 class Memory(NamedTuple):
-    """State that the reading of a block takes from the block before: the last number of the list, as written
-    and as spoken, and whether a footnote may continue."""
+    """The state that one block passes to the next: the last number of a list, as written and as spoken, and
+    whether a footnote may continue."""
 
     written: int | None = None
     spoken: int = 0
@@ -82,7 +82,7 @@ class Block(NamedTuple):
     passages : tuple of Passage
         May be empty; no passage in it is.
     styles : tuple of (int, int, SpeakingStyle)
-        Of spans of the source, in order.
+        Styles of spans of the source, in order.
     fallbacks : tuple of Fallback
         Parts that are left out, or read in another way.
     """
@@ -130,7 +130,7 @@ class BlockReader:
         self._depth = 0
         """How many lists are around what is read."""
         self._open = Counter[str]()
-        """Of emphasis, what is open."""
+        """The open kinds of emphasis, each with its depth."""
         self._parts: list[AlignedText] = []
         self._passages: list[Passage] = []
         self._styles: list[tuple[int, int, SpeakingStyle]] = []
@@ -333,7 +333,7 @@ class BlockReader:
             self._passages[-1] = self._passages[-1]._replace(ends="paragraph")
 
     def _cells(self, line: int, *, nested: bool) -> list[tuple[int, int]]:
-        """The ranges of the cells of a line; in a nested table, they begin behind the marks of quotes and
+        """The ranges of the cells of a line; in a nested table, they begin after the marks of quotes and
         lists."""
         text = self._source.text
         start, end = _stripped(text, *self._line(line))

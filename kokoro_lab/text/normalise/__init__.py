@@ -21,7 +21,7 @@ from kokoro_lab.text.tables import names
 READERS = ("en", "es", "fr", "it", "pt", "hi", "ja", "zh")
 """Languages, by their two letters, whose numbers and signs are read here."""
 _PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese", "zh": "mandarin"}
-"""Those with rules of their own, and the module that has them."""
+"""Languages with rules of their own → the module that has the rules."""
 
 
 class Reader(Protocol):

@@ -136,7 +136,7 @@ def _date(match: Any) -> str | None:
 
 
 def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
-    """One number, or two as a range; `of` stands behind the sign."""
+    """One number, or two as a range, with `of` after the sign."""
     last = f"{'至' if match['to'] == '至' else '到'}{say(match['last'])}" if match["last"] else ""
     return _BEFORE[match["sign"]] + of + say(match["n"]) + last
 

@@ -32,14 +32,15 @@ _BEHIND = {
     "before a name": r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu})",
     "before a number": r"(?=\s?\d)",
 }
-"""What stands behind each kind of abbreviation."""
+"""Kind of abbreviation → a pattern for the text after it."""
 _WHOLE = r"(?<![.,;:!?…\"”')\]])"
 _ADDRESSES = (
     (r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", "@"),
     (rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_WHOLE}", ":w"),
     (rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_WHOLE}", "/"),
 )
-"""Of mail, of the web, of files: where each may stand, and what wakes it."""
+"""Addresses of mail, of the web, and of files: the pattern of each, and a character that all of its matches
+have."""
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
@@ -182,8 +183,8 @@ class OtherReader:
         )
 
     def _address(self, match: Any) -> str:
-        """Sign by sign, without `https://`; what is no word is spelt: `jo@exemple.fr`, "J O arobase exemple
-        point F R"."""
+        """An address sign by sign, without `https://`. Parts that are no words are spelt: `jo@exemple.fr`, "J
+        O arobase exemple point F R"."""
         said = []
         for part in _PARTS.findall(regex.sub(r"^\w+://", "", match.group())):
             if part.isdecimal():
@@ -332,7 +333,8 @@ class OtherReader:
         return f"{said} {noun}"
 
     def _fraction(self, digits: str) -> str:
-        """Behind the decimal mark: a short part as a number, its zeros first; a long one digit by digit."""
+        """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
+        digit."""
         if len(digits) > 2:
             return self._digits(digits)
         zeros = len(digits) - len(digits.lstrip("0०"))

@@ -14,10 +14,10 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 
 Say = Callable[[Any], str | None]
-"""From a match to what is said for it; None leaves it to the rules behind."""
+"""Takes a match and returns its spoken words; None leaves the match to later rules."""
 
 DIGITS = "0"
-"""In `wakes`: any decimal digit, of whatever script."""
+"""A character for `wakes`: any decimal digit, of any script."""
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
 
@@ -68,7 +68,7 @@ class Rule:
 
 
 digit_rule = partial(Rule, wakes=DIGITS)
-"""A `Rule` for what holds a digit wherever it stands."""
+"""A `Rule` for parts that contain a digit."""
 
 
 def characters(text: str) -> set[str]:

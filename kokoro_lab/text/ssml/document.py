@@ -40,8 +40,9 @@ class Mark(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Text up to a border that the document marks. `ends` says what ends there; `marked` whether the text is
-    one `s` element or a part of it; `turn` which voice speaks it, if not the request's."""
+    """Text up to a border that the document marks. `ends` says what ends there: a sentence, a paragraph or a
+    voice's turn. `marked` says whether the text is one `s` element or a part of it. `turn` is the voice that
+    speaks it, if it is not the request's."""
 
     text: AlignedText
     ends: Literal["sentence", "paragraph", "turn"]
@@ -120,7 +121,7 @@ class SsmlDocument:
 
     @property
     def text(self) -> AlignedText:
-        """All of it, paragraphs set off by empty lines and marked sentences by line breaks."""
+        """The whole text, with empty lines between paragraphs and line breaks between marked sentences."""
         parts: list[AlignedText] = []
         for passage in self.passages:
             gap = "\n\n" if passage.ends == "paragraph" else "\n"
@@ -162,8 +163,8 @@ def parse(
 
 @dataclass(slots=True)
 class DocumentBuilder:
-    """Walks through the events of a document. `scopes` and `elements` are those that are open; `keeps_lines`
-    if its line breaks are those of a plain text."""
+    """Walks through the events of a document. `scopes` and `elements` are the open ones. `keeps_lines` says
+    whether its line breaks are kept as in a plain text."""
 
     language: str
     noted: Noted
@@ -332,7 +333,7 @@ class DocumentBuilder:
             ) from None
 
     def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
-        """A passage ends here. A paragraph that ends right behind a sentence ends with it."""
+        """Note that a passage ends here. A paragraph that ends right after a sentence ends with it."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False

@@ -33,7 +33,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "emphasis": ("level",),
     "prosody": ("rate", "pitch"),
 }
-"""Element → what it may have."""
+"""Element → its allowed attributes."""
 BARS: Mapping[str, frozenset[str]] = {
     "p": frozenset({"p"}),
     "s": frozenset({"p", "s"}),
@@ -44,7 +44,8 @@ BARS: Mapping[str, frozenset[str]] = {
     "phoneme": frozenset(ATTRIBUTES),
     "sub": frozenset(ATTRIBUTES),
 }
-"""Element → what must not be in it, at any depth. Nothing else forbids anything but `speak`."""
+"""Element → elements that it must not contain, at any depth. All other elements may contain anything except
+`speak`."""
 VERSIONS = ("1.0", "1.1")
 ALPHABETS = ("ipa",)
 
@@ -54,9 +55,10 @@ MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
 """Longest silence by breaks without speech between them: a listener would take a longer one for the end."""
 MAX_BREAKS_S = 600.0
-"""Longest silence by all breaks of a document, or 4 kB of SSML could be hours of silence."""
+"""Longest silence by all breaks of a document. Without this limit, 4 kB of SSML could make hours of
+silence."""
 BASE_MIN_HZ, BASE_MAX_HZ = 40.0, 600.0
-"""What an average pitch may be set to."""
+"""The range to which a document may set the average pitch."""
 OFFSET_MAX_HZ = 300.0
 SEMITONE = 2 ** (1 / 12)
 
@@ -96,9 +98,9 @@ class Outside(NamedTuple):
     Parameters
     ----------
     phonemes : callable
-        From IPA to the symbols of the model.
+        Takes IPA; returns the symbols of the model.
     language_of : callable
-        From a voice to the canonical tag of its language.
+        Takes a voice; returns the canonical tag of its language.
     """
 
     phonemes: Callable[[str], str] = str

@@ -23,7 +23,7 @@ MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_ELEMENTS = 5_000
 MAX_TAGS = 4 * MAX_ELEMENTS
-"""As far as `<` are counted before anything is read: starts and ends of elements, comments, sections."""
+"""The most `<` in a document, counted before it is read: starts and ends of elements, comments, sections."""
 MAX_TAG_CHARACTERS = 4_096
 MAX_ATTRIBUTES = 16
 """Most attributes of one element; the subset has at most two."""
@@ -127,7 +127,7 @@ def error_at(position: SourcePosition, message: str, **parts: Any) -> SsmlError:
 
 
 def shown(value: str) -> str:
-    """What an error may quote of a value."""
+    """The part of a value that an error may quote."""
     return value if len(value) <= SHOWN_CHARACTERS else value[: SHOWN_CHARACTERS - 1] + "…"
 
 
@@ -187,9 +187,10 @@ class _Target:
     _elements: int = 0
     _runs: list[tuple[str, int, int]] = field(default_factory=list)
     _at: tuple[int, int] = (0, 0)
-    """A byte and the character that begins there: events come in order, so each is found from the last."""
+    """The byte and the character of the last event. Events come in order, so the next one is searched from
+    there."""
     _line: tuple[int, int, int] = (0, 1, 0)
-    """An offset, its line and where that begins, likewise."""
+    """The offset of the last event, its line, and the beginning of this line."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._text_ends()

@@ -23,10 +23,11 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
-"""Before a name; behind a name; with a code; before a number, with a point."""
+"""Abbreviations by their place: before a name; after a name; with a postal code; before a number, with a
+point."""
 _AMOUNT_BEFORE = regex.compile(r"\d\ ?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
-"""Words of their own when a sentence ends with them: they need something behind."""
+"""Abbreviations that are also words: they are abbreviations only if something follows."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
 
 

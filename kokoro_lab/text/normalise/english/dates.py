@@ -158,7 +158,7 @@ def _era_year(match: Any) -> str:
 
 
 def _year_month(match: Any) -> str | None:
-    """A year and its month, unless the second number is the year behind the first: 2008-09 is a season."""
+    """A year and its month, unless the second number is the following year: 2008-09 is a season."""
     month, following = int(match["month"]), int(match["year"]) % 100 + 1
     return None if month == following and "-" in match.group() else date(int(match["year"]), month, None)
 
@@ -477,4 +477,4 @@ TIMES: tuple[Rule, ...] = (
 DAY_FIRST = {
     each.name: replace(each, say=partial(_slashed, british=True)) for each in RULES if each.say is _slashed
 }
-"""Rules of which the British read a date in another order."""
+"""The rules whose dates the British read in another order."""

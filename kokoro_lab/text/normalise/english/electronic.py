@@ -73,7 +73,7 @@ def _host(text: str) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """An address, and the marks behind it that belong to the sentence."""
+    """An address, and the marks after it that belong to the sentence."""
     address = text.rstrip(".,;:!?)]'\"")
     return address, text[len(address) :]
 
@@ -86,7 +86,7 @@ def _hexadecimal(match: Any) -> str:
 
 
 def _date_and_time(match: Any) -> str | None:
-    """The date may be missing; of a second, thousandths are said unless they are nought."""
+    """A time stamp, perhaps without a date. Thousandths of a second are said unless they are 0."""
     day = [int(match[name]) for name in ("year", "month", "day") if match[name]]
     hour, minute = int(match["hour"]), int(match["minute"])
     whole, _, part = (match["second"] or "0").replace(",", ".").partition(".")

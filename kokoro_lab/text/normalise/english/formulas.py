@@ -15,11 +15,12 @@ SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
 _EXPONENTS = str.maketrans(SUPERSCRIPT + "⁻", "0123456789-", "⁺")
 OPERATORS, GREEK, SIGNS = (NAMES[kind] for kind in ("operator", "Greek letter", "sign"))
-"""A sign that stands by itself is said by its name; those with none mark a list or a note."""
+"""Names of signs. A sign that stands by itself is said by its name; a sign without a name marks a list or a
+note."""
 
 
 def power(text: str) -> str:
-    """The words for an exponent behind its base."""
+    """The words for an exponent after its base."""
     return {"2": "squared", "3": "cubed"}.get(text) or f"to the power of {number(text)}"
 
 

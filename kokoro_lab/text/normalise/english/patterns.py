@@ -12,16 +12,16 @@ from kokoro_lab.text.tables import any_of, names, words
 NAMES, WORDS = names(__package__), words(__package__)
 
 START = r"(?<![\p{L}\p{N}_])"
-"""Nothing that belongs to the same word stands before."""
+"""A pattern for a place where a word can begin: no part of the same word stands before it."""
 END = r"(?![\p{L}\p{N}_])"
 LOOSE_START, LOOSE_END = r"(?<![\p{L}\p{N}])", r"(?![\p{L}\p{N}])"
-"""The same where an underscore may stand: it is emphasis."""
+"""Patterns for the beginning and end of a word at which an underscore may stand, as emphasis."""
 WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)|\d+)"
 DECIMAL = rf"(?:{WHOLE}(?:\.\d+)?|\.\d+)"
 WITH_COMMA = r"(?:\d{1,3}(?:\.\d{3})+,\d{2}|\d+,\d{1,2})(?!\d)"
 """A number as most of Europe writes it: 1.299,00 or 21,5."""
 SPAN = r"(?:\ [-–]\ |[-–]\ ?)"
-"""Between two numbers; with a space before it alone, a dash is a minus: 500 -0.3%."""
+"""The dash between two numbers of a span. A dash with a space only before it is a minus: 500 -0.3%."""
 DASH = r"(?:\ ?[-–—]\ ?)"
 MAGNITUDES = NAMES["magnitude"]
 MAGNITUDE = r"(?:hundred|thousand|million|billion|trillion|quadrillion|dozen)"
@@ -51,12 +51,12 @@ def ends_text(match: Any) -> bool:
 
 
 def stop(match: Any) -> str:
-    """The point behind an abbreviation, if it also ends the sentence."""
+    """The point after an abbreviation, if it also ends the sentence."""
     return "." if match.group().endswith(".") and ends_text(match) else ""
 
 
 def sign(match: Any) -> str:
-    """The word for the sign before a number, with a space behind it."""
+    """The word for the sign before a number, with a space after it."""
     written = optional(match, "sign").strip()
     spoken = NAMES["sign of a quantity"].get(written)
     if written and written in "~≈" and _ABOUT.search(match.string, 0, match.start()):

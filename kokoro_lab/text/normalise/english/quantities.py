@@ -61,7 +61,7 @@ _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
 def per(match: Any) -> str:
-    """` per hour`, where a slash and a unit stand behind an amount."""
+    """` per hour`, if a slash and a unit follow an amount."""
     unit, count = optional(match, "per"), optional(match, "count")
     return (
         f" per {scaled(count[:-1], count[-1]) if count else NAMES['per'].get(unit, unit)}"

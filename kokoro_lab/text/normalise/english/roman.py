@@ -12,9 +12,9 @@ from kokoro_lab.text.tables import any_of
 
 NUMERAL = r"(?P<roman>[IVX]+|[IVXLCDM]{2,})"
 PART = rf"(?i:{any_word('Roman part')})"
-"""Behind these a Roman numeral is a cardinal, I included."""
+"""Words after which a Roman numeral is a cardinal, even a single I."""
 GIVEN = any_of(map(str.title, WORDS["first name"]))
-"""Behind one and a family name, a Roman numeral is the person's, `John Smith the third`."""
+"""First names. After one and a family name, a Roman numeral belongs to the person: `John Smith the third`."""
 
 
 _cardinal = valued(lambda _, value: cardinal(value))

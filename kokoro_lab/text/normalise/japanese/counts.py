@@ -73,7 +73,7 @@ RULES_BEFORE: tuple[Rule, ...] = (
     ),
     Rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
 )
-"""What a slash or a hyphen between two numbers means; before money and units."""
+"""Rules for a slash or a hyphen between two numbers; they come before the rules for money and units."""
 
 RANGES: tuple[Rule, ...] = (
     either_width(

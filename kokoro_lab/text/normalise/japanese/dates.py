@@ -16,7 +16,7 @@ from kokoro_lab.text.normalise.japanese.written import (
 from kokoro_lab.text.normalise.rules import Rule, in_calendar
 
 FIRST_SHORT_YEAR = 50
-"""Two digits from this on are of the last century."""
+"""Years of two digits from this on are of the last century."""
 FIRST_YEAR, LAST_YEAR = 1000, 2199
 """Between these, four digits in front of a month are taken for a year."""
 
@@ -35,7 +35,7 @@ _DAY_BEHIND = r"""
 """
 _SHARE_AROUND = r"(?:大さじ|小さじ|約|の|確率は|割合は|およそ)"
 _PARTS = frozenset((*range(2, 13), 16))
-"""Bare, `n/d` with one of these behind the slash is a fraction: into so many parts things are cut."""
+"""Denominators by which a bare `n/d` is a fraction and not a date: usual numbers of parts."""
 
 LAST_HOUR = 29
 """Broadcasters count on after midnight: 25:30 is half past one of the next morning."""

@@ -43,7 +43,7 @@ def acronym(letters: str) -> str | None:
 
 
 LAUGH = r"(?:^|(?<=[\p{Hiragana}\p{Katakana}\p{Han}ー!?！？…)）]\s?))(?:w{2,}|(?<!^)w)(?=\s|$|[、。」!?…)])"
-"""The first letter of 笑い, once or often, behind what is laughed at."""
+"""The letter w, once or several times, which stands for 笑い (laughter) after a text."""
 _IN_A_PHRASE = r"(?<![a-z]['.]?\s)"
 _PHRASE_AHEAD = r"(?!\s[A-Za-z]*[a-z])"
 _NAME = (
@@ -79,7 +79,7 @@ WHOLE_NAMES: tuple[Rule, ...] = (
     either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
     either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
 )
-"""What no number rule may take apart."""
+"""Names in Latin letters, which no number rule may take apart."""
 
 RULES: tuple[Rule, ...] = (
     either_width(

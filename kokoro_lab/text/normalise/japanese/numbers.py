@@ -16,7 +16,7 @@ MINUS, POINT = "マイナス", "点"
 _WITHIN = ("", "十", "百", "千")
 _MYRIADS = ("", "万", "億", "兆", "京", "垓", "𥝱", "穣", "溝", "澗", "正", "載", "極")
 LARGEST = 10 ** (4 * len(_MYRIADS))
-"""Nobody has a word for this and what is above it: such a number is read digit by digit."""
+"""There is no word for this number and larger ones, so they are read digit by digit."""
 
 
 def cardinal(value: int) -> str:

@@ -65,7 +65,7 @@ def _measure(match: Any) -> str:
 
 
 def _compatible(match: Any) -> str:
-    """A unit that is one character, alone or behind a number: its letters are read as such."""
+    """A unit that is one character, alone or after a number: it is read like its letters."""
     plain = unicodedata.normalize("NFKC", match["unit"]).replace("∕", "/")
     return SIGNS[match["sign"]] + (number(match["n"]) if match["n"] else "") + _unit(plain)
 

@@ -80,7 +80,7 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         lambda _: "割る",
     ),
 )
-"""What must be known before a digit or a hyphen is read alone."""
+"""Rules that come before those for single digits and hyphens."""
 
 RULES: tuple[Rule, ...] = (
     either_width(

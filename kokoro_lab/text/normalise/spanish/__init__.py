@@ -28,4 +28,4 @@ RULES: tuple[Rule, ...] = (
     *counts.RULES,
     *signs.RULES,
 )
-"""What is more particular comes first: a number is only a plain one if it is nothing else."""
+"""More specific rules come first: a number is read as a plain number only if it is nothing else."""

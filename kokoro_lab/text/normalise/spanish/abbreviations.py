@@ -52,8 +52,8 @@ def final_stop(match: Any, *, leads_to_name: bool = False) -> str:
     Parameters
     ----------
     leads_to_name : bool
-        Whether a capital behind it may begin a name, so that it does not show the end of a sentence: `Dra.
-        Ana`.
+        Whether a capital after the abbreviation may begin a name, and so does not show the end of a sentence:
+        `Dra. Ana`.
     """
     closes = match.group().endswith(".") and (
         _END.match(match.string, match.end())
@@ -74,7 +74,8 @@ _CAPITALISED = {
     for key, spoken in _NAMES["abbreviation"].items()
     if key[0].islower() and not spoken.endswith("de Cristo")
 }
-"""As at the head of a sentence; eras in capitals are something else."""
+"""Abbreviations with a capital, as at the beginning of a sentence; without eras, which mean something else in
+capitals."""
 _ABBREVIATIONS = _CAPITALISED | _NAMES["abbreviation"]
 _SPOKEN = {key.replace(" ", ""): spoken for key, spoken in _ABBREVIATIONS.items()}
 
@@ -87,7 +88,7 @@ def _always(match: Any) -> str | None:
 
 
 def _era(match: Any) -> str:
-    """Behind a year or a century only: `Washington D. C.` is none."""
+    """An era, but only after a year or a century: `Washington D. C.` has none."""
     return ("antes" if match.group().startswith("A") else "después") + " de Cristo" + final_stop(match)
 
 

@@ -1,4 +1,4 @@
-"""Whether a number counts the word behind it, and of what gender that word is.
+"""Whether a number counts the word after it, and the gender of that word.
 
 No lexicon of nouns: endings decide, with lists of those common nouns that break the rule.
 """
@@ -97,7 +97,7 @@ def _is_person(noun: str) -> bool:
 
 
 def plural_gender(noun: str, following: str = "") -> Gender:
-    """The gender of a plural noun; an adjective behind it may decide."""
+    """The gender of a plural noun; an adjective after it may decide."""
     if noun.endswith("as"):
         stem = noun[:-1]
         masculine = stem in _MASCULINE_IN_A or noun in _MASCULINE_IN_A or _is_person(stem)

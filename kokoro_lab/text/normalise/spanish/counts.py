@@ -57,9 +57,9 @@ def _before_noun(match: Any) -> bool:
 
 
 SMALL_PART = 20
-"""More than a whole of smaller parts is no fraction: `120/80`."""
+"""With a denominator above this, a fraction larger than 1 is no fraction: `120/80`."""
 LARGEST_PART = 999
-"""Nobody counts smaller parts than that, but for thousandths and such."""
+"""Fractions with a larger denominator are not said as such, except round ones such as thousandths."""
 _PLURAL_IN_ES = ("ses", "res", "nes", "des", "les")
 
 

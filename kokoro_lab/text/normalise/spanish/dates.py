@@ -115,7 +115,7 @@ def _twenty_four(hour: int, minute: int) -> str:
 
 
 def _with_hours(hour: int, minute: int) -> str:
-    """A time with `h` or `horas` behind it: `quince treinta horas`, as in announcements."""
+    """A time with `h` or `horas` after it: `quince treinta horas`, as in announcements."""
     said = cardinal(hour, gender="f")
     if minute:
         said = f"{said} {'cero ' if minute < 10 else ''}{cardinal(minute)}"

@@ -35,7 +35,7 @@ def cardinal(value: int, *, gender: Gender | None = None) -> str:
     Parameters
     ----------
     gender : {"m", "f"}, optional
-        Of the noun that follows; None if no noun follows, as in counting or sums.
+        Gender of the noun that follows; None if no noun follows, as in counting or sums.
     """
     if value < 0:
         return f"menos {cardinal(-value, gender=gender)}"
@@ -73,7 +73,7 @@ def counted(number: int, noun: str) -> str:
 def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
 
-    From 21 on in two words, the older of two spellings that sound alike.
+    Ordinals from 21 on are written in two words, which is the older of two spellings that sound alike.
     """
     if not 0 < value < 10_000:
         return cardinal(value, gender=gender)  # nobody says such an ordinal
@@ -119,7 +119,8 @@ def digits(text: str) -> str:
 
 
 def decimals(text: str) -> str:
-    """Behind the mark: leading zeros one by one, then a number, or digits if there are many."""
+    """The words for digits after the decimal mark: leading zeros one by one, then a number, or single digits
+    if there are many."""
     if len(text) > DECIMALS_TOGETHER:
         return digits(text)
     significant = text.lstrip("0")
@@ -151,9 +152,9 @@ class Numeral:
     Parameters
     ----------
     whole : str
-        Digits before the decimal mark, without what parts them.
+        Digits before the decimal mark, without marks between them.
     decimals : str
-        Digits behind it; empty if there is none.
+        Digits after the decimal mark; empty if there is none.
     mark : str
         The decimal mark, `,` or `.`; empty if there is none.
     grouped : bool
@@ -227,7 +228,7 @@ def _parts_thousands(whole: str, mark: str, behind: str, comma_groups: bool) -> 
 
 
 def signed(sign: str | None, words: str) -> str:
-    """`words` behind the name of the sign."""
+    """The name of the sign, followed by `words`."""
     return _SIGNS[sign or ""] + words
 
 
@@ -265,7 +266,7 @@ class Amount:
 
 
 def amount_of(match: Any, *, comma_groups: bool = False) -> Amount:
-    """From a match of a pattern that holds `AMOUNT`."""
+    """The amount in a match of a pattern that contains `AMOUNT`."""
     high = match["high"]
     return Amount(
         match["sign"] or "",

@@ -31,7 +31,7 @@ _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 
 def unit_name(symbol: str) -> str:
-    """The unit behind a stroke, in the singular: `/kg` is `por kilogramo`; a word stays as it is."""
+    """The unit after a slash, in the singular: `/kg` is `por kilogramo`. A word stays as it is."""
     return UNITS[symbol].one if symbol in UNITS else symbol
 
 
@@ -92,14 +92,15 @@ _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")
 
 
 CURRENCIES = units(__package__, "currencies.tsv")
-"""By sign or ISO 4217 code. A bare `$` is a dollar: which peso it may be, the text does not say."""
+"""Currencies by sign or ISO 4217 code. A bare `$` is a dollar, since a text does not say which peso it may
+mean."""
 WRITTEN = {
     name: found
     for found in CURRENCIES.values()
     if found.one in _WORDS["currency that is written out"]
     for name in (found.one, found.many)
 }
-"""By the names that a text may write out."""
+"""Currencies by their names in full."""
 _NAMES, _SIGNS = any_of(WRITTEN), any_of(CURRENCIES)
 _CODES = any_of(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
 _SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)"
