@@ -37,7 +37,7 @@ from kokoro_lab.scheduling.native_work import waiting_for_others
 from kokoro_lab.scheduling.stopwatch import Stopwatch
 from kokoro_lab.sessions.arenas import Interruption
 from kokoro_lab.speech.parts import Parts
-from kokoro_lab.speech.pauses import Pause, added
+from kokoro_lab.speech.silence import Pause, added
 from kokoro_lab.speech.utterance import CheckedUtterance, nothing_to_speak
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import GrowingText

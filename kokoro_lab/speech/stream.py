@@ -36,8 +36,8 @@ from kokoro_lab.speech.chunker import Chunker
 from kokoro_lab.speech.first_audio import FirstAudio
 from kokoro_lab.speech.levelling import Levelling, SegmentStart, bounded
 from kokoro_lab.speech.parts import Parts
-from kokoro_lab.speech.pauses import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.preparation import Preparation, PreparedSegment, go_on
+from kokoro_lab.speech.silence import Pause, silence_of, trimmer_of
 from kokoro_lab.speech.timeline import Timeline
 from kokoro_lab.speech.utterance import CheckedUtterance
 from kokoro_lab.text.growing import GrowingText

@@ -1,4 +1,4 @@
-"""Several listeners at once: a slow reader adds no more load than it takes, and what each hears depends on no other."""
+"""Several listeners at once: slow readers add little load, and what each listener hears depends on no other."""
 
 from __future__ import annotations
 
