@@ -1,4 +1,4 @@
-"""Several listeners at once: slow readers add little load, and what each listener hears depends on no other."""
+"""Several listeners at once: slow readers add little load, and no one changes what others hear."""
 
 from __future__ import annotations
 
