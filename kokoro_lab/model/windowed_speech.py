@@ -176,7 +176,11 @@ class WindowedSpeech:
         return partial(self.vocoder.windows, prosody, scale, shift, plan)
 
     def undivided(self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan) -> Samples:
-        """The segment decoded at once with the same statistics: the reference for what cutting changes."""
+        """The segment as one window, decoded with the statistics that its windows have.
+
+        It shows what dividing a segment into windows changes. A segment with early windows is two windows
+        that fade into each other.
+        """
         whole = undivided(contours.energy)
         samples = np.concatenate(list(self.blocks(model, contours, style, whole)(0)[1]))
         if not plan.early:

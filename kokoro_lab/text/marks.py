@@ -123,7 +123,8 @@ def divides(line: str, following: str) -> bool:
 
 
 def goes_on(text: str, following: str) -> bool:
-    """Whether a line continues the text before it: within a formula or a quotation, or in small letters."""
+    """Whether a line continues the text before it: a formula is still open there, or the line is marked as
+    quoted (`>`) and its first letter is small."""
     if text.count("$$") % 2 or text.count(r"\[") > text.count(r"\]"):
         return True
     quoted = _QUOTE.match(following)

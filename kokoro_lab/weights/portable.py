@@ -1,7 +1,7 @@
 """Fills and reads a folder of weights for a machine without a network.
 
     <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
-    <folder>/kokoro-weights.json                  the size and SHA-256 of each, and how they are taken from it
+    <folder>/kokoro-weights.json                  size and SHA-256 of each file, and how the folder is used
 
 `FilledFolder` takes files from it. Their sizes and digests are checked against the catalogue, and not against
 this list.

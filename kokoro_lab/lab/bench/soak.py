@@ -33,7 +33,7 @@ from kokoro_lab.lab.fixtures import load_rows
 THINK_S = (1.0, 3.0)
 """Between the last word and the next request: a reader turns the page."""
 AFTER_FAULT_S = 1.0
-READINGS_A_RUN = 300
+MEMORY_SAMPLES_A_RUN = 300
 """How often memory is sampled in a run, but at intervals of 0.2 s to 5 s."""
 HEARD: dict[str, float] = {
     **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
@@ -239,7 +239,7 @@ def measure_soak(
     run_s = 60 * minutes
     longest = max(readings, key=lambda one: len(one.text))
     others = misbehaving(server.url, longest.text, longest.voice, seed=seed) if misbehave else nullcontext()
-    interval_s = min(max(run_s / READINGS_A_RUN, 0.2), 5.0)
+    interval_s = min(max(run_s / MEMORY_SAMPLES_A_RUN, 0.2), 5.0)
     started_s = time.monotonic()
     with watched(partial(held_by, server.process), interval_s) as holdings, others as misbehaved:
         streams = attended(

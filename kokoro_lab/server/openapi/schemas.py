@@ -452,7 +452,7 @@ class SpeechEvent(BaseModel):
 
 
 class Stopped(BaseModel):
-    """What was stopped by its id."""
+    """The answer to `DELETE /v1/audio/speech/{stream_id}`: the id, and the syntheses that were stopped."""
 
     id: str
     object: Literal["audio.speech"]
