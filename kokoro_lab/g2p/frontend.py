@@ -23,7 +23,7 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.text import hyphens, normalise
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.detect import MISSING
+from kokoro_lab.text.detect import MISSING, load_at_once
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.marks import unmarked
@@ -224,6 +224,7 @@ class FrontEnd:
         The language detector is loaded too if every sentence of the language needs it; English does not.
         """
         language = resolve_language(language)
+        load_at_once()
         list(self._reader(Languages(language), lambda _: None, None).runs(AlignedText.of("xqzzyk")))
         normalise.warm(language)
         self.speakers.of(language)

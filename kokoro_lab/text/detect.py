@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import groupby, pairwise
+from typing import Any
 
 from kokoro_lab.extras import imported
 from kokoro_lab.text.tables import words as word_lists
@@ -244,6 +245,18 @@ def _probabilities(word: str) -> dict[str, float]:
     return {each.language.iso_code_639_1.name.lower(): each.value for each in found}
 
 
+def load_at_once() -> None:
+    """Load the detector in one call, where nobody waits yet: it takes half the time, and less memory."""
+    if available():
+        lingua, codes = _lingua()
+        lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
+
+
+def _lingua() -> tuple[Any, list[Any]]:
+    lingua = imported("lingua", extra="langid")
+    return lingua, [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
+
+
 @cache
 def _detector():  # type: ignore[no-untyped-def]
     """The detector, loaded when it is first needed: 0.7 s and 80 MB.
@@ -252,8 +265,7 @@ def _detector():  # type: ignore[no-untyped-def]
     thread runs during a call. The library takes at least two languages, so the first call also loads a small
     second one.
     """
-    lingua = imported("lingua", extra="langid")
-    codes = [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
+    lingua, codes = _lingua()
     build = lingua.LanguageDetectorBuilder.from_iso_codes_639_1
     for code in codes:
         pair = build(code, lingua.IsoCode639_1.MI).build()

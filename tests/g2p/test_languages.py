@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.errors import LanguageError, TextError
 from kokoro_lab.extras import MISAKI
-from kokoro_lab.g2p import speakers
+from kokoro_lab.g2p import frontend, speakers
 from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
@@ -304,3 +304,12 @@ def test_without_the_detector_the_report_says_so_once(monkeypatch: pytest.Monkey
     form = "ssml" if text.startswith("<") else "plain"
     list(front_end.segments_of(front_end.read(text, form, "en-us"), "en-us", fallbacks.append))
     assert fallbacks == [Fallback("language", detect.MISSING)]
+
+
+def test_a_server_loads_the_detector_at_once_before_it_serves(
+    front_end: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(frontend, "load_at_once", lambda: loaded.append("at once"))
+    front_end.warm("en-us")
+    assert loaded == ["at once"]
