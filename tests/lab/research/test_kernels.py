@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ParameterError
-from kokoro_lab.lab.research import kernels
-from kokoro_lab.lab.research.kernels import ORT, Case, Limits
-from kokoro_lab.native.operators import found_compilers
+from kokoro_lab.lab.research import kernels, operator_cases
+from kokoro_lab.lab.research.kernels import ORT
+from kokoro_lab.lab.research.operator_cases import Case
+from kokoro_lab.lab.research.roofline import Limits
 
 CONFIG = EngineConfig()
 CHANNELS, TAPS, LENGTH = 8, 3, 40
@@ -45,25 +44,25 @@ def tensor(seed: int = 1) -> Any:
 def case(
     operations: float = 1e6, traffic_bytes: float = 1e6, kind: str = "FastConv", stage: str = "vocoder"
 ) -> Case:
-    part, feed = kernels.between(graph(), {"once": tensor()}, ["sine"], {})
+    part, feed = operator_cases.between(graph(), {"once": tensor()}, ["sine"], {})
     return Case(kind, stage, part, part, feed, feed, operations, traffic_bytes)
 
 
 def test_a_part_is_what_lies_between_two_tensors() -> None:
-    part, fed = kernels.between(graph(), {"once": tensor(), "sine": tensor(2)}, ["sine"], {})
+    part, fed = operator_cases.between(graph(), {"once": tensor(), "sine": tensor(2)}, ["sine"], {})
     assert [node.op_type for node in part.graph.node] == ["Conv", "Sin"]
     assert list(fed) == ["once"]
     assert [each.name for each in part.graph.initializer] == ["weights"]
-    whole, fed = kernels.between(graph(), {}, ["sine"], {"x": tensor()})
+    whole, fed = operator_cases.between(graph(), {}, ["sine"], {"x": tensor()})
     assert len(whole.graph.node) == 3
     assert list(fed) == ["x"]
 
 
 def test_operations_are_those_of_the_definition() -> None:
     a_convolution = 2 * CHANNELS * CHANNELS * TAPS * LENGTH
-    part, fed = kernels.between(graph(), {"once": tensor()}, ["sine"], {})
-    assert kernels.operations_of(part, fed, CONFIG) == a_convolution
-    assert kernels.operations_of(graph(), {"x": tensor()}, CONFIG) == 2 * a_convolution
+    part, fed = operator_cases.between(graph(), {"once": tensor()}, ["sine"], {})
+    assert operator_cases.operations_of(part, fed, CONFIG) == a_convolution
+    assert operator_cases.operations_of(graph(), {"x": tensor()}, CONFIG) == 2 * a_convolution
 
 
 def test_the_limit_is_of_what_takes_longest() -> None:
@@ -71,20 +70,6 @@ def test_the_limit_is_of_what_takes_longest() -> None:
     assert limits.seconds(case(operations=1e9, traffic_bytes=1e6)) == pytest.approx(0.01)
     assert limits.seconds(case(operations=1e9, traffic_bytes=1e6, kind="QuantConv")) == pytest.approx(0.0025)
     assert limits.seconds(case(operations=0, traffic_bytes=1e6)) == pytest.approx(2e-5)
-
-
-@pytest.mark.skipif(not found_compilers(), reason="no compiler")
-def test_a_core_is_measured_with_what_it_has(tmp_path: Path) -> None:
-    (best,) = kernels.chosen_sets("best")
-    found = kernels.limits(best, tmp_path)
-    assert found.float_gops > 1
-    assert found.read_gb_per_s[64] > found.read_gb_per_s[131072] / 2 > 0.1
-
-
-def test_a_set_that_is_not_here_is_refused() -> None:
-    assert kernels.chosen_sets("") == list(kernels.sets_here())
-    with pytest.raises(ParameterError, match="mmx"):
-        kernels.chosen_sets("mmx")
 
 
 def raced(cases: list[Case], ours_s: float, rounds: int = 6) -> pd.DataFrame:
