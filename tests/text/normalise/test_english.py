@@ -206,6 +206,13 @@ def test_the_british_write_the_day_first(written: str, british: str, american: s
             "TSH > 5 mIU/L, 6 K/uL",
             "TSH more than five milli international units per liter, six thousand per microliter",
         ),
+        (
+            "WBC 7.2 x10^9/L, 250×10⁹/L, 4,500/µL, 72/min, 3/day, 9/L, 24/7",
+            "WBC seven point two times ten to the power of nine per liter, "
+            "two hundred fifty times ten to the power of nine per liter, "
+            "four thousand five hundred per microliter, seventy two per minute, three per day, nine/L, "
+            "twenty four seven",
+        ),
         ("0m12.5s, USD 5.00", "zero minutes twelve point five seconds, five US dollars"),
         (
             "45 y/o, pls call 07700 900123",

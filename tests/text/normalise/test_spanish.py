@@ -96,6 +96,7 @@ def test_punctuation_stays_where_it_was(text: str, said: str) -> None:
     ("text", "said"),
     [
         ("El 5/12 comí 5/12 de la tarta.", "El cinco de diciembre comí cinco doceavos de la tarta."),
+        ("Sevilla 3-1 Betis, 0-1 Alavés", "Sevilla tres a uno Betis, cero a uno Alavés"),
         ("Ganó 3-1 y leyó las págs. 3-10.", "Ganó tres a uno y leyó las páginas tres a diez."),
         ("32/13/2020", "treinta y dos barra trece barra dos mil veinte"),
         (

@@ -338,6 +338,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: match["noun"] + per(match),
         wakes="/",
     ),
+    Rule(
+        "number per unit",
+        rf"""(?<=\d)/(?P<per>{any_word("unit that numbers count by")}){LOOSE_END}
+        |(?<=\^\d+|[⁰¹²³⁴⁵⁶⁷⁸⁹])/(?P<per>{_PER_UNIT}){LOOSE_END}""",
+        per,
+        wakes="/",
+    ),
 )
 
 RATES: tuple[Rule, ...] = (

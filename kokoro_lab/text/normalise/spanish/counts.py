@@ -107,6 +107,7 @@ def _fraction(match: Any) -> str | None:
 
 _VULGARS = "".join(VULGAR)
 
+_NAME_BEHIND = regex.compile(r"[ ]\p{Lu}")
 _COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
 
 
@@ -123,7 +124,8 @@ def _number(match: Any) -> str:
 
 def _range(match: Any) -> str | None:
     low, high = read(match["low"]), read(match["high"])
-    gender = gender_behind(match.string, match.start(), match.end(), one=False, grouped=True)
+    name = _NAME_BEHIND.match(match.string, match.end())  # of who played: `3-1 Betis` counts no Betis
+    gender = None if name else gender_behind(match.string, match.start(), match.end(), one=False)
     joint = "menos" if _is_difference(match, low.value, high.value) else "a"
     return f"{low.words(gender)} {joint} {high.words(gender)}"
 
