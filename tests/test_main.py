@@ -222,6 +222,19 @@ def test_text_shows_one_json_object_a_line() -> None:
     assert party["normalized"] == "Party party popper!"
 
 
+def test_text_takes_its_text_as_an_argument_as_speak_does() -> None:
+    given, piped, dash = (
+        call("text", "Dr. Lee\n3 km"),
+        call("text", stdin="Dr. Lee\n3 km"),
+        call("text", "-", stdin="Dr. Lee\n3 km"),
+    )
+    assert given.stdout == piped.stdout == dash.stdout
+    assert [json.loads(line)["normalized"] for line in given.stdout.splitlines()] == [
+        "Doctor Lee",
+        "three kilometers",
+    ]
+
+
 def test_text_leaves_the_languages_of_words_alone_if_it_is_asked_to() -> None:
     def languages(*options: str) -> set[str]:
         done = call("text", *options, stdin="We met at the café, ¿no es verdad?\n")

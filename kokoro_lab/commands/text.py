@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from kokoro_lab.commands.options import (
 
 
 @click.command()
+@click.argument("given", metavar="[TEXT]", required=False)
 @click.option(
     "--language",
     default="en-us",
@@ -28,15 +30,21 @@ from kokoro_lab.commands.options import (
     help="Language of the text.",
     shell_complete=offering(languages),
 )
-@input_format_option("What standard input holds; SSML may take several lines, Markdown is all of it.")
+@input_format_option("What TEXT is; SSML may take several lines, Markdown is all of it.")
 @code_option
 @emoji_option
 @detection_option
 @lexicon_option
 def text(
-    language: str, input_format: str, code: str, emoji: str, detect_languages: str, lexicon: Path | None
+    given: str | None,
+    language: str,
+    input_format: str,
+    code: str,
+    emoji: str,
+    detect_languages: str,
+    lexicon: Path | None,
 ) -> None:
-    """Show how each line (or document) of standard input will be read: one JSON object a line."""
+    """Show how each line (or document) of TEXT, or standard input, will be read: one JSON object a line."""
     from kokoro_lab.g2p.frontend import FrontEnd
     from kokoro_lab.text.language import resolve_language
     from kokoro_lab.text.ssml import documents_of
@@ -44,7 +52,8 @@ def text(
     front_end = FrontEnd()
     resolve_language(language)  # before anything is read
     entries = entries_of(lexicon)
-    lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+    source = sys.stdin.buffer if given is None or given == "-" else BytesIO(given.encode())
+    lines = (line.decode("utf-8", "replace") for line in source)
     texts: Iterable[str] = (line.rstrip("\r\n") for line in lines)
     if input_format == "ssml":
         texts = documents_of(texts)

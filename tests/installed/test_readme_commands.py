@@ -86,9 +86,7 @@ LINES = (
     ),
     Line("kokoro-lab speak -h", r"--captions"),
     Line('kokoro-lab speak "Does nginx run?" --lexicon words.tsv', r"speech", leaves="speech.wav"),
-    Line(
-        "echo 'Dr. Smith didn’t pay $3.50.' | kokoro-lab text", r'"normalized": "Doctor Smith .*three dollars'
-    ),
+    Line("kokoro-lab text 'Dr. Smith didn’t pay $3.50.'", r'"normalized": "Doctor Smith .*three dollars'),
     Line("kokoro-lab text", r'"phonemes"', smaller='echo "Hello there." | kokoro-lab text'),
     Line("kokoro-lab doctor", r"ok +weights int8|ok +weights fp32"),
     Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete"),
