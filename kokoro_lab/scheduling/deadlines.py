@@ -383,22 +383,30 @@ class Cores:
             self._begin(first, now_s)
 
     def _pressing(self, now_s: float) -> list[_Rank]:
-        """The units that wait, and begin at once since another unit is held for them."""
+        """The units that wait, and begin at once since others are held for them."""
         ranks = (self._ranked(unit, now_s) for unit in self._waiting)
-        return [rank for rank in ranks if self._that_yields(rank, now_s)]
+        return [rank for rank in ranks if self._that_yield(rank, now_s)]
 
-    def _that_yields(self, rank: _Rank, now_s: float) -> Unit | None:
-        """The unit at work that is held when this one begins; None if none has to be, or none can be.
+    def _that_yield(self, rank: _Rank, now_s: float) -> list[Unit]:
+        """The units at work that are held when this one begins; none if none have to be, or too few can be.
 
-        As many units are held as compute, at most: each keeps its memory.
+        As many streams are held as compute, at most: each unit that is held keeps its memory.
         """
-        claim = rank.unit.claim
-        short = claim.listened and (claim.runs_out_s is None or claim.lead_s < SHORT_S)
-        if not short or len(self._at_work) < self.at_a_time or len(self._held) >= self.at_a_time:
-            return None
+        claim, left = rank.unit.claim, len(self._at_work)
+        if not (claim.listened and (claim.runs_out_s is None or claim.lead_s < SHORT_S)):
+            return []
+        streams = {unit.claim for unit in self._held}
         others = [self._ranked(other, now_s) for other in self._at_work if self._can_be_held(other, claim)]
-        last = max(others, key=lambda other: other.due_s, default=None)
-        return last.unit if last and last.due_s > rank.due_s else None
+        found: list[Unit] = []
+        for other in sorted(others, key=lambda each: each.due_s, reverse=True):
+            # A stream's next segment is computed beside its window: both, or none
+            enough = left < self.at_a_time and other.unit.claim not in streams
+            if enough or other.due_s <= rank.due_s or len(streams | {other.unit.claim}) > self.at_a_time:
+                break
+            streams.add(other.unit.claim)
+            found.append(other.unit)
+            left -= 1
+        return found if left < self.at_a_time else []
 
     def _can_be_held(self, unit: Unit, sooner: Claim) -> bool:
         claim = unit.claim
@@ -435,7 +443,7 @@ class Cores:
 
     def _begin(self, rank: _Rank, now_s: float) -> None:
         unit, claim = rank.unit, rank.unit.claim
-        if other := self._that_yields(rank, now_s):
+        for other in self._that_yield(rank, now_s):
             self._hold(other, now_s)
         if not self._at_work:
             self._busy_since_s = now_s

@@ -400,7 +400,20 @@ def test_a_stream_holds_no_unit_of_its_own() -> None:
     assert not is_held(scene.first)
 
 
-def test_one_unit_is_held_at_a_time() -> None:
+def test_a_window_and_the_next_segment_of_its_stream_are_held_together() -> None:
+    scene = BrakedScene()
+    ahead = scene.cores.ask(scene.first.claim)
+    assert ahead.granted.is_set()
+    new = scene.asks()
+    assert new.granted.is_set()
+    assert is_held(scene.first)
+    assert is_held(ahead)
+    scene.cores.give_back(new)
+    assert not is_held(scene.first)
+    assert not is_held(ahead)
+
+
+def test_the_units_of_one_stream_are_held_at_a_time() -> None:
     scene = BrakedScene()
     second = scene.asks()
     second.claim.gave(YIELDS_S * 2)
