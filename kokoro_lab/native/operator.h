@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "brake.h"
 #include "ort_abi.h"
 
 namespace ort {
@@ -220,6 +221,7 @@ template <void (*Compute)(const Call &)>
 Status *guarded(void *kernel, Context *context) noexcept {
   const Table table = static_cast<Table>(kernel);
   const auto no_memory = [table] { return make_status(table, FAIL, "Failed to allocate memory inside an operator"); };
+  stand_still_if_held();
   try {
     Compute(Call{table, context});
     return nullptr;

@@ -1,13 +1,6 @@
 // What ONNX Runtime calls when it loads this library: hands over our operators.
 #include "operator.h"
 
-// As one of several sets in a library, this is called by scripts/wheels/choose.cpp instead
-#ifdef KOKORO_SET
-#define KOKORO_SEEN "hidden"
-#else
-#define KOKORO_SEEN "default"
-#endif
-
 extern "C" __attribute__((visibility(KOKORO_SEEN))) ort::Status *RegisterCustomOps(ort::Options *options,
                                                                                    const ort::Base *base) {
   const ort::Table t = base->get(ort::VERSION);

@@ -14,9 +14,14 @@ that waits is in one of these states:
 The one that is due first computes. No deadline is postponed for ever, so each unit is computed at some time,
 however many others there are.
 
-A stream asks for its next unit a millisecond after the last one, once it has sent the last one's samples. As
-long as a new stream has less than `SHORT_S` of speech in hand, the cores wait for it: a window of another
-stream that began in between would take longer than the speech in hand lasts.
+A stream whose listener hears nothing, or soon will, does not wait for the end of a unit of another stream
+that has enough speech in hand, or of a file: that unit is *held* where it is, and goes on later. Only a unit
+with a brake can be held (`native.brakes`).
+
+Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after
+the last one, once it has sent the last one's samples. As long as a new stream has less than `SHORT_S` of
+speech in hand, the cores wait for it: a window of another stream that began in between would take longer
+than the speech in hand lasts.
 """
 
 from __future__ import annotations
@@ -25,9 +30,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from cachetools import LRUCache
 
@@ -44,6 +49,8 @@ FIRST_UNITS = 6
 more: the machine is too slow for it."""
 KEPT_S = 0.02
 """How long the cores wait for a stream that is short of speech. It may have nothing more to say."""
+YIELDS_S = 0.5
+"""A stream with more unplayed speech than this can be held while another stream computes a unit."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
 """A stream with this much speech in hand lets files compute first."""
@@ -60,6 +67,20 @@ LOOK_BACK = 2048
 """Units that the figures look back on."""
 USED_S = 60.0
 """Seconds over which the use of the cores is averaged."""
+
+
+class Brake(Protocol):
+    """Holds what a thread computes. A context around the computing, entered in that thread."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def hold(self) -> None:
+        """Let the computing stand still."""
+
+    def let_go(self) -> None:
+        """Let the computing go on."""
 
 
 class RoundRobin:
@@ -106,9 +127,18 @@ class Claim:
         Seconds that it waited while others computed.
     """
 
-    def __init__(self, cores: Cores, client: str, stop: threading.Event, *, listened: bool) -> None:
+    def __init__(
+        self,
+        cores: Cores,
+        client: str,
+        stop: threading.Event,
+        *,
+        listened: bool,
+        stood_still: Callable[[float], None],
+    ) -> None:
         self._cores = cores
         self._stop = stop
+        self._stood_still = stood_still
         self._left = False
         self.client = client
         self.listened = listened
@@ -169,12 +199,14 @@ class Claim:
             self._cores.wait_for(unit)
             if self.is_over:
                 raise Interrupted("This synthesis was stopped.")
-            yield
+            with unit.brake or nullcontext():
+                yield
         except BaseException:
             unit.failed = True
             raise
         finally:
             self._cores.give_back(unit)
+            self._stood_still(unit.held_s)
 
     def leave(self) -> None:
         """End the claim: nothing more is computed, and a thread that waits for the cores stops waiting."""
@@ -185,13 +217,17 @@ class Claim:
 class Unit:
     """One unit of computing, from the request for the cores to its end."""
 
-    def __init__(self, claim: Claim, *, whole: bool, asked_s: float, since: int, number: int) -> None:
+    def __init__(
+        self, claim: Claim, brake: Brake | None, *, whole: bool, asked_s: float, since: int, number: int
+    ) -> None:
         self.claim = claim
+        self.brake = brake
         self.whole = whole
         self.asked_s = asked_s
         self.since = since
         self.number = number
         self.begun_s = asked_s
+        self.held_since_s = self.held_s = 0.0
         self.failed = False
         self.granted = threading.Event()
 
@@ -212,6 +248,8 @@ class Cores:
         How many units run at once: as many as fit into the cores with their threads.
     clock : callable
         Seconds; a test gives its own.
+    brakes : callable, optional
+        Makes the brake of a unit. Without it, no unit is held.
 
     Attributes
     ----------
@@ -220,29 +258,45 @@ class Cores:
         The order of clients.
     """
 
-    def __init__(self, at_a_time: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        at_a_time: int = 1,
+        clock: Callable[[], float] = time.perf_counter,
+        brakes: Callable[[], Brake] | None = None,
+    ) -> None:
         self.clock = clock
+        self._brakes = brakes
         self.robin = RoundRobin()
         self.at_a_time = max(1, at_a_time)
         self._lock = threading.Lock()
         self._numbers = count()
         self._waiting: list[Unit] = []
         self._at_work: list[Unit] = []
+        self._held: list[Unit] = []
         self._since_s = self._busy_since_s = clock()
         self._kept_for: Claim | None = None
         self._kept_until_s = 0.0
         self._busy: deque[tuple[float, float]] = deque(maxlen=LOOK_BACK)
         self._waits_s: deque[float] = deque(maxlen=LOOK_BACK)
 
-    def claim(self, client: str, stop: threading.Event, *, listened: bool) -> Claim:
-        """The claim of a stream of `client`, which ends when `stop` is set."""
-        return Claim(self, client, stop, listened=listened)
+    def claim(
+        self,
+        client: str,
+        stop: threading.Event,
+        *,
+        listened: bool,
+        stood_still: Callable[[float], None] = lambda _: None,
+    ) -> Claim:
+        """The claim of a stream of `client`, which ends when `stop` is set. `stood_still` is told after each
+        unit for how many seconds the unit was held."""
+        return Claim(self, client, stop, listened=listened, stood_still=stood_still)
 
     def ask(self, claim: Claim, *, whole: bool = False) -> Unit:
         """Enter a unit among those that wait; it has the cores once it is `granted`."""
         with self._lock:
             unit = Unit(
                 claim,
+                self._brakes() if self._brakes else None,
                 whole=whole,
                 asked_s=self.clock(),
                 since=self.robin.round,
@@ -264,10 +318,13 @@ class Cores:
                 self._at_work.remove(unit)
                 claim = unit.claim
                 short = claim.listened and claim.lead_s < SHORT_S and not claim.is_over
+                short = short and self._brakes is None  # with brakes, it need not be waited for
                 if short and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
                     self._kept_for, self._kept_until_s = claim, self.clock() + KEPT_S
                 if not self._at_work:
                     self._busy.append((self.clock(), self.clock() - self._busy_since_s))
+            elif unit in self._held:  # it ended before it came to an operator that stands still
+                self._held.remove(unit)
             else:
                 self._waiting.remove(unit)
             self._grant()
@@ -297,7 +354,7 @@ class Cores:
                 used_s += now_s - max(from_s, self._busy_since_s)
             return {
                 "computing": len(self._at_work),
-                "waiting": len(self._waiting),
+                "waiting": len(self._waiting) + len(self._held),
                 "waits_s": list(self._waits_s),
                 "utilisation": round(used_s / max(now_s - from_s, 1e-9), 3),
             }
@@ -305,7 +362,9 @@ class Cores:
     def _grant(self) -> None:
         while True:
             now_s = self.clock()
-            free = [self._ranked(unit, now_s) for unit in self._waiting if self._may_begin(unit, now_s)]
+            units = (*self._held, *self._waiting)
+            free = [self._ranked(unit, now_s) for unit in units if self._may_begin(unit, now_s)]
+            free = free or self._pressing(now_s)
             if not free:
                 return
             # Clients that compute in turn are due when the first of them is
@@ -321,7 +380,39 @@ class Cores:
                     rank.unit.number,
                 ),
             )
-            self._begin(first.unit, now_s)
+            self._begin(first, now_s)
+
+    def _pressing(self, now_s: float) -> list[_Rank]:
+        """The units that wait, and begin at once since others are held for them."""
+        ranks = (self._ranked(unit, now_s) for unit in self._waiting)
+        return [rank for rank in ranks if self._that_yield(rank, now_s)]
+
+    def _that_yield(self, rank: _Rank, now_s: float) -> list[Unit]:
+        """The units at work that are held when this one begins; none if none have to be, or too few can be.
+
+        As many streams are held as compute, at most: each unit that is held keeps its memory.
+        """
+        claim, left = rank.unit.claim, len(self._at_work)
+        if not (claim.listened and (claim.runs_out_s is None or claim.lead_s < SHORT_S)):
+            return []
+        streams = {unit.claim for unit in self._held}
+        others = [self._ranked(other, now_s) for other in self._at_work if self._can_be_held(other, claim)]
+        found: list[Unit] = []
+        for other in sorted(others, key=lambda each: each.due_s, reverse=True):
+            # A stream's next segment is computed beside its window: both, or none
+            enough = left < self.at_a_time and other.unit.claim not in streams
+            if enough or other.due_s <= rank.due_s or len(streams | {other.unit.claim}) > self.at_a_time:
+                break
+            streams.add(other.unit.claim)
+            found.append(other.unit)
+            left -= 1
+        return found if left < self.at_a_time else []
+
+    def _can_be_held(self, unit: Unit, sooner: Claim) -> bool:
+        claim = unit.claim
+        if unit.brake is None or claim is sooner or claim.is_over:
+            return False
+        return not claim.listened or claim.lead_s > YIELDS_S
 
     def _may_begin(self, unit: Unit, now_s: float) -> bool:
         claim = unit.claim
@@ -350,8 +441,16 @@ class Cores:
             return _Rank(unit, "late", claim.runs_out_s, turn)
         return _Rank(unit, "in hand", claim.runs_out_s, 0)
 
-    def _begin(self, unit: Unit, now_s: float) -> None:
-        claim = unit.claim
+    def _begin(self, rank: _Rank, now_s: float) -> None:
+        unit, claim = rank.unit, rank.unit.claim
+        for other in self._that_yield(rank, now_s):
+            self._hold(other, now_s)
+        if not self._at_work:
+            self._busy_since_s = now_s
+        self._at_work.append(unit)
+        if unit in self._held:
+            self._let_go(unit, now_s)
+            return
         self._waiting.remove(unit)
         self.robin.serve(claim.client, unit.since if claim.begun else claim.since)
         claim.begun += 1
@@ -360,8 +459,21 @@ class Cores:
         claim.waited_s += now_s - unit.asked_s
         if claim.listened and not claim.is_over:
             self._waits_s.append(now_s - unit.asked_s)
-        if not self._at_work:
-            self._busy_since_s = now_s
         unit.begun_s = now_s
-        self._at_work.append(unit)
         unit.granted.set()
+
+    def _hold(self, unit: Unit, now_s: float) -> None:
+        assert unit.brake is not None
+        unit.held_since_s = now_s
+        self._at_work.remove(unit)
+        self._held.append(unit)
+        unit.brake.hold()
+
+    def _let_go(self, unit: Unit, now_s: float) -> None:
+        assert unit.brake is not None
+        held_s = now_s - unit.held_since_s
+        unit.held_s += held_s
+        unit.begun_s += held_s
+        unit.claim.waited_s += held_s
+        self._held.remove(unit)
+        unit.brake.let_go()

@@ -59,6 +59,12 @@ class Stopwatch:
         """A pause within `stage`: it waits for somebody and computes nothing."""
         return self._counted(stage, -1)
 
+    def stood_still(self, stage: str, seconds: float) -> None:
+        """Take `seconds` from a stage that is over: it was held, and computed nothing meanwhile."""
+        with self._lock:
+            self.stages_s[stage] = self.stages_s.get(stage, 0.0) - seconds
+            self.busy_s -= seconds
+
     @contextmanager
     def _counted(self, stage: str, sign: int) -> Iterator[None]:
         """Count one running stage more or less, and correct its seconds."""

@@ -23,6 +23,8 @@ from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.model.choosing import ByLength, PlacedDecoder, chosen_by_cost
 from kokoro_lab.model.decoder import StagedDecoder, WholeGraph
+from kokoro_lab.native.brakes import brakes_of
+from kokoro_lab.native.operators import native_operators
 from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.scheduling.priority import prepare
 from kokoro_lab.sessions.arenas import shrink_arenas
@@ -130,6 +132,7 @@ def load_engine(
         provider_reason=reason,
         fallbacks=fallbacks,
         front_end=front_end,
+        brakes=brakes_of(native_operators(config).library) if config.variant in STAGED else None,
     )
     return Engine(parts)
 

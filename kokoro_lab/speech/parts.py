@@ -14,7 +14,7 @@ from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.model.decoder import Decoder
 from kokoro_lab.native.toolchain import math_mode
-from kokoro_lab.scheduling.deadlines import Cores
+from kokoro_lab.scheduling.deadlines import Brake, Cores
 from kokoro_lab.scheduling.priority import user_interactive
 from kokoro_lab.sessions.guarded_session import Placement
 from kokoro_lab.sessions.providers import recorded_options
@@ -43,6 +43,8 @@ class Parts:
         Why the provider was chosen, if measured costs decided it.
     fallbacks : tuple of Fallback
         Substitutions that were made when the engine was loaded; part of every report.
+    brakes : callable, optional
+        Makes what holds a unit of computing while another stream needs the cores sooner.
 
     Attributes
     ----------
@@ -60,12 +62,14 @@ class Parts:
     front_end: FrontEnd = field(default_factory=FrontEnd)
     provider_reason: str = ""
     fallbacks: tuple[Fallback, ...] = ()
+    brakes: Callable[[], Brake] | None = None
     first_audio: FirstAudioCache = field(init=False)
     cores: Cores = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first_audio", FirstAudioCache(self.config.first_audio_ttl_s))
-        object.__setattr__(self, "cores", Cores(usable_cores() // self.config.thread_count))
+        at_a_time = usable_cores() // self.config.thread_count
+        object.__setattr__(self, "cores", Cores(at_a_time, brakes=self.brakes))
 
     @property
     def active_provider(self) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import chain
 from threading import Event
 
@@ -127,7 +128,12 @@ class SpeechStream(Iterator[AudioChunk]):
         self._place = place
         self._stop = stop or Event()
         self._watch = Stopwatch()
-        self.claim = parts.cores.claim(client, self._stop, listened=listened and asked.streamed)
+        self.claim = parts.cores.claim(
+            client,
+            self._stop,
+            listened=listened and asked.streamed,
+            stood_still=partial(self._watch.stood_still, "model"),
+        )
         self._preparation = Preparation(
             parts, asked, cached=cached, place=place, stopwatch=self._watch, claim=self.claim, growing=growing
         )

@@ -82,7 +82,7 @@ PLATFORMS = {
         "aarch64-macos.11.0", "macosx_11_0_arm64", ("-Wl,-s", "-Wl,-install_name,@rpath/operators.so")
     ),
 }
-SYMBOLS = "{ global: RegisterCustomOps; kokoro_choose; kokoro_instruction_sets; local: *; };\n"
+SYMBOLS = "{ global: RegisterCustomOps; kokoro_brake; kokoro_choose; kokoro_instruction_sets; local: *; };\n"
 
 
 def zig() -> list[str]:

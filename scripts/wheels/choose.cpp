@@ -3,6 +3,7 @@
 //
 //   kokoro_instruction_sets   what this processor has of those that are here, the best one first, with spaces between
 //   kokoro_choose             the set whose operators the next sessions get; 0 if it is none of those
+//   kokoro_brake              the word that holds the runs of the calling thread (kokoro_lab/native/brake.cpp)
 //   RegisterCustomOps         what ONNX Runtime calls
 #include <cstdint>
 #include <cstring>
@@ -24,11 +25,15 @@ struct Set {
   const char *name;
   bool (*is_here)();
   ort::Status *(*hand_over)(ort::Options *, const ort::Base *);
+  void (*brake)(const int32_t *);
 };
 
 }  // namespace
 
-#define SET(name) extern "C" ort::Status *RegisterCustomOps_##name(ort::Options *, const ort::Base *)
+#define SET(name)                                                                           \
+  extern "C" ort::Status *RegisterCustomOps_##name(ort::Options *, const ort::Base *); \
+  extern "C" void kokoro_brake_##name(const int32_t *)
+#define OPERATORS_OF(name) RegisterCustomOps_##name, kokoro_brake_##name
 
 #if defined(__x86_64__)
 
@@ -77,10 +82,10 @@ bool has_avx512() {
 
 bool has_avx512_vnni() { return has_avx512() && all(Registers(7, 0).c, bits({11})); }
 
-constexpr Set SETS[] = {{"avx512-vnni", has_avx512_vnni, RegisterCustomOps_avx512_vnni},
-                        {"avx512", has_avx512, RegisterCustomOps_avx512},
-                        {"avx2-vnni", has_avx2_vnni, RegisterCustomOps_avx2_vnni},
-                        {"avx2", has_avx2, RegisterCustomOps_avx2}};
+constexpr Set SETS[] = {{"avx512-vnni", has_avx512_vnni, OPERATORS_OF(avx512_vnni)},
+                        {"avx512", has_avx512, OPERATORS_OF(avx512)},
+                        {"avx2-vnni", has_avx2_vnni, OPERATORS_OF(avx2_vnni)},
+                        {"avx2", has_avx2, OPERATORS_OF(avx2)}};
 
 #else
 
@@ -106,9 +111,9 @@ bool has_i8mm() { return has_dotprod() && (getauxval(AT_HWCAP2) >> 13 & 1) != 0;
 #endif
 bool has_neon() { return true; }
 
-constexpr Set SETS[] = {{"i8mm", has_i8mm, RegisterCustomOps_i8mm},
-                        {"dotprod", has_dotprod, RegisterCustomOps_dotprod},
-                        {"neon", has_neon, RegisterCustomOps_neon}};
+constexpr Set SETS[] = {{"i8mm", has_i8mm, OPERATORS_OF(i8mm)},
+                        {"dotprod", has_dotprod, OPERATORS_OF(dotprod)},
+                        {"neon", has_neon, OPERATORS_OF(neon)}};
 
 #endif
 
@@ -136,6 +141,11 @@ SEEN int kokoro_choose(const char *name) {
       return 1;
     }
   return 0;
+}
+
+// Sessions may have operators of several sets, if another one was chosen in between
+SEEN void kokoro_brake(const int32_t *word) {
+  for (const Set &set : SETS) set.brake(word);
 }
 
 SEEN ort::Status *RegisterCustomOps(ort::Options *options, const ort::Base *base) {

@@ -264,7 +264,7 @@ def test_linux_from_glibc_2_28_on_can_load_it(compiled: dict[str, Path], name: s
         *("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"),
     }
     seen = [line.split()[-1] for line in symbols.splitlines() if " GLOBAL " in line and " UND " not in line]
-    assert sorted(seen) == ["RegisterCustomOps", "kokoro_choose", "kokoro_instruction_sets"]
+    assert sorted(seen) == ["RegisterCustomOps", "kokoro_brake", "kokoro_choose", "kokoro_instruction_sets"]
     # Code that ran as the library is loaded might be of a set that the processor lacks
     assert "INIT_ARRAY" not in told("readelf", "--dynamic")
 
@@ -280,7 +280,7 @@ def test_macos_from_11_on_can_load_it(compiled: dict[str, Path]) -> None:
     assert found.signature_flags & macho.AD_HOC
     assert found.signed
     assert not found.sections & {"__mod_init_func", "__init_offsets"}
-    ours = {"_RegisterCustomOps", "_kokoro_choose", "_kokoro_instruction_sets"}
+    ours = {"_RegisterCustomOps", "_kokoro_brake", "_kokoro_choose", "_kokoro_instruction_sets"}
     assert ours <= found.exports
     # C++ has its allocation replaceable, and the linker adds two names of its own
     rest = found.exports - ours - {"___dso_handle", "__mh_dylib_header"}

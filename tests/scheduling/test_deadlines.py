@@ -18,6 +18,7 @@ from kokoro_lab.scheduling.deadlines import (
     PATIENCE_S,
     SHORT_S,
     UNIT_S,
+    YIELDS_S,
     Claim,
     Cores,
     Unit,
@@ -325,3 +326,131 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         clock.now_s += KEPT_S
         cores.grant()
         assert rounds < 20 * (LEISURE_S + PATIENCE_S + len(claims) * 3)
+
+
+class Pedal:
+    """A brake that only remembers."""
+
+    def __init__(self) -> None:
+        self.held = self.on = False
+
+    def __enter__(self) -> None:
+        self.on = True
+
+    def __exit__(self, *_: object) -> None:
+        self.on = False
+
+    def hold(self) -> None:
+        self.held = True
+
+    def let_go(self) -> None:
+        self.held = False
+
+
+class BrakedScene(Scene):
+    """The same, with brakes."""
+
+    def __init__(self, in_hand_s: float | None = YIELDS_S * 2, *, whole: bool = False) -> None:
+        self.clock = Clock()
+        self.cores = Cores(1, self.clock, Pedal)
+        self.first = self.asks(in_hand_s, whole=whole, listened=not whole)
+
+    def asks(self, in_hand_s: float | None = None, *, whole: bool = False, listened: bool = True) -> Unit:
+        return self.cores.ask(self.claim(in_hand_s=in_hand_s, listened=listened), whole=whole)
+
+
+def is_held(unit: Unit) -> bool:
+    assert isinstance(unit.brake, Pedal)
+    return unit.brake.held
+
+
+@pytest.mark.parametrize("in_hand_s", [None, SHORT_S / 2])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_unit_that_nobody_misses_is_held_for_a_listener_who_hears_nothing(
+    in_hand_s: float | None, whole: bool
+) -> None:
+    scene = BrakedScene(whole=whole)
+    new = scene.asks(in_hand_s)
+    assert new.granted.is_set()
+    assert is_held(scene.first)
+    assert scene.cores.figures()["waiting"] == scene.cores.figures()["computing"] == 1
+    scene.clock.now_s += 0.05
+    scene.cores.give_back(new)
+    assert not is_held(scene.first)
+    assert scene.first.held_s == scene.first.claim.waited_s == pytest.approx(0.05)
+    scene.cores.give_back(scene.first)
+    assert scene.cores.figures()["waiting"] == scene.cores.figures()["computing"] == 0
+
+
+def test_a_unit_is_held_for_nobody_who_can_wait_and_not_if_it_is_needed_soon_itself() -> None:
+    enough = BrakedScene()
+    assert not enough.asks(SHORT_S * 2).granted.is_set()
+    assert not enough.asks(listened=False).granted.is_set()
+    assert not is_held(enough.first)
+    for in_hand_s in (None, YIELDS_S / 2):
+        needed = BrakedScene(in_hand_s)
+        assert not needed.asks().granted.is_set()
+        assert not is_held(needed.first)
+
+
+def test_a_stream_holds_no_unit_of_its_own() -> None:
+    scene = BrakedScene(whole=True)
+    scene.first.claim.listened = True
+    scene.cores.ask(scene.first.claim)
+    assert not is_held(scene.first)
+
+
+def test_a_window_and_the_next_segment_of_its_stream_are_held_together() -> None:
+    scene = BrakedScene()
+    ahead = scene.cores.ask(scene.first.claim)
+    assert ahead.granted.is_set()
+    new = scene.asks()
+    assert new.granted.is_set()
+    assert is_held(scene.first)
+    assert is_held(ahead)
+    scene.cores.give_back(new)
+    assert not is_held(scene.first)
+    assert not is_held(ahead)
+
+
+def test_the_units_of_one_stream_are_held_at_a_time() -> None:
+    scene = BrakedScene()
+    second = scene.asks()
+    second.claim.gave(YIELDS_S * 2)
+    third = scene.asks()
+    assert is_held(scene.first)
+    assert not is_held(second)
+    assert not third.granted.is_set()
+    scene.cores.give_back(second)
+    assert third.granted.is_set()
+
+
+def test_a_held_unit_goes_on_when_its_stream_ends_and_may_end_while_it_is_held() -> None:
+    scene = BrakedScene()
+    new = scene.asks()
+    scene.first.claim.leave()
+    assert not is_held(scene.first)
+    scene.cores.give_back(scene.first)
+    scene.cores.give_back(new)
+    again = BrakedScene()
+    new = again.asks()
+    again.cores.give_back(again.first)
+    assert new.granted.is_set()
+    again.cores.give_back(new)
+    assert again.cores.figures()["waiting"] == again.cores.figures()["computing"] == 0
+
+
+def test_the_brake_is_on_while_a_unit_computes_and_the_stream_hears_how_long_it_was_held() -> None:
+    scene, stood_s = BrakedScene(), []
+    scene.cores.give_back(scene.first)
+    claim = scene.cores.claim("a", threading.Event(), listened=True, stood_still=stood_s.append)
+    claim.gave(YIELDS_S * 2)
+    with claim.computing():
+        (unit,) = scene.cores._at_work
+        assert isinstance(unit.brake, Pedal)
+        assert unit.brake.on
+        new = scene.asks()
+        scene.clock.now_s += 0.25
+        scene.cores.give_back(new)
+    assert not unit.brake.on
+    assert stood_s == [pytest.approx(0.25)]
