@@ -215,8 +215,8 @@ class Settings(BaseSettings):
     queue: int = Field(4, ge=0, le=256)
     """Requests that may wait for their turn. A further request is answered with 429"""
     first_audio_deadline_s: float = Field(30.0, gt=0)
-    """Seconds that a request may take until its first audio, waiting included. After that, the server gives
-    it up"""
+    """Seconds that a request may take until its first audio, waiting included. After that, the server stops
+    it"""
     deadline_s: float = Field(14_400.0, gt=0)
     """Seconds that a request may take until the end of its answer. After that, the server breaks the answer
     off"""
