@@ -241,7 +241,7 @@ class Settings(BaseSettings):
     tuned: Literal["auto", "off"] = "auto"
     """`auto` uses the settings that `kokoro-lab tune` found for this machine, `off` does not"""
     stages: Path | None = None
-    """Folder of graphs that `kokoro-lab export` wrote. They run instead of those in the cache folder"""
+    """Folder with a model that `kokoro-lab export` wrote. It runs instead of the one in the cache folder"""
     first_audio_ttl_s: float = Field(300.0, ge=0)
     """Seconds for which the server keeps the first audio of a request, to answer an equal request at once; 0
     keeps none"""
