@@ -121,11 +121,13 @@ class Settings(BaseSettings):
     `auto` is the CPU. `auto:coreml` is Core ML if it is available, and else the CPU. `kokoro-lab doctor`
     lists those of this machine"""
     placement: str = "vocoder"
-    """Stages of the model that run on `KOKORO_PROVIDER`, separated by commas: `prosody`, `trunk`,
-    `excitation`, `vocoder`, `vocoder_exact`, or `all`. The other stages run on the CPU"""
+    """Stages of the model that run on `KOKORO_PROVIDER`, separated by commas: `prosody` (durations and
+    pitch), `trunk` (features), `excitation` (the source signal), `vocoder` (samples), `vocoder_exact`
+    (samples of a file in `fp32` without our operators), or `all`. The other stages run on the CPU"""
     fixed_windows: Literal["auto", "on", "off"] = "auto"
-    """Decode streams in windows of 12, 40 and 120 frames only, in single precision: `on`, `off`, or `auto`,
-    which is on if Core ML runs the vocoder. Core ML can run hardly any window of another length"""
+    """Whether the vocoder computes streams in windows of 12, 40 and 120 frames of 12.5 ms only, in single
+    precision: `on`, `off`, or `auto`, which is `on` if Core ML runs the vocoder. Core ML needs to know each
+    length in advance"""
     coreml_compute_units: Literal["ALL", "CPUOnly", "CPUAndGPU", "CPUAndNeuralEngine"] = "ALL"
     """Core ML: the units that compute: `ALL`, `CPUOnly`, `CPUAndGPU` or `CPUAndNeuralEngine`"""
     coreml_model_format: Literal["MLProgram", "NeuralNetwork"] = "MLProgram"
@@ -147,7 +149,8 @@ class Settings(BaseSettings):
     optimisation: Optimisation = "all"
     """ONNX Runtime's graph optimisation: `all`, `extended`, `basic` or `none`"""
     memory_pattern: bool = False
-    """Let ONNX Runtime plan its memory from the shapes that it has seen"""
+    """ONNX Runtime's option of this name: it allocates the memory of an inference at once, if it has seen
+    inputs of the same size before"""
     spinning: bool = False
     """Let idle threads of an inference wait in a loop instead of sleeping. For a machine that does nothing
     else"""
@@ -155,21 +158,23 @@ class Settings(BaseSettings):
     """Upper bound of ONNX Runtime's memory arena on the CPU, in MiB; 0 sets no bound. One request at a time
     takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
     window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
-    """Longest window of a stream, in frames of 12.5 ms. Shorter windows cost more computing"""
+    """Longest piece of a stream that is computed at once, in frames of 12.5 ms. Shorter ones cost more
+    computing"""
     pauses: Pauses = "lengthened"
     """Pauses at punctuation marks: `lengthened` lengthens those that are too short, `ruled` also shortens
     those that are too long, `model` leaves them as the model makes them"""
     next_threads: int = Field(0, ge=0, le=256)
-    """Threads of a second prosody model, which prepares the segments after the one that is heard. With 0, one
-    prosody model does all segments"""
+    """Threads of a second copy of the prosody model (durations and pitch), which prepares the next sentences
+    while one is heard. With 0 there is no second copy"""
     by_length: str = ""
-    """Two configurations, and the length of a text in characters from which on the second one is used.
-    `10_provider_ab` prints the value to set, such as `coreml.MLComputeUnits=CPUAndGPU < 200; default`"""
+    """Two configurations, one for short texts and one for long texts. In `coreml.MLComputeUnits=CPUAndGPU <
+    200; default`, texts below 200 characters have the first one. `10_provider_ab` prints a value for this
+    machine"""
     provider_choice: Literal["off", "measured"] = "off"
-    """`measured` speaks each segment with the provider that costs least for the segment's length; `off`
-    always uses `KOKORO_PROVIDER`"""
+    """`measured` speaks each part of a text with the provider that computes its length in the least time;
+    `off` always uses `KOKORO_PROVIDER`"""
     cost_ttl_s: float = Field(604_800.0, ge=0)
-    """Seconds for which the costs that `KOKORO_PROVIDER_CHOICE=measured` has measured stay valid; 0 measures
+    """Seconds for which the times that `KOKORO_PROVIDER_CHOICE=measured` has measured are used; 0 measures
     them at each start"""
     qos: Literal["off", "interactive"] = "off"
     """`interactive`: the threads that speak and play ask macOS for its user-interactive class"""
@@ -199,19 +204,19 @@ class Settings(BaseSettings):
     max_file_s: float = Field(3600.0, gt=0)
     """Longest audio of an answer that is not streamed, in seconds. Each second takes 0.2 MB of memory"""
     concurrency: int = Field(16, ge=1, le=64)
-    """Most syntheses at a time, each with a thread. The server admits fewer if the measured costs demand
-    it"""
+    """Most requests for speech that are served at a time, each with a thread. The server admits fewer if
+    together they need more computing than `KOKORO_CAPACITY`"""
     capacity: float = Field(0.9, gt=0)
-    """How much computing all listeners together may need, as a share of all computing time and as measured. A
-    further listener waits. The rest is for peaks and files"""
+    """Share of the machine's computing time that all listeners together may need, by what their speech was
+    measured to cost. A listener who would need more than that waits"""
     connections: int = Field(4096, ge=16, le=65_536)
     """Most connections that may be open. For a further one, the server closes the one that was silent
     longest"""
     queue: int = Field(4, ge=0, le=256)
     """Requests that may wait for their turn. A further request is answered with 429"""
     first_audio_deadline_s: float = Field(30.0, gt=0)
-    """Seconds that a request may take until its first audio, waiting included. After that, the server gives
-    it up"""
+    """Seconds that a request may take until its first audio, waiting included. After that, the server stops
+    it"""
     deadline_s: float = Field(14_400.0, gt=0)
     """Seconds that a request may take until the end of its answer. After that, the server breaks the answer
     off"""
@@ -236,7 +241,7 @@ class Settings(BaseSettings):
     tuned: Literal["auto", "off"] = "auto"
     """`auto` uses the settings that `kokoro-lab tune` found for this machine, `off` does not"""
     stages: Path | None = None
-    """Folder of graphs that `kokoro-lab export` wrote. They run instead of those in the cache folder"""
+    """Folder with a model that `kokoro-lab export` wrote. It runs instead of the one in the cache folder"""
     first_audio_ttl_s: float = Field(300.0, ge=0)
     """Seconds for which the server keeps the first audio of a request, to answer an equal request at once; 0
     keeps none"""
@@ -249,7 +254,7 @@ class Settings(BaseSettings):
     """File with the user's pronunciations. Without it: `lexicon.tsv`, `.csv` or `.json` in the user's
     configuration folder"""
     buffer_profile: Literal["stable", "benchmark", "safe"] = "stable"
-    """Length of a stream's chunks: `stable` is 50 ms, `benchmark` 40 ms, `safe` 100 ms"""
+    """Length of the chunks in which a stream is sent: `stable` is 50 ms, `benchmark` 40 ms, `safe` 100 ms"""
     slo_ttfa_s: float = Field(0.5, gt=0)
     """Limit of the 95th percentile of time to first audio, in seconds. The server warns when recent requests
     exceed it"""
@@ -257,8 +262,9 @@ class Settings(BaseSettings):
     """Limit of the 95th percentile of the real-time factor (computing time divided by length of speech). The
     server warns when recent requests exceed it"""
     degrade: Literal["auto", "off", "avoid-underrun", "reduce-ttfa", "stability-first"] = "auto"
-    """Degrade mode: `auto` lets recent figures choose it, `off` never changes it, and `avoid-underrun`,
-    `reduce-ttfa` or `stability-first` sets it for good"""
+    """How the server sends when it cannot keep up (its degrade mode, docs/serve.md): `auto` chooses the mode
+    by recent requests, `off` has none, and `avoid-underrun`, `reduce-ttfa` or `stability-first` sets it for
+    good"""
     aggressive_warming: bool = False
     """After the start, load the G2P (from words to phonemes) of every language, not only that of the server's
     voice"""

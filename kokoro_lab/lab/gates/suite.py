@@ -1,7 +1,7 @@
 """The list of measurements: gates, other notebooks and benchmarks, each in a fast and a full mode.
 
 It is read from `notebooks/suite.json`. The command that runs gates, the tests of notebooks and the checklist
-use the same rows. What else a new gate needs: `docs/change.md`.
+use the same rows. What else a new gate needs: `CONTRIBUTING.md`.
 """
 
 from __future__ import annotations
