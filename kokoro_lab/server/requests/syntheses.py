@@ -196,7 +196,7 @@ class Synthesis:
             self.end()
 
     def figures(self) -> dict[str, Any]:
-        """Figures for `/status`: its progress, and how full its stages are."""
+        """Figures for `/status`: its progress, and how much is computed ahead of its listener."""
         account, stream = self.account, self.stream
         assert stream is not None
         return {

@@ -124,7 +124,7 @@ class WyomingConversation:
 
     @property
     def _listens(self) -> bool:
-        """Whether the next event is taken now."""
+        """Whether the client's next event is read now; while a whole text is spoken, it waits."""
         live = self._live
         return self._events is None or (self._writing and live is not None and not live.is_full)
 
@@ -133,7 +133,7 @@ class WyomingConversation:
         return None if self._synthesis is None else self._synthesis.live
 
     def _hear(self, wait_s: float) -> None:
-        """Read what the client has sent, if the next event is taken now.
+        """Read what the client has sent, unless its next event must wait until a text is spoken.
 
         Raises
         ------
