@@ -56,7 +56,7 @@ class FirstAudioCache:
                 self._chunks[key] = tuple(chunks)
 
     def clear(self) -> None:
-        """Forget all entries; the counters go on."""
+        """Remove all entries; the counts of hits and misses are kept."""
         with self._lock:
             self._chunks.clear()
 
