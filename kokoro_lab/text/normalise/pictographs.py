@@ -77,7 +77,7 @@ def _loaded(language: str) -> str:
 
 
 def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:
-    """A name must not run into the word beside it."""
+    """The replacement, with spaces where its name would touch a word of the text."""
     start, end, name = run
     before = " " if start and not text[start - 1].isspace() else ""
     after = " " if end < len(text) and text[end].isalnum() else ""

@@ -109,7 +109,7 @@ def _part(denominator: int) -> str:
 
 
 def half(gender: Gender | None) -> str:
-    """Gender of the counted noun."""
+    """`media` for a feminine noun that is counted, else `medio`."""
     return "media" if gender == "f" else "medio"
 
 
