@@ -55,7 +55,8 @@ STABLE = BufferProfile("stable", chunk_s=0.050)
 """The default profile."""
 BENCHMARK = BufferProfile("benchmark", chunk_s=0.040)
 SAFE = BufferProfile("safe", chunk_s=0.100)
-"""Half as many messages and one and a half times the pre-buffer: for slow machines and bad lines."""
+"""Half as many messages and one and a half times the pre-buffer of `STABLE`: for slow machines and bad
+lines."""
 PROFILES = {profile.name: profile for profile in (STABLE, BENCHMARK, SAFE)}
 
 
