@@ -151,5 +151,5 @@ class Limiter(Processor[np.float32]):
         return held
 
     def _ramped(self, held: Values) -> Values:
-        """A weighted mean over the same window."""
+        """A weighted mean over the last `window` values."""
         return correlate(on_grid(self._before_ramp.extend(held), _GRID_BITS), self._ramp)
