@@ -43,7 +43,7 @@ FIRST_UNITS = 6
 """Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
 more: the machine is too slow for it."""
 KEPT_S = 0.02
-"""How long the cores wait for a stream that is short of speech. It may have nothing more to say."""
+"""How long the cores wait for a stream that is short of speech. The stream may have no further unit."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
 """A stream with this much speech in hand lets files compute first."""
