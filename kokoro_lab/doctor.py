@@ -241,7 +241,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
 
 
 def _purpose(weights: str) -> str:
-    """The variants that need `weights`, which the one in the settings does not."""
+    """What `weights` are needed for, if the variant in the settings does without them: other variants."""
     variants = [variant for variant in VARIANTS if weights_of(variant) == weights]
     return f"needed only for KOKORO_VARIANT={' or '.join(variants)}"
 
