@@ -2,7 +2,7 @@
 
 Before a layer on integers, the last bit of a float matters: now and then it becomes another byte, which
 changes further bytes, and in the end two machines differ as much as integers do from floats. Most operators
-of ONNX Runtime agree on x86-64 and ARM64. These do not, because the order of their sums depends on the vector
+of ONNX Runtime agree on x86-64 and ARM64. Some do not, because the order of their sums depends on the vector
 width, or a step is rounded once on one and twice on the other: means, norms, softmax, GELU, arctangents,
 products of one row, convolutions of one channel.
 

@@ -105,8 +105,9 @@ def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
 def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
     """The factors of queries and keys, and the tensors of their products.
 
-    ONNX Runtime takes a constant that both are multiplied with as one factor behind their product. Not so one
-    over the fourth root of a length that the graph asks for while it runs.
+    If both are multiplied by a constant, ONNX Runtime multiplies their product by one factor instead. It does
+    not do so for the factor of this graph, one over the fourth root of a length, which is computed while the
+    graph runs.
     """
     if name in g.constants:
         factor = g.value(name)

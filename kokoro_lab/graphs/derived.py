@@ -32,9 +32,10 @@ log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 KEY_CHARACTERS = 12
 UNUSED_S = 7 * 86_400
-"""Graphs weigh 100 to 400 MB a folder, and every edited pass makes another one."""
+"""Time without use after which a folder of graphs is removed. A folder has 100 to 400 MB, and each edit of a
+pass makes another one."""
 UNFINISHED_S = 3_600
-"""What a killed process was making is removed after this time."""
+"""Time after which an unfinished folder is removed, which a killed process left."""
 
 
 class GraphFolder(NamedTuple):

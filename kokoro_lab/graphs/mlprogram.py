@@ -245,7 +245,8 @@ _OTHERS: Mapping[str, Callable[..., Sequence[Any]]] = {
 
 
 def predict(path: Path, feed: Mapping[str, npt.NDArray[np.float32]], times: int = 2) -> list[Any]:
-    """What Core ML itself makes of the same inputs, `times` over, by one loaded model: on a Mac.
+    """Run a package on Core ML, on a Mac: its outputs for the same inputs, `times` times, by one loaded
+    model.
 
     Raises
     ------

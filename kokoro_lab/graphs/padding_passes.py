@@ -77,6 +77,7 @@ def padded(
 
 
 def _behind(node: NodeProto, op: str, other: str) -> Sequence[NodeProto]:
-    """The node, and behind it another one that gives what it gave."""
+    """A copy of the node, and a node that combines the copy's output with `other` and takes the node's
+    place."""
     copy = copied(node, output=f"{node.name}/unmasked")
     return copy, helper.make_node(op, [copy.output[0], other], [node.output[0]], name=f"{node.name}/masked")

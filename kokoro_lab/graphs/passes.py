@@ -105,7 +105,8 @@ def _normalised(g: Graph, name: str) -> NodeProto | None:
 
 
 def _style_above(g: Graph, name: str) -> NodeProto | None:
-    """What works out a layer's gammas and betas from the style, above a part of them."""
+    """The node that computes all gammas and betas of a layer from the style; `name` is a part of its
+    output."""
     node = g.maker.get(name)
     while node is not None and node.op_type in ("Slice", "Unsqueeze", "Split"):
         node = g.maker.get(node.input[0])

@@ -64,7 +64,7 @@ def quantise_layers(
     Parameters
     ----------
     ranges : mapping of str to Range, optional
-        By the layers' names; those that ship unless others are given.
+        The range of each layer's inputs, by the layer's name; by default, the ranges that ship.
     native : bool
         Whether as operators of ours, or in those that ONNX Runtime has on every machine.
     keep : iterable of str

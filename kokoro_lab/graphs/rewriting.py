@@ -56,7 +56,7 @@ class Graph:
         return array
 
     def lengths(self, name: str) -> tuple[int, ...]:
-        """Those of a constant; empty for what is none."""
+        """The lengths of a constant's axes; empty if the tensor is no constant."""
         return tuple(self.constants[name].dims) if name in self.constants else ()
 
     def constant(self, name: str, value: npt.ArrayLike) -> str:

@@ -101,8 +101,8 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
 INNER = "inner"
-"""Input of the rewritten vocoder, int64 (4,): first and last trunk frame, the last ones exclusive, that its
-second half works on, and that are asked for."""
+"""Input of the rewritten vocoder, int64 (4,): the trunk frames on which its second half works, and those
+whose samples are asked for; of each the first frame, and the one after the last."""
 KNOWN = "known"
 """Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
 are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
@@ -112,13 +112,15 @@ TOLD_CHANNELS = 8704
 TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
 """Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
 each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
-(TOLD_CHANNELS,). Of channels that come from outside of the blocks, all of the segment is there to look at."""
+(TOLD_CHANNELS,). Channels that come from outside of the blocks are there for the whole segment, so their
+statistics are always computed."""
 STOP = "stop"
 """Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
 
 
 def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
-    """What the rewritten trunk is given, beside what the published one is, for all `frames` of a segment."""
+    """The inputs that the rewritten trunk has besides those of the published one, to compute all `frames` of
+    a segment with its own statistics."""
     nobodys = np.zeros(TOLD_CHANNELS, np.float32)
     return {
         TOLD: np.array(False),

@@ -26,7 +26,8 @@ from kokoro_lab.graphs.rewriting import (
 
 
 def drop_no_ops(model: Model) -> Model:
-    """Take out what hands on what it was given: identities, products with one, transpositions there and back.
+    """Remove nodes whose output equals their input: identities, products with one, and pairs of
+    transpositions that cancel.
 
     Transpositions in a row become one.
     """
@@ -47,7 +48,7 @@ def drop_no_ops(model: Model) -> Model:
 
 
 def _handed_on(g: Graph, node: NodeProto) -> str | None:
-    """The input that the only output of a node equals, if it is one."""
+    """The input that a node hands on unchanged as its only output; None if it changes its input."""
     source = str(node.input[0]) if node.input else ""
     if node.op_type == "Identity":
         return source
@@ -77,7 +78,7 @@ def _order(node: NodeProto) -> list[int]:
 
 
 def _merged(g: Graph) -> Iterator[tuple[str, NodeProto]]:
-    """Transpositions of what was just transposed, as one of what it was before."""
+    """Each transposition of a transposed tensor, replaced by one transposition of the original tensor."""
     for node in g.graph.node:
         above = g.made_by(node.input[0], "Transpose") if node.op_type == "Transpose" else None
         if above is not None and _order(above) and _order(node):
@@ -180,7 +181,8 @@ def _constant_shape(g: Graph, reshape: NodeProto, rank: int) -> list[int] | None
 
 
 def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
-    """Those above `tensor` of which it has every axis but the last: products with a matrix keep them."""
+    """Earlier tensors whose lengths `tensor` has in all axes but the last: products with a matrix keep
+    them."""
     node = g.maker.get(tensor)
     while node is not None:
         if node.op_type == "MatMul" and len(g.lengths(node.input[1])) == 2:

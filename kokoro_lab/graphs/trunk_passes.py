@@ -122,7 +122,7 @@ def _channels(g: Graph, name: str) -> int:
 
 
 def divided_beforehand(model: Model) -> Model:
-    """Two convolutions whose sum is divided by a constant: their weights are, instead of what they make."""
+    """If the sum of two convolutions is divided by a constant, divide their weights instead."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
