@@ -35,7 +35,7 @@ from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.typed import require_choice
 
 PCM_SCALE = 32768
-"""What `audio.read_wav` divides 16-bit samples by."""
+"""The number by which `containers.pcm.read_wav` divides 16-bit samples."""
 
 
 def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
