@@ -11,7 +11,7 @@
     vocoder_32.onnx or vocoder_32.mlpackage, and the other sizes
     spectrum.onnx layers.npz      what an application needs before them
     prosody/prosody_padded.onnx   beside ONNX: prosody that can be fed with pads (see `padding_passes`)
-    manifest.json                 of what, for what, and how far they agree
+    manifest.json                 the source, the target, and how far their samples agree
 """
 
 from __future__ import annotations
