@@ -73,8 +73,8 @@ def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
     dB.
 
     It also reads the end of the recording, as if silence followed. A speaker's pauses begin softly, since
-    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). Silence below
-    -100 dBFS reads as that. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
+    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). A level below
+    -100 dBFS counts as -100 dBFS. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
 
     Raises
     ------
@@ -275,8 +275,9 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
     """The height of the hardest step between two samples, divided by the largest second difference within 2
     ms without it.
 
-    A step of h is two second differences, h and -h; what they have in common is taken out. A bend, as
-    of a glottal closure, is one, and half of it stays; so does half of a wrong sample.
+    A step of height h makes two neighbouring second differences, h and -h. That part is subtracted. A bend,
+    as of a glottal closure, is a single second difference, of which half remains after that; so does half of
+    a wrong sample.
 
     Parameters
     ----------
