@@ -89,7 +89,7 @@ def status(as_json: bool) -> NoReturn:
 
 @service.command()
 def remove() -> None:
-    """Stop it once it has spoken to its end, and delete what `install` wrote."""
+    """Stop the service after its streams have ended, and delete the file that `install` wrote."""
     supervisor = _supervisor()
     there = supervisor.remove()
     say(f"{supervisor.path} is removed." if there else "There is no service to remove.")
