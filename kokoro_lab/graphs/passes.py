@@ -251,7 +251,7 @@ def squares_as_products(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None
 def snake_in_the_modulation(model: Model) -> Model:
     """Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
 
-    The factor 2α goes into scale and shift (see `snake_factors`), 1 / 2α into the weights of the
+    The factor 2α goes into scale and shift (see `adain.AdainLayers`), 1 / 2α into the weights of the
     convolution behind. Five passes over a tensor are left of seven.
     """
     g = Graph(model)
