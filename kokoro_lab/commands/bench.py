@@ -83,7 +83,7 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
         give_way(settings().nice)
     if instrument:
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
-            raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")
+            raise click.UsageError(f"The options of `bench {instrument}` are given after its name.")
         return
     from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.plan import SpeechPlan, carry_out

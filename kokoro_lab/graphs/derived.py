@@ -67,7 +67,7 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
     kind : str
         Whose graphs: the weights and the variant.
     key : str
-        What they are made by.
+        The key of the recipe by which they are made.
     make : callable
         Makes the folder; takes the damage of the earlier one in words, empty if there was none.
 

@@ -115,7 +115,7 @@ class FastFir:
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
-    """What samples, taps and products are multiplied with for so many outputs at a time and taps a block.
+    """The matrices for samples, taps and products, for this number of outputs at a time and of taps a block.
 
     Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and ∞, and
     of F(4, 4) 1/2 besides, which of the simple ones rounds the least.

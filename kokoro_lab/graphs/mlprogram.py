@@ -170,7 +170,7 @@ def _program(ct: Any, model: rewriting.Model) -> Any:
 
 
 def _operation(mb: Any, node: NodeProto, inputs: Sequence[Any]) -> Sequence[Any]:
-    """What a node gives, as operations of an ML Program."""
+    """A node of the graph as operations of an ML Program."""
     a = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     name = str(node.output[0])
     op = node.op_type

@@ -54,7 +54,8 @@ def snake_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
 
 
 BY_PLACE = {"SnakeConv": 8, "QuantSnakeConv": 10}
-"""Operators of ours that add a tensor to what comes out of them, and which input that is."""
+"""Operators of ours that can add a tensor to their output → the position of that tensor among their
+inputs."""
 
 
 @node_by_node

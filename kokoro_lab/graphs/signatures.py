@@ -38,7 +38,7 @@ class Signature(NamedTuple):
 
 
 def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
-    """The `DURATIONS` tensor as the graph uses it: behind it, durations are clipped to one frame."""
+    """The `DURATIONS` tensor as the graph uses it: a later node raises durations under one frame to one."""
     frames: npt.NDArray[np.int64] = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
     return frames
 

@@ -52,7 +52,7 @@ def static(model: Model, outer: int, inner: tuple[int, int]) -> Model:
     model : Model
         The stage as it was cut.
     outer : int
-        Trunk frames in.
+        Trunk frames that a window takes, context included.
     inner : tuple of int
         First and last of them, the last one exclusive, that samples are made of.
     """
@@ -178,7 +178,8 @@ def balanced_columns(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """Let every input channel of a convolution have weights as large as the others': for weights in 8 bits.
 
     Snake's 1 / 2α stands in the weights, and makes those of one channel up to ten thousand times as large as
-    those of the next: in steps that suit the largest, the others would vanish. It costs a product.
+    those of the next: in steps that suit the largest, the others would vanish. The pass adds a
+    multiplication.
     """
     if node.op_type != "Conv" or not node.input[0].endswith("/snake"):
         return None

@@ -88,7 +88,8 @@ def told_channels(model: Model) -> npt.NDArray[np.int64]:
 
 
 def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
-    """What is joined in front of the first block, and to what several blocks made."""
+    """The inputs of `concats` that no block makes: those of the first block, and those that several later
+    blocks get as well."""
     readers = Counter(name for concat in concats for name in concat.input)
     return [name for name in readers if readers[name] > 1 or name in concats[0].input]
 

@@ -59,8 +59,8 @@ class SegmentRequest:
     speed : float
         Speed at which the model speaks, above 0.
     predicted : bool
-        Whether to normalise with predicted statistics: then the first block comes early. Without, the samples
-        are those of the published model.
+        Whether to normalise with predicted statistics: then the first block comes early. With exact
+        statistics, the samples are those of the published model.
     urgent : bool
         Whether somebody waits for the first block: then it is made as small as possible.
     delivery : ProsodyChanges, optional

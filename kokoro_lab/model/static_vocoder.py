@@ -191,7 +191,7 @@ class StaticVocoder(WindowVocoder):
         return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
 
     def through(self, around: Around) -> StaticVocoder:
-        """The same windows, with the session that `around` makes of each size's own."""
+        """The same windows, each with the session that `around` makes from its present one."""
         found = copy(self)
         found._sessions = {
             window: around(session, self._on_cpu[window]) for window, session in self._sessions.items()

@@ -61,7 +61,7 @@ class FirstAudioCache:
             self._chunks.clear()
 
     def figures(self) -> dict[str, float]:
-        """hits, misses, entries, ttl_s."""
+        """Counts of hits, misses and entries, and `ttl_s`."""
         with self._lock:
             self._chunks.expire()
             return {

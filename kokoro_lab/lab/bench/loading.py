@@ -48,7 +48,7 @@ WAYS: tuple[Transport, ...] = ("http",)
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Listeners at once.
+    """Listeners who hear the server at the same time, and what they noticed.
 
     Parameters
     ----------

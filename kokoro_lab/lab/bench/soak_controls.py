@@ -142,7 +142,7 @@ def _held(**changed: Callable[[pd.DataFrame], pd.Series]) -> Fault:
 
 
 def _one(name: str, value: object) -> Fault:
-    """One stream of many, in the middle."""
+    """A fault in one stream in the middle of the run: its column `name` has this value."""
     return _streams(**{name: lambda streams: streams[name].where(streams.index != len(streams) // 2, value)})
 
 

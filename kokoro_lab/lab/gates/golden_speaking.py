@@ -135,7 +135,7 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
     Raises
     ------
     ParameterError
-        One that is neither.
+        A name is neither.
     """
     known = {case.name for case in golden.cases} | set(golden.planned)
     allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"

@@ -276,7 +276,7 @@ class Conversation:
 
     def _starved(self) -> KokoroLabError:
         return Interrupted(
-            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} behind the last one."
+            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} after the last string."
         )
 
     def _send(self, event: Event, encoder: Encoder) -> None:

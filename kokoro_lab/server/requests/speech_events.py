@@ -311,7 +311,7 @@ def _lost(chunk_id: int) -> SynthesisError:
     """The error for a missing chunk, which a client can handle better than a word lost unnoticed."""
     return SynthesisError(
         f"Chunk {chunk_id} was lost on its way through the server.",
-        mend="Go on behind the last one that came, with `resume` and `last_id`.",
+        mend="Continue after the last chunk that came, with `resume` and `last_id`.",
     )
 
 

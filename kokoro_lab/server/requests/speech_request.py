@@ -76,7 +76,7 @@ class SpeechRequest(BaseModel):
     """Which words of other languages are read in their own language: all that are found, those in another
     script alone, or none"""
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
-    """In Hz. Of opus: 48000"""
+    """In Hz. Opus is always 48000"""
     dither: Dithering = "tpdf"
     """Noise of the rounding to 16 bit: white, or shaped so that it is heard less"""
     chunk_ms: Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None = None

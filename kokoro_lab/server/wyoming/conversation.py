@@ -213,7 +213,7 @@ class WyomingConversation:
         if not events.ready(POLL_S):
             if live is not None and live.starving_s > IDLE_S:
                 silent = f"No text came for {IDLE_S:g} s."
-                raise Interrupted(silent, mend="Send synthesize-stop behind the last of it.")
+                raise Interrupted(silent, mend="Send synthesize-stop after the last chunk of text.")
             return
         event = next(events)
         if isinstance(event, AudioBytes):

@@ -70,7 +70,8 @@ def without_emoji(aligned: AlignedText) -> AlignedText:
 
 @cache
 def _loaded(language: str) -> str:
-    """`language`, its names read (4 ms); only the English ones are there from the start."""
+    """`language`, after its names of emoji were loaded (4 ms); the library has loaded only the English
+    ones."""
     if language in emoji.LANGUAGES:
         emoji.config.load_language(language)
     return language

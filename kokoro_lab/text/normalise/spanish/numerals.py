@@ -158,7 +158,7 @@ class Numeral:
     mark : str
         The decimal mark, `,` or `.`; empty if there is none.
     grouped : bool
-        Whether something parts the thousands. A year is not grouped.
+        Whether signs or spaces separate the thousands. A year is not grouped.
     """
 
     whole: str
