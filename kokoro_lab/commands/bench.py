@@ -180,7 +180,7 @@ _judged(
 @variant_option
 @json_option
 def live(pace: float, trials: int, voice: str, variant: str | None, as_json: bool) -> NoReturn:
-    """Answers spoken while they are written: how soon, what silences, how soon an interruption is heard."""
+    """Answers spoken while they are written: time to first sound, silences, effect of an interruption."""
     from kokoro_lab.lab.bench.live import judge_live
     from kokoro_lab.speech.engine import load_engine
 

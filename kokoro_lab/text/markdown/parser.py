@@ -88,7 +88,7 @@ class _FlatBlocks(ParserBlock):
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    """A formula between dollars, or between a backslash with a bracket and another."""
+    """A formula between dollar signs, or between an opening and a closing bracket, each after a backslash."""
     if state.src[state.pos] not in "$\\":
         return False
     found = _INLINE_FORMULA.match(state.src, state.pos, state.posMax)
