@@ -15,8 +15,8 @@ from kokoro_lab.graphs.native_passes import PANEL, native_node, with_shapes
 from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, attributes_of, either_way
 
 BY_HEAD, KEYS_BY_HEAD = [0, 2, 1, 3], [0, 2, 3, 1]
-"""How queries and values, and how keys, are turned: to heads, positions, channels, and the last two the other
-way round."""
+"""Orders of axes after the transposition. Queries and values: heads, positions, channels; keys: heads,
+channels, positions."""
 
 
 class _Split(NamedTuple):

@@ -23,7 +23,7 @@ from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
 MASK = "mask"
 """Input of the padded prosody, float32 (1, n): 1 for ids that are spoken, with their two pads, else 0."""
 TOKEN_LENGTHS = (32, 64, 128, 256, 512)
-"""Input ids that a padded graph would be made for."""
+"""Numbers of input ids, pads included, to which a padded graph's inputs would be filled up."""
 
 _ATTENTION = "/encoder/bert/Where_2_output_0"
 _CLIPPED = "/encoder/Clip_output_0"

@@ -23,7 +23,7 @@ from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer
 
 Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]
-"""Graph → the stage that it is made of, and how."""
+"""Graph → the stage that it is made of, and the passes by which it is made."""
 EXACT: Passes = (passes.fold_constants, passes.squares_as_products)
 """Passes after which the samples equal the published model's to the last bit."""
 GIVEN: Passes = (

@@ -79,7 +79,7 @@ F0, ENERGY = "/encoder/Reshape_output_0", "/encoder/Reshape_1_output_0"
 DECODER_STYLE = "/decoder/Slice_output_0"
 """`style[:, :128]`."""
 TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
-"""What the vocoder is fed with: [1, 512, 2T], 80 frames a second."""
+"""The features that the trunk gives to the vocoder: [1, 512, 2T], 80 frames a second."""
 VOICED_HZ = 10.0
 """The model's own threshold between voiced and unvoiced (its `SineGen`)."""
 F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
@@ -96,7 +96,8 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "excitation": ((F0_CURVE,), (EXCITATION,)),
     "vocoder": ((TRUNK, EXCITATION, DECODER_STYLE), (WAVEFORM,)),
 }
-"""Where the fp32 export is cut: stage → its inputs and outputs. Run in turn they are the whole graph."""
+"""Where the fp32 export is cut: stage → its inputs and outputs. Run one after the other, the stages compute
+the whole graph."""
 
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
