@@ -206,10 +206,10 @@ def _residual_db(frame: Values, later: Values) -> float:
 
 # ------------------------------------------------------------------ wrong samples and splices
 #
-# Speech is full of sharp bends: a glottal closure is one, a plosive begins with one. What tells a fault
-# from them is its shape. A wrong sample is alone: with it put right, nothing is left to see. A splice steps
-# from one level to another; a closure bends instead. So each score takes the fault that it looks for out of
-# the signal, and asks how far what it took is above all that stays nearby.
+# Speech is full of sharp bends: a glottal closure is one, a plosive begins with one. The shape tells a fault
+# from them. A wrong sample is alone: once it is corrected, its neighbourhood is smooth. A splice is a step
+# from one level to another; a closure is a bend. So each score removes the fault that it looks for from the
+# signal, and divides the size of what it removed by the largest that remains nearby.
 
 Places = npt.NDArray[np.int64]
 

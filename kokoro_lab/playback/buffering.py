@@ -252,7 +252,7 @@ class Hold:
     def arrived(self, at_s: float, length_s: float) -> None:
         """Note that samples arrived."""
         if self._arrived_s is not None:
-            at_s = max(at_s, self._arrived_s)  # behind a pause, the sum may be rounded down
+            at_s = max(at_s, self._arrived_s)  # after a pause, the sum may be rounded down
         gap_s = 0.0 if self._arrived_s is None else at_s - self._arrived_s
         self._arrived_s = at_s
         self._pre_buffer.arrived(at_s, length_s)

@@ -53,7 +53,7 @@ _SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±
 _BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
 _AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
 _DASH = r"[-\s]?"
-# Nouns that digits behind them identify
+# Nouns after which digits identify something
 _NAMED = r"""(?:(?:号码?|密码|验证码|[编代]码|邮编|账户|卡|QQ|ID|真|电话|热线)[是为:：]?\s?
     |拨打?|呼叫|[请就]打|致电)"""
 _NOT_COUNTED = r"(?!\d|[.,:]\d|\s?[个位名人元块米年月日次万亿%℃])"
