@@ -179,7 +179,7 @@ def on_grid(values: Values, bits: int) -> Values:
 
 
 def correlate(signal: Values, taps: Values) -> Values:
-    """Slide `taps` along `signal`; exact, hence the same in any block, if both are on the grid.
+    """Correlate `signal` with `taps`. If both are on the grid, sums are exact, and so the same in any block.
 
     Parameters
     ----------

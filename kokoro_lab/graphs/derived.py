@@ -48,7 +48,8 @@ class GraphFolder(NamedTuple):
 
     @property
     def of_older_version(self) -> bool:
-        """Whether its name ends in a number that was raised by hand, and its manifest lists graphs alone."""
+        """Whether an earlier release made this folder: its name then ends in a version number (`-v12`), which
+        was raised by hand, instead of a key. Its manifest lists only graphs."""
         return bool(re.search(r"-v[\d.]+$", self.folder.name))
 
 

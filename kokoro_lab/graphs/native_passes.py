@@ -30,13 +30,15 @@ NATIVE_DOMAIN = "kokoro_lab"
 
 
 def phases_for(taps: int) -> int:
-    """How many phases a convolution is fastest in, measured with AVX-512.
+    """The number of phases at which a convolution is fastest, measured with AVX-512.
 
-    With seven and eleven taps it is four phases, which take 0.70 of ONNX Runtime's time. With three taps it
-    is two. Four phases would need fewer multiplications there, too. But on the few channels of the vocoder,
-    their additional sums cost more than that saves. On the many channels of the trunk, four phases read half
-    as much again of weights: a convolution over 60 or 90 frames took 1.3 times as long as with two phases,
-    over 120 to 150 frames as long.
+    `fast_fir` splits the samples into so many phases: phase 1 of 4 has samples 1, 5, 9 and so on.
+
+    With seven and eleven taps, four phases are fastest: the convolution takes 0.70 of ONNX Runtime's time.
+    With three taps, two phases are fastest. Four would need fewer multiplications there, too. But on the few
+    channels of the vocoder, their additional sums cost more than that saves. On the many channels of the
+    trunk, four phases read half as much again of weights: a convolution over 60 or 90 frames took 1.3 times
+    as long as with two phases, over 120 to 150 frames as long.
     """
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 

@@ -92,8 +92,8 @@ def export(
         The stages in ONNX Runtime's own format, optimised for this kind of machine, or as ONNX; the vocoder
         in fixed windows, as ONNX or as ML Programs.
     segments : iterable of tuple
-        Token ids without pads, and a style vector, for each segment. Source and export speak them to check
-        the export. For ML Programs, every size is evaluated on the first segment.
+        Token ids without pads, and a style vector, for each segment. To check the export, the variant and the
+        export both synthesise them. For ML Programs, every size is evaluated on the first segment.
     precision : {"float32", "float16", "int8"}
         Precision of ML Programs.
 

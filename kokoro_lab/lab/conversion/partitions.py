@@ -150,7 +150,8 @@ def _conv(a: _NodeQuestion) -> str | None:
 
 
 def _conv_transpose(a: _NodeQuestion) -> str | None:
-    """The provider's own code asks for more than its list says: the same padding on all sides."""
+    """Why the provider refuses a transposed convolution, or None. Its code asks for one thing more than its
+    published list of operators says: the same padding on all sides."""
     pads = a.attribute("pads", ())
     if not a.constant(1):
         return "needs constants"
@@ -221,7 +222,7 @@ class Partitioning:
 
     @property
     def taken(self) -> frozenset[str]:
-        """Names of all nodes that it takes."""
+        """Names of all nodes that the provider takes."""
         return frozenset(name for group in self.partitions for name in group)
 
 

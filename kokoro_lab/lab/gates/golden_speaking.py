@@ -150,9 +150,9 @@ def record_anew(
 ) -> list[str]:
     """Speak the recordings `names`, keep evidence in `folder`, then replace the earlier recordings with them.
 
-    Nothing in `golden/` changes before all of them are spoken. The evidence of each recording is
-    `<name>-after.flac`. If it replaces an earlier one, there are also `<name>-before.flac`, `<name>.png`, and
-    a row of `measure` in `difference.json`.
+    Nothing in `golden/` changes before all of them are spoken. `folder` gets each new recording as
+    `<name>-after.flac`. If a recording replaces an earlier one, `folder` also gets `<name>-before.flac`,
+    `<name>.png`, and a row of `measure` in `difference.json`.
 
     Returns
     -------

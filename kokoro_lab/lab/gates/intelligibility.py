@@ -71,7 +71,8 @@ def understood(
     Returns
     -------
     dict
-        said; words and characters (how many were said); word_errors_, character_errors_ and heard_ of both.
+        `said`, the text; `words` and `characters`, how many it has; and for either side, such as `candidate`:
+        `word_errors_candidate`, `character_errors_candidate` and `heard_candidate`, the transcript.
     """
     row: dict[str, object] = {"said": said}
     for side, clip in clips.items():

@@ -340,8 +340,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self._leave(conn, reason)
 
     def _leave(self, conn: Connection, reason: Reason) -> None:
-        """Shut down sending, and let the poller wait for the client to close. gunicorn's own worker would let
-        all other connections wait meanwhile."""
+        """Shut down sending, and let the poller wait for the client to close. gunicorn's own worker waits for
+        that itself, and serves no other connection meanwhile."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             if conn.state == "served":
