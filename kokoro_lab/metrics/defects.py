@@ -124,9 +124,9 @@ def closest_repeat(samples: Samples, sample_rate_hz: int) -> Repeat:
     """The frame of 10 ms that comes again most exactly, 20 to 500 ms later.
 
     Normalised cross-correlation ρ of each audible frame with what follows; the residual is 1 - ρ² in dB (the
-    least-squares prediction error of one from the other). Sound that is sent twice reads below -130 dB, below
-    -85 dB with dither in each copy. Voiced speech repeats itself from period to period: it reads -12 to -41
-    dB. A steady tone is a repetition.
+    least-squares prediction error of one from the other). For sound that is sent twice, it is below -130 dB,
+    or below -85 dB if each copy has its own dither. Voiced speech repeats itself from period to period: its
+    residual is -12 to -41 dB. A steady tone is a repetition.
 
     Raises
     ------

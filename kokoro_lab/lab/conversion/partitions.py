@@ -48,9 +48,10 @@ class PredictableProvider:
     listed : frozenset of str or None
         Operators that it takes, as `domain:operator`; None if it takes all.
     ml_program : bool
-        Core ML's newer format, in which some notes do not hold.
+        Whether graphs become Core ML's newer format, ML Program: it takes some nodes that the older one,
+        NeuralNetwork, refuses.
     fixed_shapes_only : bool
-        Its option `RequireStaticInputShapes`.
+        Whether its option `RequireStaticInputShapes` is set: nodes with a dynamic shape are refused.
     shapes_seen : bool
         Whether to treat every shape as fixed at what it was in a run. Nodes that are still refused are
         refused for their operator or size.
