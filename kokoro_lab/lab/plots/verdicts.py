@@ -213,7 +213,8 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     """Arithmetic that the provider takes, by graph.
 
-    A column each way to ask for the provider. Each partition costs a copy there and back.
+    There is one column for each way to ask for the provider. Each partition costs a copy of its tensors to
+    the provider and back.
 
     Parameters
     ----------
