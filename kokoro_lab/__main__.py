@@ -22,7 +22,7 @@ COMMANDS = (
     *("bench", "completion", "doctor", "export", "fetch", "golden", "listen", "player", "results"),
     *("run", "serve", "service", "speak", "text", "tune", "wyoming"),
 )
-"""Each is in the file of its name."""
+"""The commands, each in the module of its name."""
 
 
 class _Group(click.Group):

@@ -40,7 +40,8 @@ DEFAULT_VARIANT = "int8"
 """It takes 0.6 of fp32's computing time; docs/variants.md says what it costs in sound quality."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
-"""Later windows: the larger, the less context is decoded twice; the smaller, the sooner a stop acts."""
+"""Default length of a stream's later windows, in trunk frames. With larger windows, less context is decoded
+twice; with smaller ones, a stop acts sooner."""
 LONGEST_WINDOW_FRAMES = 2400
 """30 s: no segment is longer, so that more would change nothing."""
 COREML_PREFIX = "coreml_"
@@ -292,8 +293,8 @@ def settings() -> Settings:
     Raises
     ------
     SettingsError
-        A variable's value is not what its field allows; the error names every bad variable. Or Core ML has no
-        such option: a misspelt one would be measured as if it were set.
+        A variable's value is not what its field allows; the error names every bad variable. Or a variable
+        sets an option that Core ML does not have.
     """
     _require_known_options()
     try:

@@ -1,4 +1,4 @@
-"""The nouns of the pipeline, frozen: utterance → segment → chunk → clip, and the report beside them."""
+"""The data of the pipeline, frozen dataclasses: utterance → segment → chunk → clip, and the report."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
 
 
 def _purpose(weights: str) -> str:
-    """The variants that need `weights`, which the one in the settings does not."""
+    """The variants that need `weights`, in a sentence; the variant of the settings is not among them."""
     variants = [variant for variant in VARIANTS if weights_of(variant) == weights]
     return f"needed only for KOKORO_VARIANT={' or '.join(variants)}"
 

@@ -79,7 +79,8 @@ class EngineConfig:
         that runs as one graph is placed as its vocoder.
     fixed_windows : {"auto", "on", "off"}
         Whether a stream is decoded in windows of a few fixed sizes, by the graphs of `model.static_vocoder`
-        in fp32; `auto` if Core ML is to run the vocoder. A segment that is decoded whole never has.
+        in fp32; `auto` does so if Core ML is to run the vocoder. A segment that is decoded at once has no
+        such window.
     coreml : mapping of str to str
         Options of the Core ML provider by ONNX Runtime's names: see `sessions.coreml_options`.
     threads : int
@@ -101,7 +102,8 @@ class EngineConfig:
         do both. Off by default: see `compare.configurations.NEXT`.
     by_length : str
         Two configurations and the number of characters of a text that divides them, as
-        `threads=1 < 200; default`: the first speaks texts under 200 characters. Empty has one for all.
+        `threads=1 < 200; default`: the first speaks texts under 200 characters. If it is empty, one
+        configuration speaks all texts.
     provider_choice : {"off", "measured"}
         Whether each segment is spoken by the provider that was measured to cost least for its length, where
         there are several, instead of `provider`.
@@ -110,12 +112,14 @@ class EngineConfig:
     qos : {"off", "interactive"}
         Whether threads that speak ask macOS for its user-interactive class.
     cores : str
-        Core numbers, with commas, that the thread which loads the engine and those it starts stay on.
+        Numbers of cores, with commas. The thread that loads the engine, and the threads that it starts, stay
+        on these cores.
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
     memory_pattern : bool
-        Off by default: with lengths that always change, planned memory grows without end.
+        Whether ONNX Runtime plans its memory from the shapes that it has seen. Off by default: with lengths
+        that always change, planned memory grows without end.
     spinning : bool
         Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
         slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's

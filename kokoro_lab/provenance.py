@@ -17,7 +17,7 @@ from kokoro_lab.errors import ParameterError
 SAMPLE_CHANGERS = ("onnxruntime", "numpy", "misaki", "phonemizer", "espeakng-loader")
 """Packages of which another version may give other samples."""
 TESTED_COMMIT, TESTED_DIRTY = "git_commit", "git_dirty"
-"""`git_state` as properties of the tests' report."""
+"""The properties in the tests' report that hold commit and changes, as `git_state` finds them."""
 
 
 @cache

@@ -60,14 +60,14 @@ def require_arguments(function: Callable[..., Any], given: Mapping[str, Any], *n
     Parameters
     ----------
     given : mapping
-        All of them by name, as `locals()` has them where it begins.
+        All arguments by name: `locals()`, called where the function begins.
     names : str
         Names of the arguments to check.
 
     Raises
     ------
     ParameterError
-        Names the first of them.
+        An argument is not of its type; the error names the first such argument.
     """
     for name in names:
         require_type(name, given[name], _hints(function)[name], ParameterError)
@@ -79,7 +79,7 @@ def require_types(given: Any, error: type[KokoroLabError], leave_out: frozenset[
     Raises
     ------
     KokoroLabError
-        Names the first of them.
+        A field is not of its type; the error, of the class `error`, names the first such field.
     """
     for field, hint in _hints(given.__class__).items():
         if field not in leave_out:
@@ -112,7 +112,8 @@ def require_range(
     message: str | None = None,
     error: type[KokoroLabError] = ParameterError,
 ) -> None:
-    """Refuse what is no number, or below `least`, or above `most` if there is one; in the words of `message`.
+    """Refuse a value that is no number, or is below `least`, or above `most` if that is given. The error says
+    `message`, or by default that the field cannot have this value.
 
     Raises
     ------

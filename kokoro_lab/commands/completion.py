@@ -92,7 +92,8 @@ for _shell in SHELLS.values():
 
 
 def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complete:
-    """A completion to one of the words, and to a further one after each of the characters `between`."""
+    """A completion of what is typed to one of the words `choices()`. With `between`, a list is completed: one
+    more word after each of these characters, such as `+` in a blend of voices."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _that_begin(choices, incomplete, between)

@@ -25,7 +25,10 @@ from kokoro_lab.config import STAGED
     "form",
 )
 @choice_option(
-    "--precision", ["float32", "float16", "int8"], "float16", "Of ML Programs; int8 is that of the weights."
+    "--precision",
+    ["float32", "float16", "int8"],
+    "float16",
+    "Precision of ML Programs; int8 for the weights alone.",
 )
 @click.option(
     "--texts",

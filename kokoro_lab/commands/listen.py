@@ -24,17 +24,17 @@ VOICES = "af_heart,am_michael,bf_emma"
 @click.command()
 @click.argument("folder", required=False)
 @click.option("--serve", is_flag=True, help="Serve a page to each listener, each by a secret link.")
-@choice_option("--reference", VARIANTS, "fp32", "Taken as right.")
-@choice_option("--candidate", VARIANTS, "int8", "Compared with it.")
+@choice_option("--reference", VARIANTS, "fp32", "Variant taken as right.")
+@choice_option("--candidate", VARIANTS, "int8", "Variant compared with it.")
 @click.option(
-    "--trials", type=click.IntRange(1), help=f"For each listener of a new test: {TRIALS} unless given."
+    "--trials", type=click.IntRange(1), help=f"Trials of each listener of a new test: {TRIALS} unless given."
 )
 @click.option("--voices", default=VOICES, show_default=True, help="Voices of a new test, with commas.")
 @click.option(
     "--listeners",
     default="",
     metavar="N|NAMES",
-    help="How many, or names with commas; they keep their links.",
+    help="How many listeners, or their names with commas; known listeners keep their links.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=8881, show_default=True, help="Port to listen on.")

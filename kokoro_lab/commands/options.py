@@ -36,10 +36,10 @@ def choice_option(name: str, choices: Sequence[str], default: str, purpose: str,
 
 lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
 detection_option = choice_option(
-    "--detect-languages", DETECTION_MODES, "auto", "Read words of other languages as such."
+    "--detect-languages", DETECTION_MODES, "auto", "Which foreign words are read in their own language."
 )
 code_option = choice_option(
-    "--code", CODE_MODES, "skip", "Of blocks of code in Markdown: say nothing, the language, or all of it."
+    "--code", CODE_MODES, "skip", "What is said of blocks of code in Markdown: nothing, their language, all."
 )
 emoji_option = choice_option("--emoji", EMOJI_MODES, "name", "Say the names of emoji, or leave them out.")
 host_option = click.option(

@@ -39,7 +39,7 @@ SINKS = ("sound", "file", "null")
     "pre_buffer_ms",
     type=click.FloatRange(0, 10_000),
     metavar="MS",
-    help="Fixed pre-buffer.  [default: learnt from how speech comes]",
+    help="Length of a fixed pre-buffer.  [default: learnt from how speech comes]",
 )
 @click.option(
     "--soak-minutes",

@@ -39,9 +39,9 @@ folder_option = click.option(
     "--results", "folder", type=PATH, callback=_folder, help="Folder of results; else the repository's."
 )
 filters = together(
-    click.option("--notebook", default="", help="Notebook, or how its name begins: 30."),
+    click.option("--notebook", default="", help="Notebook, or the beginning of its name: 30."),
     click.option("--verdict", type=click.Choice(VERDICTS), default=None, help="How the run ended."),
-    click.option("--commit", default="", help="How the commit begins."),
+    click.option("--commit", default="", help="Commit, or its first digits."),
     click.option("--variant", type=click.Choice(VARIANTS), default=None, help="Precision of the weights."),
     click.option("--since", type=DATE, help="Begun on this day or later, UTC."),
     click.option("--until", type=DATE, help="Begun before this day, UTC."),
@@ -59,7 +59,7 @@ def results() -> None:
 
 @results.command("list")
 @filters
-@click.option("-n", "--newest", type=click.IntRange(1), help="At most so many.")
+@click.option("-n", "--newest", type=click.IntRange(1), help="Most runs to list.")
 @folder_option
 @json_option
 def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
@@ -122,11 +122,12 @@ def _print_run(run: KeptRun) -> None:
 @results.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("-o", "--output", type=PATH, help="The page; else in results/compared/.")
+@click.option("-o", "--output", type=PATH, help="Path of the page; else in results/compared/.")
 @folder_option
 @json_option
 def compare(first: str, second: str, output: Path | None, folder: Path, as_json: bool) -> None:
-    """What changed from run A to run B of one notebook, what got worse first; and a page with both sounds."""
+    """What changed from run A to run B of one notebook, the worst changes first; and a page with both
+    sounds."""
     from kokoro_lab.lab.results import compared, pages
 
     a, b = _found(folder, first, second)
@@ -154,7 +155,7 @@ def compare(first: str, second: str, output: Path | None, folder: Path, as_json:
     "--sound",
     is_flag=False,
     flag_value=WORST,
-    help="Play this sound of it instead; without a name, the worst.",
+    help="Play this sound of the run instead; without a name, the worst one.",
 )
 @folder_option
 def open_run(name: str | None, sound: str | None, folder: Path) -> None:
@@ -243,8 +244,8 @@ def note(name: str, text: str, folder: Path) -> None:
 
 @results.command()
 @filters
-@click.option("--keep", type=click.IntRange(0), help="Keep so many of each notebook, the newest.")
-@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Keep younger runs.")
+@click.option("--keep", type=click.IntRange(0), help="How many runs of each notebook to keep.")
+@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Age from which runs are removed.")
 @click.option("--yes", is_flag=True, help="Remove them; without it, they are only named.")
 @folder_option
 def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **given: Any) -> None:
@@ -276,7 +277,7 @@ def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **g
 @click.option("--mlflow", metavar="URI", help="Address of an MLflow server or database.")
 @folder_option
 def export(output: Path | None, mlflow: str | None, folder: Path, **given: Any) -> None:
-    """A row a run, with parameters, checks and figures; to MLflow, what is not there yet."""
+    """A table with a row for each run: parameters, checks, figures. MLflow gets the runs that it lacks."""
     from kokoro_lab.lab.results import exporting
 
     if not (output or mlflow):

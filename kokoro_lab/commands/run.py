@@ -38,19 +38,19 @@ GATES_AT_A_TIME = 2
     "sweeps",
     multiple=True,
     metavar="NAME=A,B",
-    help="Run for every value; combines.",
+    help="Run once for every value; several sweeps are combined.",
     shell_complete=completion.parameters,
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
-    help="Runs at a time: in a sweep, 1 unless given; with gates, 2, but whatever measures time runs alone.",
+    help="Runs at a time. Default: 1 in a sweep, 2 with gates, where a gate that measures time runs alone.",
 )
 @click.option(
     "--cluster", metavar="ADDRESS", help="Run a sweep on this Dask cluster, such as tcp://127.0.0.1:8786."
 )
 @click.option(
-    "--fast", is_flag=True, help="Small, and sooner: the parameters of the fast mode; -p overrides."
+    "--fast", is_flag=True, help="Take the parameters of the fast mode, for a small run; -p overrides."
 )
 @click.option(
     "--list", "listing", is_flag=True, help="List notebooks, or the parameters of NOTEBOOK, and stop."
@@ -228,8 +228,8 @@ def _run_checklist(fast: bool, as_json: bool) -> NoReturn:
 
 
 def _leave(verdicts: set[str]) -> NoReturn:
-    """Exit with the code of the worst outcome: interrupted or broken runs, which have no verdict, before
-    failed ones."""
+    """Exit with the code of the worst outcome. Interrupted or broken runs, which have no verdict, are worse
+    than failed ones."""
     if "interrupted" in verdicts:
         sys.exit(INTERRUPTED)
     if "crashed" in verdicts:

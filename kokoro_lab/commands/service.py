@@ -37,7 +37,8 @@ def service() -> None:
 def install(host: str, port: int, variant: str | None, only_print: bool) -> None:
     """Write the unit, start it, and have it started at each login.
 
-    All KOKORO_ variables that are set now go into it. Called again, it changes what has changed.
+    All KOKORO_ variables that are set now go into the unit. If it is called again with other settings, it
+    replaces the unit and restarts the service.
     """
     from kokoro_lab.server.service.supervisor import STOP_MARGIN_S, Service, console_script
     from kokoro_lab.weights.store import weights_home
@@ -89,7 +90,7 @@ def status(as_json: bool) -> NoReturn:
 
 @service.command()
 def remove() -> None:
-    """Stop it once it has spoken to its end, and delete what `install` wrote."""
+    """Stop the service after its streams have ended, and delete the file that `install` wrote."""
     supervisor = _supervisor()
     there = supervisor.remove()
     say(f"{supervisor.path} is removed." if there else "There is no service to remove.")

@@ -13,10 +13,10 @@ from kokoro_lab.errors import GateFailed, ParameterError
 
 
 @click.command()
-@click.option("--trials", default=40, show_default=True, help="Configurations; those of earlier runs count.")
+@click.option("--trials", default=40, show_default=True, help="Configurations to try; earlier runs count.")
 @click.option("--texts", default=6, show_default=True, help="Texts that each of them speaks.")
-@click.option("--compared", default=12, show_default=True, help="Other texts, to compare the best with.")
-@click.option("--rounds", default=6, show_default=True, help="How often it is compared; 0 only searches.")
+@click.option("--compared", default=12, show_default=True, help="Other texts, to compare the best on.")
+@click.option("--rounds", default=6, show_default=True, help="Rounds of that comparison; 0 only searches.")
 @click.option("--preset", default="medium", show_default=True, help="Length of the texts, as in `bench`.")
 @voice_option
 @variant_option
@@ -35,7 +35,7 @@ def tune(
 ) -> None:
     """Find the settings that suit this machine: sooner heard, less computing, less memory, the same sound.
 
-    Leave the machine alone meanwhile. What was cut off goes on when it is called again.
+    Run nothing else meanwhile. An interrupted search is continued when the command is called again.
     """
     if shown and forgotten:
         raise ParameterError("--show and --forget are asked for one at a time.", field="--forget")

@@ -182,7 +182,8 @@ class CodedWriter:
         self.close()
 
     def close(self) -> None:
-        """Free the encoder. Container and stream hold each other, megabytes of state between them."""
+        """Free the encoder, which holds megabytes: PyAV's container and stream refer to each other, so Python
+        would not free them soon."""
         self._container.close()
 
 

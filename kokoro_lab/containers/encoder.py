@@ -157,7 +157,7 @@ class Encoder:
     def prime(self, silence_s: float) -> bytes:
         """The head, and silence before the speech, for a player to open its device.
 
-        What a codec holds of the silence comes with the first `push`.
+        If a codec holds back bytes of the silence, they come with the first `push`.
 
         Raises
         ------

@@ -137,7 +137,7 @@ class Processor(ABC, Generic[Out]):
         return self._flush()
 
     def run(self, samples: Samples) -> npt.NDArray[Out]:
-        """Push everything and flush: not streaming is streaming, joined."""
+        """Push all samples and flush: what a stream of them would give, joined."""
         # in blocks, so that what a processor needs beside the samples themselves stays small
         ready: list[npt.NDArray[Out]] = [self.push(run) for run in in_runs([samples])]
         return np.concatenate([*ready, self.flush()])
@@ -156,7 +156,8 @@ class History:
         self._kept = np.zeros(size)
 
     def extend(self, block: Samples | Values) -> Values:
-        """The kept values followed by `block`: a window of `size + 1` fits `len(block)` times."""
+        """The kept values followed by `block`: a window of `size + 1` values has `len(block)` places in
+        them."""
         joined = np.concatenate([self._kept, block])
         # a copy, since a view would keep the whole joined array alive
         self._kept = joined[len(block) :].copy()
@@ -178,7 +179,7 @@ def on_grid(values: Values, bits: int) -> Values:
 
 
 def correlate(signal: Values, taps: Values) -> Values:
-    """Slide `taps` along `signal`; exact, hence the same in any block, if both are on the grid.
+    """Correlate `signal` with `taps`. If both are on the grid, sums are exact, and so the same in any block.
 
     Parameters
     ----------

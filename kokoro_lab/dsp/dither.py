@@ -164,7 +164,7 @@ class ShapedDither(Dither):
 
 
 def ditherer(kind: Dithering, sample_rate_hz: int, seed: int = 0, skipped_samples: int = 0) -> Dither:
-    """The quantiser of that kind; `skipped_samples` as `Dither`, and 0 for shaped noise.
+    """A new dither of that kind. `skipped_samples` is as for `Dither`; with shaped noise it must be 0.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Peaks over the ceiling are turned down by a gain that begins to fall before they come and recovers after
 them. Its logarithm is built in four steps: what each peak needs, an exponential release, the largest need
-within the look-ahead, and a smooth ramp over the same window. The ramp averages `window` values, each of
-which covers the peak, and so meets it in full.
+within the look-ahead, and a smooth ramp over the same window. The ramp averages `window` values. At a peak,
+each of them is at least the reduction that the peak needs, and so is their average.
 
 Reductions are in nepers, natural logarithms of a factor, positive downwards. Released as a factor rather
 than as its logarithm, a deep reduction would recover so fast that the gain changes within the reach of
@@ -151,5 +151,5 @@ class Limiter(Processor[np.float32]):
         return held
 
     def _ramped(self, held: Values) -> Values:
-        """A weighted mean over the same window."""
+        """A weighted mean over the last `window` values."""
         return correlate(on_grid(self._before_ramp.extend(held), _GRID_BITS), self._ramp)

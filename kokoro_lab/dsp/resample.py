@@ -66,5 +66,5 @@ class Resampler(Processor[np.float32]):
         tail: Samples = self._soxr.resample_chunk(SILENT, last=True)
         whole = (2 * self._taken * self._to_hz + self._from_hz) // (2 * self._from_hz)
         missing = whole - self._given - len(tail)
-        # soxr keeps this length itself today; a player's clock must not hang on that
+        # This version of soxr gives this length by itself. A player's clock must not depend on that
         return np.pad(tail, (0, missing)) if missing > 0 else tail[: whole - self._given]

@@ -14,8 +14,8 @@ KEEP_LEAD_S = 0.03
 KEEP_TAIL_S = 0.05
 FADE_S = 0.005
 MAX_HOLD_S = 10.0
-# The model ends some short texts with a click of its own, 160 to 550 ms behind the last word. A plosive comes
-# sooner after what it ends.
+# The model ends some short texts with a click of its own, 160 to 550 ms after the last word. The plosive at
+# the end of a word comes sooner after the sound before it.
 CLICK_AFTER_S = 0.15
 CLICK_S = 0.08
 CLICK_DBFS = -28.0

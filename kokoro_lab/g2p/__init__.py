@@ -1,1 +1,1 @@
-"""From sentences to phonemes: misaki first, then eSpeak, then characters; nothing lost in silence."""
+"""From sentences to phonemes: by misaki, else by eSpeak, else by the names of letters; nothing is skipped."""

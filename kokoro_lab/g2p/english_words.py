@@ -1,7 +1,8 @@
 """How misaki reads the words of a tagged English sentence: which parts it looks up, and how it joins them.
 
 A word without spaces in it, `state-of-the-art` or `MP3`, is read from its longest parts that the dictionary
-knows. Words are read from the last to the first, as `the` and `to` are said by what follows. The rules are
+knows. Words are read from the last to the first, since the sound of `the` and `to` depends on the word after
+them. The rules are
 those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
 """
 

@@ -44,7 +44,7 @@ _ENGLISH = (
     ("\u0303", ""),
 )
 """eSpeak's symbols for English and the model's symbols, replaced one after another. Then syllables without a
-vowel get one, and the accent's own replacements follow:"""
+vowel get one, and the replacements of the accent follow (`_BRITISH`, `_AMERICAN`)."""
 _SYLLABIC = regex.compile(r"(\S)\u0329")
 _BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
 _AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))

@@ -363,7 +363,8 @@ class _TextReader:
             self.on_fallback(fallback)
 
     def _read(self, run: AlignedText, language: str) -> list[Word]:
-        """The words of one run, by the G2P of its language or from the cache, with offsets into this text."""
+        """The words of one run, by the G2P of its language or from the cache, with offsets into the
+        original."""
         base = self.languages.base
         try:
             g2p = self.speakers.of(language)

@@ -30,7 +30,7 @@ from kokoro_lab.text.aligned import AlignedText
 log = logging.getLogger(__name__)
 
 DEADLINE_S = 0.050
-"""Time limit of a sentence: ten times the time of a sentence of 100 characters."""
+"""Time limit of a sentence: ten times the time that a sentence of 100 characters takes."""
 DEADLINE_PER_CHARACTER_S = 0.0005
 """Time limit for each character, for longer sentences."""
 SLICE_S = 0.005

@@ -9,7 +9,7 @@ kinds of words are told apart:
 - by tense or construction: `read`, `used`.
 
 `heteronyms.json` also holds what misaki's lexicon lacks, American and British (null: misaki's stands):
-`classes`, the phonemes of a word by word class; `fixed`, forms that have one reading, but not misaki's.
+`classes`, the phonemes of a word by word class; `fixed`, forms with one reading, which is not misaki's.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Lexicon:
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():
-                # A stable sort: of equally long ones, ours stay in front
+                # A stable sort: of equally long entries, ours stay before those of the lexicon below
                 table[head] = tuple(sorted((*found, *table.get(head, ())), key=_longest_first))
             self._tables[language] = table
         return self._tables[language]

@@ -30,5 +30,6 @@ class SharedLock:
 
 
 def waits_for_lock(ident: int | None) -> bool:
-    """Whether the thread with this `ident` waits for the lock, and so for another call."""
+    """Whether the thread with this `ident` waits for a `SharedLock`, and so for another call of its
+    library."""
     return ident in _WAITING

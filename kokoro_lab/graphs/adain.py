@@ -38,7 +38,8 @@ class AdainLayers:
         int64 (C,): which of the distinct statistics each channel uses; layers that read the same
         tensor share theirs.
     factor : numpy.ndarray
-        float32 (C,): the 2α of the Snake behind each channel, which the graph expects in scale and shift.
+        float32 (C,): the factor 2α of the Snake activation after each channel. The graph expects scale and
+        shift multiplied by it.
     names : tuple of str
         Tensor names of the distinct means, then of the distinct variances, as `report_statistics` gives.
     """

@@ -1,8 +1,9 @@
 """Rewrites after which every processor computes the same, to the last bit.
 
-Before a layer on integers, the last bit of a float matters: now and then it becomes another byte, which
-changes further bytes, and in the end two machines differ as much as integers do from floats. Most operators
-of ONNX Runtime agree on x86-64 and ARM64. These do not, because the order of their sums depends on the vector
+Before a layer on integers, floats are rounded to bytes. If the last bit of a float differs between two
+machines, it is now and then rounded to another byte, which changes further bytes. In the end, the samples of
+the two machines differ as much as those of integers differ from those of floats. Most operators
+of ONNX Runtime agree on x86-64 and ARM64. Some do not, because the order of their sums depends on the vector
 width, or a step is rounded once on one and twice on the other: means, norms, softmax, GELU, arctangents,
 products of one row, convolutions of one channel.
 
@@ -41,7 +42,7 @@ from kokoro_lab.graphs.signatures import EPSILON
 
 
 def alike(model: Model) -> Model:
-    """All passes of this module, for graphs with integers in them or behind them."""
+    """Apply all passes of this module: for graphs that have integers, or whose outputs go to such graphs."""
     return apply(
         model,
         (norms, layer_norms, softmaxes, gelus, arctangents, rows_as_products, single_outputs, row_sums, taps),
@@ -49,16 +50,17 @@ def alike(model: Model) -> Model:
 
 
 def norms(model: Model) -> Model:
-    """AdaIN and the leaky rectifier behind it as one operator of ours: one pass over a tensor, not ten."""
+    """Replace each AdaIN layer and its leaky rectifier by one operator of ours, which goes over the tensor
+    once and not ten times."""
     g = Graph(model)
     rectified = rectified_norms(model, g)
     return g.rewritten({o: (native_node("Norm", inputs, g.maker[o]),) for o, inputs in rectified})
 
 
 def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
-    """The outputs of leaky rectifiers behind AdaIN layers that nothing else reads, each with the inputs of
-    our norm that replaces both: x, style, the rest, and statistics where these can be set. Constants are
-    added to `g`, a graph of the model."""
+    """Find each AdaIN layer whose output only a leaky rectifier reads. Yields the rectifier's output and the
+    inputs of the operator of ours that replaces both: x, style, epsilon and slope, and the statistics where
+    they can be set. Constants are added to `g`, a graph of the model."""
     for layer in adain_layers(model):
         node = g.only_reader(layer.output, "LeakyRelu")
         if node is not None:
@@ -77,7 +79,7 @@ def _told(g: Graph, layer: Adain) -> list[str]:
 
 @node_by_node
 def layer_norms(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Layer normalisations over the last axis, with a factor and an offset."""
+    """Replace layer normalisations over the last axis, with a factor and an offset."""
     given = attributes_of(node)
     if node.op_type != "LayerNormalization" or given.get("axis", -1) != -1 or len(node.input) != 3:
         return None
@@ -87,13 +89,13 @@ def layer_norms(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def softmaxes(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Softmax over the last axis."""
+    """Replace softmax over the last axis."""
     return [native_node("Softmax", node.input, node)] if _is_row_by_row(node, "Softmax") else None
 
 
 @node_by_node
 def arctangents(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Arctangents."""
+    """Replace arctangents."""
     return [native_node("Arctangent", node.input, node)] if _is_row_by_row(node, "Atan") else None
 
 
@@ -103,7 +105,7 @@ def _is_row_by_row(node: NodeProto, operator: str) -> bool:
 
 @node_by_node
 def gelus(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """GELU in its form with tanh: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
+    """Replace GELU in its form with tanh: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
     for half, other in either_way(node, "Mul"):
         x = _with(g, half, "Mul", 0.5)
         tanh = g.made_by(_with(g, other, "Add", 1.0), "Tanh")
@@ -115,7 +117,7 @@ def gelus(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
 
 
 def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None:
-    """The other input of an `operator` that makes `name` from it and a constant of this value."""
+    """If an `operator` makes the tensor `name` from a tensor and a constant of this value: that tensor."""
     for constant, other in either_way(g.maker.get(name or ""), operator):
         if constant in g.constants and g.value(constant).size == 1:
             return other if np.isclose(g.value(constant).item(), value, rtol=1e-5) else None
@@ -123,8 +125,9 @@ def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None
 
 
 def rows_as_products(model: Model) -> Model:
-    """Products with the style, which is a single row, by our own operator. A norm accepts more values than it
-    has channels, so zeros that fill a panel stay."""
+    """Compute products with the style, which is a single row, by our own operator. The zeros that fill the
+    last panel of the matrix stay in a product that only norms read, since a norm accepts more values than it
+    has channels."""
     g = Graph(model)
     swaps: Swaps = {}
     for gemm in g.graph.node:
@@ -148,7 +151,7 @@ def rows_as_products(model: Model) -> Model:
 
 @node_by_node
 def single_outputs(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Convolutions of one tap with a single output channel, by the product of ours."""
+    """Compute convolutions of one tap with a single output channel by our operator for products."""
     lengths = convolution_over_time(g, conv)
     if len(conv.input) != 3 or lengths[:1] != (1,) or lengths[1] == 1 or lengths[2] != 1:
         return None
@@ -163,7 +166,8 @@ def single_outputs(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def row_sums(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Sums over the last axis behind a sigmoid, by our product with ones."""
+    """Compute sums over the last axis of a sigmoid's output by our operator for products: times a column of
+    ones."""
     if node.op_type != "ReduceSum" or attributes_of(node).get("keepdims", 1):
         return None
     sigmoid = g.made_by(node.input[0], "Sigmoid")
@@ -189,7 +193,8 @@ def _product(
     *,
     whole: bool = False,
 ) -> Iterator[NodeProto]:
-    """`x @ matrix + bias`, of three axes, by our product; `whole` keeps the columns that fill a panel."""
+    """The nodes for `x @ matrix + bias`, with three axes, by our operator for products. `whole` keeps the
+    columns of zeros that fill the matrix's last panel."""
     columns = matrix.shape[1]
     behind = -columns % PANEL
     panels = g.constant(f"{name}/panels", in_panels(np.pad(matrix, ((0, 0), (0, behind)))))
@@ -206,7 +211,7 @@ def _product(
 
 @node_by_node
 def taps(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Convolutions of one channel tap by tap, as products and sums of whole tensors."""
+    """Compute convolutions of one channel tap by tap, as products and sums of whole tensors."""
     if len(conv.input) != 3 or convolution_over_time(g, conv)[:2] != (1, 1):
         return None
     given = attributes_of(conv)

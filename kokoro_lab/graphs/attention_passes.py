@@ -15,8 +15,8 @@ from kokoro_lab.graphs.native_passes import PANEL, native_node, with_shapes
 from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, attributes_of, either_way
 
 BY_HEAD, KEYS_BY_HEAD = [0, 2, 1, 3], [0, 2, 3, 1]
-"""How queries and values, and how keys, are turned: to heads, positions, channels, and the last two the other
-way round."""
+"""Orders of axes after the transposition. Queries and values: heads, positions, channels; keys: heads,
+channels, positions."""
 
 
 class _Split(NamedTuple):
@@ -105,8 +105,9 @@ def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
 def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
     """The factors of queries and keys, and the tensors of their products.
 
-    ONNX Runtime takes a constant that both are multiplied with as one factor behind their product. Not so one
-    over the fourth root of a length that the graph asks for while it runs.
+    If both are multiplied by a constant, ONNX Runtime multiplies their product by one factor instead. It does
+    not do so for the factor of this graph, one over the fourth root of a length, which is computed while the
+    graph runs.
     """
     if name in g.constants:
         factor = g.value(name)

@@ -32,9 +32,10 @@ log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 KEY_CHARACTERS = 12
 UNUSED_S = 7 * 86_400
-"""Graphs weigh 100 to 400 MB a folder, and every edited pass makes another one."""
+"""Time without use after which a folder of graphs is removed. A folder has 100 to 400 MB, and each edit of a
+pass makes another one."""
 UNFINISHED_S = 3_600
-"""What a killed process was making is removed after this time."""
+"""Time after which an unfinished folder is removed, which a killed process left."""
 
 
 class GraphFolder(NamedTuple):
@@ -47,7 +48,8 @@ class GraphFolder(NamedTuple):
 
     @property
     def of_older_version(self) -> bool:
-        """Whether its name ends in a number that was raised by hand, and its manifest lists graphs alone."""
+        """Whether an earlier release made this folder: its name then ends in a version number (`-v12`), which
+        was raised by hand, instead of a key. Its manifest lists only graphs."""
         return bool(re.search(r"-v[\d.]+$", self.folder.name))
 
 
@@ -66,7 +68,7 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
     kind : str
         Whose graphs: the weights and the variant.
     key : str
-        What they are made by.
+        The key of the recipe by which they are made.
     make : callable
         Makes the folder; takes the damage of the earlier one in words, empty if there was none.
 

@@ -1,12 +1,13 @@
 """Fast convolution: the algebra by which a long filter costs fewer multiplications.
 
-A filter of r taps gives m outputs in a row with m + r - 1 multiplications instead of m · r: as many as the
-product of two polynomials has coefficients, found at as many points and put together again (Winograd's
-F(m, r), by Toom and Cook). A longer filter is cut into blocks of r taps. With r = m, the blocks look at the
-same sums of samples, m samples apart, and their products are added up before they are put together: so of
-eleven taps, three blocks of F(4, 4) take 5 multiplications an output, and of three taps F(2, 3) takes 2.
-With a dilation of d, which must be odd, the same holds for samples at a distance of d. Nothing is
-approximated: only the order of sums changes, and each further point rounds a little more.
+A filter of r taps gives m outputs in a row with m + r - 1 multiplications instead of m · r. Toom and Cook
+multiply polynomials of m and r coefficients in this way: both are evaluated at m + r - 1 points, the values
+are multiplied, and the product is interpolated. Winograd's F(m, r) makes a filter of their method: its
+"points" are sums of samples and of taps. A longer filter is cut into blocks of r taps. With r = m, all blocks
+read the same sums of samples, each m samples later, and their products are added up before the interpolation.
+So eleven taps take 5 multiplications for each output (three blocks of F(4, 4)), and three taps take 2 (F(2,
+3)). With a dilation of d, which must be odd, the same holds for samples at a distance of d. Nothing is
+approximated: only the order of sums changes. Rounding errors grow a little with each point.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class FastFir:
     phases : int
         1, 2 or 4.
     dilation : int
-        Distance between two taps, of the filter as of each product.
+        Distance between two taps, the same in the filter and in each product.
     """
 
     phases: int
@@ -80,8 +81,9 @@ class FastFir:
         dilation : int
             Odd.
         phases : int
-            Outputs that are found at a time. 1 leaves the convolution as it is; 2 takes three products a
-            block of two taps, 4 takes seven a block of four; of three taps 2 takes four and 4 takes six.
+            Outputs that are computed at a time. 1 leaves the convolution as it is. 2 needs three products for
+            a block of two taps, and four for three taps. 4 needs seven for a block of four taps, and six for
+            three taps.
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):
@@ -115,10 +117,10 @@ class FastFir:
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
-    """What samples, taps and products are multiplied with for so many outputs at a time and taps a block.
+    """The matrices for samples, taps and products, for this number of outputs at a time and of taps a block.
 
-    Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and ∞, and
-    of F(4, 4) 1/2 besides, which of the simple ones rounds the least.
+    They are Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and
+    ∞, for F(4, 4) also 1/2, which rounds least among simple numbers.
     """
     found: dict[str, list[list[Fraction]]] = {"samples": [], "filters": [], "sums": []}
     for row in rows(__package__, "winograd.tsv"):

@@ -170,7 +170,7 @@ def _program(ct: Any, model: rewriting.Model) -> Any:
 
 
 def _operation(mb: Any, node: NodeProto, inputs: Sequence[Any]) -> Sequence[Any]:
-    """What a node gives, as operations of an ML Program."""
+    """A node of the graph as operations of an ML Program."""
     a = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     name = str(node.output[0])
     op = node.op_type
@@ -245,7 +245,8 @@ _OTHERS: Mapping[str, Callable[..., Sequence[Any]]] = {
 
 
 def predict(path: Path, feed: Mapping[str, npt.NDArray[np.float32]], times: int = 2) -> list[Any]:
-    """What Core ML itself makes of the same inputs, `times` over, by one loaded model: on a Mac.
+    """Run a package on Core ML, on a Mac: its outputs for the same inputs, `times` times, by one loaded
+    model.
 
     Raises
     ------

@@ -30,19 +30,22 @@ NATIVE_DOMAIN = "kokoro_lab"
 
 
 def phases_for(taps: int) -> int:
-    """How many phases a convolution is fastest in, measured with AVX-512.
+    """The number of phases at which a convolution is fastest, measured with AVX-512.
 
-    Four, which take 0.70 of ONNX Runtime's time with seven and eleven taps, but two for three taps. Four
-    multiply less there too, but on the few channels of the vocoder their sums and differences cost more than
-    that saves, and on the many of the trunk they read half as much again of weights: of 60 or 90 frames it
-    then took 1.3 times as long, of 120 to 150 as long.
+    `fast_fir` splits the samples into so many phases: phase 1 of 4 has samples 1, 5, 9 and so on.
+
+    With seven and eleven taps, four phases are fastest: the convolution takes 0.70 of ONNX Runtime's time.
+    With three taps, two phases are fastest. Four would need fewer multiplications there, too. But on the few
+    channels of the vocoder, their additional sums cost more than that saves. On the many channels of the
+    trunk, four phases read half as much again of weights: a convolution over 60 or 90 frames took 1.3 times
+    as long as with two phases, over 120 to 150 frames as long.
     """
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 
 
 @node_by_node
 def snake_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Modulation, Snake and the convolution behind them as one operator of ours, `native/fast_conv.cpp`.
+    """Replace modulation, Snake and the following convolution by one operator, `native/fast_conv.cpp`.
 
     It multiplies less (see `fast_fir`), and never makes a column matrix.
     """
@@ -54,12 +57,14 @@ def snake_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
 
 
 BY_PLACE = {"SnakeConv": 8, "QuantSnakeConv": 10}
-"""Operators of ours that add a tensor to what comes out of them, and which input that is."""
+"""Operators of ours that can add a tensor to their output → the position of that tensor among their
+inputs."""
 
 
 @node_by_node
 def sums_of_convolutions(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """The sum of our convolution and a bypass, computed while the convolution writes its outputs."""
+    """Have our convolution add a bypass to its outputs while it writes them, instead of a node for the
+    sum."""
     for name, by in either_way(node, "Add"):
         conv = g.maker.get(name)
         place = BY_PLACE.get(conv.op_type) if conv is not None else None
@@ -72,7 +77,7 @@ def sums_of_convolutions(g: Graph, node: NodeProto) -> Sequence[NodeProto] | Non
 
 
 def exact_stft(model: Model) -> Model:
-    """The STFT of the excitation as an operator of ours, equal to ONNX Runtime's to the last bit."""
+    """Compute the STFT of the excitation by an operator of ours, equal to ONNX Runtime's to the last bit."""
     g = Graph(model)
     stft = next((n for n in g.graph.node if n.op_type == "STFT"), None)
     if stft is None:
@@ -88,11 +93,12 @@ def exact_stft(model: Model) -> Model:
 
 
 def phases(model: Model) -> Model:
-    """The phases of the excitation's overtones as an operator of ours; the sound is equal to the last bit.
+    """Compute the phases of the excitation's overtones by an operator of ours; samples are equal to the last
+    bit.
 
-    ONNX Runtime interpolates them on one core, and takes the sines of frames without a voice as well, to
-    multiply them by 0. Ours are 0 there. Sines stay ONNX Runtime's own: a differently rounded sine can flip
-    angles in the spectrum of the source.
+    ONNX Runtime interpolates the phases on one core. It also computes them for unvoiced frames, whose sines
+    are then multiplied by 0; our operator gives 0 there. The sines are still computed by ONNX Runtime: a sine
+    that is rounded differently can flip angles in the spectrum of the excitation.
     """
     g = Graph(model)
     for sine in (n for n in g.graph.node if n.op_type == "Sin"):
@@ -117,8 +123,8 @@ def phases(model: Model) -> Model:
 
 @node_by_node
 def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
-    """Each choice of `own_statistics_unless_known` as an operator of ours: starting a branch took longer than
-    computing it, and ONNX Runtime's sums round differently on another processor."""
+    """Replace each If node of `passes.own_statistics_unless_known` by an operator of ours. Starting a branch
+    of an If took longer than computing it, and ONNX Runtime's sums round differently on another processor."""
     if choice.op_type != "If" or choice.input[0] != KNOWN:
         return None
     branches = attributes_of(choice)
@@ -128,23 +134,24 @@ def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
 
 
 WIDE_CHANNELS = 256
-"""Convolutions with fewer input channels are not worth a pass over their input."""
+"""The fewest input channels of a replaced convolution. With fewer, it saves less than one more pass over its
+input costs."""
 
 
 @node_by_node
 def fast_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Wide convolutions over time as an operator of ours that multiplies less."""
+    """Replace convolutions over time with many channels by an operator of ours that multiplies less."""
     if not keeps_length(g, conv) or g.lengths(conv.input[1])[1] < WIDE_CHANNELS or dilation_of(conv) % 2 == 0:
         return None
     return [native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv)]
 
 
 PANEL = 32
-"""Outputs that `native/product.cpp` keeps together."""
+"""Columns of a matrix that `native/product.cpp` stores and computes together."""
 
 
 def known_products(model: Model) -> Model:
-    """Products with a matrix that is known beforehand as an operator of ours, equal to the last bit."""
+    """Compute products with a constant matrix by an operator of ours, equal to the last bit."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
@@ -167,8 +174,8 @@ def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def with_shapes(made: Model, model: Model) -> Model:
-    """Add shapes behind our operators, so that ONNX Runtime fuses the same nodes as behind its own, and sums
-    are rounded alike."""
+    """State the shapes of our operators' outputs. Without them, ONNX Runtime would fuse other nodes after our
+    operators than after its own, and sums would be rounded differently."""
     made.graph.value_info.extend(inferred(model))
     return made
 
@@ -178,7 +185,8 @@ HIDDEN = 64
 
 
 def recurrences(model: Model) -> Model:
-    """LSTMs in both directions, from a state of zeros, as an operator of ours, equal to the last bit."""
+    """Replace LSTMs in both directions, with zeros as first state, by an operator of ours, equal to the last
+    bit."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
@@ -199,7 +207,8 @@ def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _fits(g: Graph, lstm: NodeProto) -> bool:
-    """Whether an LSTM is a plain one: both directions, one sentence, no state but zeros, none handed on."""
+    """Whether an LSTM is a plain one: both directions, one sentence, a first state of zeros, and no node
+    reads its last state."""
     given = attributes_of(lstm)
     lengths, hidden, cell, peepholes = [*lstm.input[4:], "", "", "", ""][:4]
     read = g.readers.keys() | {o.name for o in g.graph.output}
@@ -245,7 +254,7 @@ def dilation_of(conv: NodeProto) -> int:
 
 
 def reach_of(g: Graph, conv: NodeProto) -> int:
-    """How many columns on either side of one a convolution of an odd number of taps looks at."""
+    """How many columns on either side of the present one a convolution with an odd number of taps reads."""
     return g.lengths(conv.input[1])[2] // 2 * dilation_of(conv)
 
 

@@ -23,7 +23,7 @@ from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
 MASK = "mask"
 """Input of the padded prosody, float32 (1, n): 1 for ids that are spoken, with their two pads, else 0."""
 TOKEN_LENGTHS = (32, 64, 128, 256, 512)
-"""Input ids that a padded graph would be made for."""
+"""Numbers of input ids, pads included, to which a padded graph's inputs would be filled up."""
 
 _ATTENTION = "/encoder/bert/Where_2_output_0"
 _CLIPPED = "/encoder/Clip_output_0"
@@ -77,6 +77,7 @@ def padded(
 
 
 def _behind(node: NodeProto, op: str, other: str) -> Sequence[NodeProto]:
-    """The node, and behind it another one that gives what it gave."""
+    """A copy of the node, and a node that combines the copy's output with `other` and takes the node's
+    place."""
     copy = copied(node, output=f"{node.name}/unmasked")
     return copy, helper.make_node(op, [copy.output[0], other], [node.output[0]], name=f"{node.name}/masked")

@@ -33,8 +33,8 @@ ASKED, CROP_START = "asked", "crop_start"
 
 
 class Adain(NamedTuple):
-    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`; gamma and beta, one behind the other, from the
-    style."""
+    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`. Gamma and beta are computed from the style, as
+    one tensor."""
 
     name: str
     x: str
@@ -96,7 +96,7 @@ def adain_layers(model: Model) -> list[Adain]:
 
 
 def _normalised(g: Graph, name: str) -> NodeProto | None:
-    """The division by a deviation below a product, if `name` is such a product."""
+    """The division by a deviation whose quotient is a factor of `name`, if `name` is such a product."""
     for side, _ in either_way(g.maker.get(name), "Mul"):
         division = g.made_by(side, "Div")
         if division is not None and g.made_by(division.input[1], "Sqrt") is not None:
@@ -105,7 +105,8 @@ def _normalised(g: Graph, name: str) -> NodeProto | None:
 
 
 def _style_above(g: Graph, name: str) -> NodeProto | None:
-    """What works out a layer's gammas and betas from the style, above a part of them."""
+    """The node that computes all gammas and betas of a layer from the style; `name` is a part of its
+    output."""
     node = g.maker.get(name)
     while node is not None and node.op_type in ("Slice", "Unsqueeze", "Split"):
         node = g.maker.get(node.input[0])
@@ -113,10 +114,11 @@ def _style_above(g: Graph, name: str) -> NodeProto | None:
 
 
 def modulate(model: Model) -> Model:
-    """AdaIN becomes `x * scale + shift`: the statistics and the style come in as two vectors.
+    """Replace AdaIN by `x * scale + shift`: two input vectors are made of the statistics and the style.
 
-    Needs no look at the whole utterance any more, and takes one pass over a tensor instead of seven: a
-    batch normalisation whose own mean is 0 and variance 1, for ONNX Runtime has no multiply-and-add.
+    The layer then needs no samples of the rest of the utterance, and goes over its tensor once instead of
+    seven times. It is a batch normalisation whose own mean is 0 and variance 1, since ONNX Runtime has no
+    operator that multiplies and adds.
     """
     layers = adain_layers(model)
     if not layers:
@@ -139,7 +141,8 @@ def modulate(model: Model) -> Model:
 
 
 def own_statistics_unless_known(model: Model) -> Model:
-    """One graph for both: where the statistics are not `known`, each layer takes those of its own input.
+    """Let one graph decode windows with given statistics and whole segments with their own: if the statistics
+    are not `known`, each layer computes those of its own input.
 
     AdaIN is `x * s + b` with `s = scale / deviation` and `b = shift - mean * s`, if scale and shift are
     made from a mean of 0 and a variance of 1.
@@ -191,10 +194,11 @@ def _branch(nodes: Sequence[NodeProto], outputs: Sequence[str]) -> onnx.GraphPro
 
 
 def crop_before_the_second_half(model: Model) -> Model:
-    """Behind the second upsampling, decode only the trunk frames `inner` of the window.
+    """After the second upsampling, decode only the trunk frames `inner` of the window.
 
-    The convolutions before it see up to eight frames around each, those behind it less than two, and
-    they are two thirds of the work: context that only the first half needs is dropped between them.
+    The convolutions before the second upsampling see up to eight frames on either side of each frame, those
+    after it less than two. The latter are two thirds of the work. So context that only the first half needs
+    is dropped between the halves.
     """
     g = Graph(model)
     up = [n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name]
@@ -241,16 +245,16 @@ def report_statistics(model: Model) -> Model:
 
 @node_by_node
 def squares_as_products(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """`Pow(x, 2)` becomes `x * x`, which ONNX Runtime works out ten times as fast."""
+    """Replace `Pow(x, 2)` by `x * x`, which ONNX Runtime computes ten times as fast."""
     if node.op_type != "Pow" or node.input[1] not in g.constants or (g.value(node.input[1]) != 2).any():
         return None
     return [in_place_of(node, "Mul", [node.input[0], node.input[0]])]
 
 
 def snake_in_the_modulation(model: Model) -> Model:
-    """Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
+    """Compute Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
 
-    The factor 2α goes into scale and shift (see `snake_factors`), 1 / 2α into the weights of the
+    The factor 2α goes into scale and shift (see `adain.AdainLayers`), 1 / 2α into the weights of the
     convolution behind. Five passes over a tensor are left of seven.
     """
     g = Graph(model)
@@ -270,7 +274,8 @@ def snake_in_the_modulation(model: Model) -> Model:
 
 
 class Snake(NamedTuple):
-    """One Snake: `y` in, `conv` behind it, `alpha` a channel."""
+    """One Snake activation: its input `y`, the convolution `conv` that reads it, and `alpha` of each
+    channel."""
 
     y: str
     alpha: npt.NDArray[np.float32]
@@ -299,10 +304,11 @@ def snakes(model: Model) -> list[Snake]:
 
 @node_by_node
 def plain_overlap_add(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """The inverse STFT's overlap-add without its scatter by a computed index.
+    """Leave out the scatter by a computed index in the inverse STFT's overlap-add.
 
-    The export was traced with a window of one frame, so the scatter divides the first twenty samples
-    by a squared window and leaves all others; ten of the twenty are cut away, the others are silence.
+    The export was traced with a window of one frame. So the scatter divides the first twenty samples by a
+    squared window, and changes no other sample. Ten of the twenty are cut off later, and the others are
+    silence.
     """
     if node.op_type != "ScatterND":
         return None

@@ -2,8 +2,8 @@
 
 There are two forms, with equal results. With ONNX Runtime's operators alone, a convolution is written as a
 matrix multiplication, because ONNX Runtime's integer convolutions either run on one thread or reduce their
-output to 8 bits. With our operators, a convolution is one of these, together with the modulation and Snake
-before it (`native/quant_conv.cpp`). A matrix product finds the range of each row while it runs
+output to 8 bits. With our operators, one of them replaces a convolution together with the modulation and
+Snake before it (`native/quant_conv.cpp`). A matrix product finds the range of each row while it runs
 (`native/quant_product.cpp`).
 """
 
@@ -64,9 +64,9 @@ def quantise_layers(
     Parameters
     ----------
     ranges : mapping of str to Range, optional
-        By the layers' names; those that ship unless others are given.
+        The range of each layer's inputs, by the layer's name; by default, the ranges that ship.
     native : bool
-        Whether as operators of ours, or in those that ONNX Runtime has on every machine.
+        Whether the layers become operators of ours, or operators that ONNX Runtime has on every machine.
     keep : iterable of str
         Layers that stay in float, as patterns of `fnmatch`.
     adjusted : mapping of str to QuantisedLayer, optional
@@ -229,10 +229,10 @@ LEAST_VALUES = 4096
 
 
 def half_weights(model: Model) -> Model:
-    """Store large float constants as float16, each with a cast behind it.
+    """Store large float constants as float16, each followed by a cast.
 
-    ONNX Runtime works out the casts when it loads the graph, so nothing runs slower. Must come last: behind
-    a cast, other passes do not see the constant.
+    ONNX Runtime computes the casts when it loads the graph, so nothing runs slower. The pass must come last:
+    other passes would see the casts and not the constants.
 
     Raises
     ------
@@ -258,8 +258,8 @@ def half_weights(model: Model) -> Model:
 def byte_recurrences(model: Model) -> Model:
     """Store the weights of LSTMs as int8, each row with a step of its own; they are floats when they run.
 
-    ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations ask for, but they weigh
-    40 MB, a third of what comes before the vocoder.
+    ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations need. But their weights have
+    40 MB, a third of those of all stages before the vocoder.
     """
     g = Graph(model)
     made = []
@@ -279,7 +279,7 @@ def byte_recurrences(model: Model) -> Model:
 
 
 def _behind(head: Sequence[NodeProto], g: Graph) -> Model:
-    """The model with `head` in front of all its nodes; what is known of its tensors stays."""
+    """The model with `head` in front of all its nodes; the stated types and shapes of its tensors stay."""
     nodes = [*head, *g.graph.node]
     del g.graph.node[:]
     g.graph.node.extend(nodes)

@@ -1,6 +1,6 @@
 """The arithmetic of 8-bit integers between floats, and the ranges that it needs.
 
-Each input channel has a step of its own, from the range that calibration found (`Ranges`), and each
+Each input channel has a step of its own, from the range that calibration found (`Range`), and each
 output channel has one for its weights; the input's steps are folded into the weights:
 
     y[o, n] = bias[o] + scale[o] · Σ weights[o, c, k] · (q[c, n + k] - zero[c])
@@ -34,7 +34,8 @@ LEAST_RANGE = 1e-6
 STRENGTH = 0.5
 """How much of an input's size is moved into the weights, where it has to be rounded as well."""
 LEAST_PROFILE = 1e-3
-"""An input that was hardly ever there in calibration must not rule a row when it is."""
+"""The least value of a profile. An input that was near 0 throughout calibration would otherwise be divided by
+nearly nothing, and its size would decide the step of the whole row."""
 
 
 class Range(NamedTuple):
@@ -63,7 +64,7 @@ class QuantisedLayer:
     scale : numpy.ndarray
         float32 (channels out,).
     shift : numpy.ndarray, optional
-        float32 (channels out,): comes on top of the layer's bias, for what rounding moves in the mean.
+        float32 (channels out,): is added to the layer's bias, since rounding changes the mean of the outputs.
     """
 
     weights: npt.NDArray[np.int8]

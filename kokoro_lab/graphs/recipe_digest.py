@@ -1,7 +1,8 @@
 """The digest of how graphs are made, by which their folder in the cache is named.
 
-    recipe    whose graphs they are, the files of this room and of others that make them, and the operators of
-              ours that the graphs use
+    recipe    the kind of graphs, the files of this folder and others that make them, and the operators of
+    ours
+              that the graphs use
     key       the recipe, and the versions of the libraries that carry it out
 
 There is no version number to raise: if a file of this folder or an operator changes, so does the recipe, and

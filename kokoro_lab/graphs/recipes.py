@@ -23,9 +23,9 @@ from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer
 
 Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]
-"""Graph → the stage that it is made of, and how."""
+"""Graph → the stage that it is made of, and the passes by which it is made."""
 EXACT: Passes = (passes.fold_constants, passes.squares_as_products)
-"""To the last bit the published model's samples."""
+"""Passes after which the samples equal the published model's to the last bit."""
 GIVEN: Passes = (
     passes.fold_constants,
     passes.modulate,
@@ -42,7 +42,8 @@ TIDY: Passes = (
     tidy_passes.known_lengths,
     passes.fold_constants,
 )
-"""A fifth of prosody's nodes fewer, 1 to 2 % of its time; what ONNX Runtime then fuses rounds otherwise."""
+"""Passes that remove a fifth of prosody's nodes and so 1 to 2 % of its time. ONNX Runtime then fuses other
+nodes, which changes rounding."""
 
 
 @cache
@@ -52,7 +53,8 @@ def exclusions() -> Mapping[str, Sequence[str]]:
 
 
 def exclusion_list() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Variant → the exclusions as they are written down: patterns, and what each was seen to buy and cost.
+    """Variant → its exclusions as `exclusions.json` has them: patterns, and the measured gain and cost of
+    each.
 
     The columns are those of `kokoro_lab.lab.tuning.precision.costs`, measured by `scripts/exclusions.py`.
     """
@@ -123,7 +125,7 @@ def recipes(
 
 
 def unbound(rewrite: Any) -> Any:
-    """The function of a pass that is given something beside the graph."""
+    """The function of a pass, without the further arguments that a `partial` gives it."""
     while isinstance(rewrite, partial):
         rewrite = rewrite.func
     return rewrite

@@ -19,9 +19,9 @@ Swaps = dict[str, Sequence[NodeProto]]
 """Tensor → the nodes that come in the place of the one that makes it."""
 
 END = int(np.iinfo(np.int64).max)
-"""Where a slice ends that leaves nothing out."""
+"""The end of a slice that reaches to the end of its axis."""
 LENGTHS = 64
-"""Constants of no more values than this may be lengths."""
+"""The most values of a constant that may hold lengths; ONNX's inference needs the values of these alone."""
 
 
 class Graph:
@@ -56,7 +56,7 @@ class Graph:
         return array
 
     def lengths(self, name: str) -> tuple[int, ...]:
-        """Those of a constant; empty for what is none."""
+        """The lengths of a constant's axes; empty if the tensor is no constant."""
         return tuple(self.constants[name].dims) if name in self.constants else ()
 
     def constant(self, name: str, value: npt.ArrayLike) -> str:

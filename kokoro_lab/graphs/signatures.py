@@ -38,7 +38,7 @@ class Signature(NamedTuple):
 
 
 def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
-    """The `DURATIONS` tensor as the graph uses it: behind it, durations are clipped to one frame."""
+    """The `DURATIONS` tensor as the graph uses it: a later node raises durations under one frame to one."""
     frames: npt.NDArray[np.int64] = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
     return frames
 
@@ -79,7 +79,7 @@ F0, ENERGY = "/encoder/Reshape_output_0", "/encoder/Reshape_1_output_0"
 DECODER_STYLE = "/decoder/Slice_output_0"
 """`style[:, :128]`."""
 TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
-"""What the vocoder is fed with: [1, 512, 2T], 80 frames a second."""
+"""The features that the trunk gives to the vocoder: [1, 512, 2T], 80 frames a second."""
 VOICED_HZ = 10.0
 """The model's own threshold between voiced and unvoiced (its `SineGen`)."""
 F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
@@ -96,13 +96,14 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "excitation": ((F0_CURVE,), (EXCITATION,)),
     "vocoder": ((TRUNK, EXCITATION, DECODER_STYLE), (WAVEFORM,)),
 }
-"""Where the fp32 export is cut: stage → its inputs and outputs. Run in turn they are the whole graph."""
+"""Where the fp32 export is cut: stage → its inputs and outputs. Run one after the other, the stages compute
+the whole graph."""
 
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
 INNER = "inner"
-"""Input of the rewritten vocoder, int64 (4,): first and last trunk frame, the last ones exclusive, that its
-second half works on, and that are asked for."""
+"""Input of the rewritten vocoder, int64 (4,): the trunk frames on which its second half works, and those
+whose samples are asked for; of each the first frame, and the one after the last."""
 KNOWN = "known"
 """Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
 are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
@@ -112,13 +113,15 @@ TOLD_CHANNELS = 8704
 TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
 """Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
 each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
-(TOLD_CHANNELS,). Of channels that come from outside of the blocks, all of the segment is there to look at."""
+(TOLD_CHANNELS,). Channels that come from outside of the blocks are there for the whole segment, so their
+statistics are always computed."""
 STOP = "stop"
 """Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
 
 
 def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
-    """What the rewritten trunk is given, beside what the published one is, for all `frames` of a segment."""
+    """The inputs that the rewritten trunk has besides those of the published one, to compute all `frames` of
+    a segment with its own statistics."""
     nobodys = np.zeros(TOLD_CHANNELS, np.float32)
     return {
         TOLD: np.array(False),

@@ -52,9 +52,9 @@ def static(model: Model, outer: int, inner: tuple[int, int]) -> Model:
     model : Model
         The stage as it was cut.
     outer : int
-        Trunk frames in.
+        Trunk frames that a window takes, context included.
     inner : tuple of int
-        First and last of them, the last one exclusive, that samples are made of.
+        The frames among them that are decoded to samples: the first, and the one after the last.
     """
     return apply(model, recipe(outer, inner))
 
@@ -77,10 +77,11 @@ def recipe(outer: int, inner: tuple[int, int]) -> tuple[Pass, ...]:
 
 
 def spectrum_alone(model: Model) -> Model:
-    """The head of the vocoder stage: magnitudes and angles of the excitation's STFT.
+    """Keep only the head of the vocoder stage: magnitudes and angles of the excitation's STFT.
 
-    Angles need an arc tangent and choices between its branches, which Core ML's provider refuses, and single
-    precision: an angle that half precision rounds over ±π turns round. It is a hundredth of the work.
+    Angles need an arctangent and choices between its branches, which Core ML's provider refuses. They also
+    need single precision: half precision may round an angle beyond ±π, so that its sign changes. The head is
+    a hundredth of the work.
     """
     g = Graph(passes.fold_constants(model))
     g.set_output(_CONCATENATED)
@@ -89,7 +90,7 @@ def spectrum_alone(model: Model) -> Model:
 
 
 def behind_the_spectrum(model: Model) -> Model:
-    """Drop the head that `spectrum_alone` keeps: the spectrum comes in."""
+    """Remove the head that `spectrum_alone` keeps: the spectrum becomes an input."""
     g = Graph(model)
     if _CONCATENATED not in g.maker:
         return model
@@ -99,9 +100,10 @@ def behind_the_spectrum(model: Model) -> Model:
 
 @node_by_node
 def modulation_as_products(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """`x * scale + shift` as a product and a sum: ML Programs have no batch normalisation with inputs.
+    """Compute `x * scale + shift` as a product and a sum: ML Programs have no batch normalisation with
+    inputs.
 
-    Scale and shift are (1, C, 1) then, as they are multiplied with.
+    Scale and shift then have the shape (1, C, 1), in which they are multiplied.
     """
     if node.op_type == "Split" and node.input[0] in (SCALE, SHIFT):
         return [in_place_of(node, "Split", node.input, axis=1)]
@@ -117,7 +119,8 @@ def modulation_as_products(_: Graph, node: NodeProto) -> Sequence[NodeProto] | N
 
 @node_by_node
 def reflection_as_a_slice(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """The column that is reflected in front of the second upsampling: its second one, put before it."""
+    """Replace the padding by reflection before the second upsampling: put a copy of the second column in
+    front."""
     if node.op_type != "Pad":
         return None
     column = f"{node.name}/column"
@@ -128,7 +131,7 @@ def reflection_as_a_slice(g: Graph, node: NodeProto) -> Sequence[NodeProto] | No
 
 
 def inverse_stft_as_a_convolution(model: Model) -> Model:
-    """The overlap-add as a convolution that makes five samples of four columns.
+    """Replace the overlap-add by a convolution that makes five samples of four columns.
 
     A transposed convolution of stride 5 writes a tensor of 300 values a frame: over a second of it is longer
     than the provider allows. Sample 5i + r is the sum over j of column i + 2 - j times tap 5j + r.
@@ -148,7 +151,7 @@ def inverse_stft_as_a_convolution(model: Model) -> Model:
 
 
 def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
-    """State every length, so that each shape in the graph follows; crop by constants."""
+    """State every length, so that each shape in the graph is known, and crop at constant places."""
     g = Graph(model)
     bounds = {
         "crop_start_coarse": COARSE * inner[0],
@@ -175,10 +178,12 @@ def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
 
 @node_by_node
 def balanced_columns(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Let every input channel of a convolution have weights as large as the others': for weights in 8 bits.
+    """Scale a convolution's weights so that those of all input channels are equally large, for weights in 8
+    bits.
 
-    Snake's 1 / 2α stands in the weights, and makes those of one channel up to ten thousand times as large as
-    those of the next: in steps that suit the largest, the others would vanish. It costs a product.
+    Snake's factor 1 / 2α is part of the weights. So the weights of one channel are up to ten thousand times
+    as large as those of another, and with steps that suit the largest, the others would be rounded to 0. The
+    pass adds a multiplication of the inputs.
     """
     if node.op_type != "Conv" or not node.input[0].endswith("/snake"):
         return None

@@ -1,7 +1,7 @@
 """Rewrites that only tidy: nodes that compute nothing are removed, and computed shapes become constants.
 
-By the graph, every number stays the same to the last bit. ONNX Runtime may then fuse other nodes, and so
-round a sum at another place, as with any of its optimisations.
+The rewritten graph states the same arithmetic, to the last bit. But ONNX Runtime may fuse other nodes of it,
+and so round a sum at another place, as with any of its optimisations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from kokoro_lab.graphs.rewriting import (
 
 
 def drop_no_ops(model: Model) -> Model:
-    """Take out what hands on what it was given: identities, products with one, transpositions there and back.
+    """Remove nodes whose output equals their input: identities, products with one, and pairs of
+    transpositions that cancel.
 
     Transpositions in a row become one.
     """
@@ -47,7 +48,7 @@ def drop_no_ops(model: Model) -> Model:
 
 
 def _handed_on(g: Graph, node: NodeProto) -> str | None:
-    """The input that the only output of a node equals, if it is one."""
+    """The input that a node hands on unchanged as its only output; None if it changes its input."""
     source = str(node.input[0]) if node.input else ""
     if node.op_type == "Identity":
         return source
@@ -77,7 +78,7 @@ def _order(node: NodeProto) -> list[int]:
 
 
 def _merged(g: Graph) -> Iterator[tuple[str, NodeProto]]:
-    """Transpositions of what was just transposed, as one of what it was before."""
+    """Each transposition of a transposed tensor, replaced by one transposition of the original tensor."""
     for node in g.graph.node:
         above = g.made_by(node.input[0], "Transpose") if node.op_type == "Transpose" else None
         if above is not None and _order(above) and _order(node):
@@ -97,7 +98,7 @@ def _rename(node: NodeProto, aliases: dict[str, str]) -> None:
 
 
 def canonical_shapes(model: Model) -> Model:
-    """A shape that is put together from lengths of its own input becomes a constant.
+    """Replace a shape that is computed from lengths of its own input by a constant.
 
     `Reshape(x, [Shape(t)[0], Shape(t)[1], 12, 64])`, where t is x or has its leading axes, is
     `Reshape(x, [0, 0, 12, 64])`: zero means "as it was".
@@ -113,7 +114,7 @@ def canonical_shapes(model: Model) -> Model:
 
 
 def known_lengths(model: Model) -> Model:
-    """A length that is asked for while the model runs, though it is always the same, becomes a constant."""
+    """Replace a length that is computed while the model runs, though it is always the same, by a constant."""
     g = Graph(model)
     asked = {n.output[0]: n for n in g.graph.node if n.op_type in ("Gather", "Slice") and _shape_above(g, n)}
     if not asked:
@@ -132,7 +133,7 @@ def known_lengths(model: Model) -> Model:
 
 
 def _dims(model: Model) -> dict[str, Sequence[Any]]:
-    """What can be known of the lengths of each tensor."""
+    """The lengths of each tensor, as far as they follow from the graph."""
     values = (*inferred(model), *model.graph.input)
     return {value.name: value.type.tensor_type.shape.dim for value in values}
 
@@ -144,7 +145,7 @@ def _shape_above(g: Graph, node: NodeProto) -> str | None:
 
 
 def _axis_asked_for(g: Graph, node: NodeProto) -> int | None:
-    """The one axis of which a node takes the length, if that is a constant."""
+    """The axis whose length a node takes, if it takes one length and the axis is a constant."""
     if node.input[1] not in g.constants:
         return None
     first = g.value(node.input[1])
@@ -180,7 +181,8 @@ def _constant_shape(g: Graph, reshape: NodeProto, rank: int) -> list[int] | None
 
 
 def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
-    """Those above `tensor` of which it has every axis but the last: products with a matrix keep them."""
+    """Earlier tensors whose lengths `tensor` has in all axes but the last: products with a matrix keep
+    them."""
     node = g.maker.get(tensor)
     while node is not None:
         if node.op_type == "MatMul" and len(g.lengths(node.input[1])) == 2:
@@ -209,7 +211,8 @@ def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
 
 
 def repeated_afterwards(model: Model) -> Model:
-    """A convolution of one tap over repeated columns: over each of them once, and then they are repeated."""
+    """If columns are repeated before a convolution of one tap, repeat them after it instead, so that each is
+    computed once."""
     g = Graph(model)
     swaps: Swaps = {}
     for repeat in g.graph.node:

@@ -21,8 +21,8 @@ from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 
 def told_statistics(model: Model) -> Model:
-    """Allow computing the first frames of a segment alone, with given statistics. For all frames and without
-    given statistics, the samples stay the same to the last bit.
+    """Allow computing only the first frames of a segment, with given statistics. If all frames are computed
+    and no statistics are given, the samples stay the same to the last bit.
     """
     layers = adain_layers(model)
     g = Graph(model)
@@ -88,13 +88,15 @@ def told_channels(model: Model) -> npt.NDArray[np.int64]:
 
 
 def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
-    """What is joined in front of the first block, and to what several blocks made."""
+    """The inputs of `concats` that no block makes: those of the first block, and those that several later
+    blocks get as well."""
     readers = Counter(name for concat in concats for name in concat.input)
     return [name for name in readers if readers[name] > 1 or name in concats[0].input]
 
 
 def _known_beforehand(g: Graph, outer: Sequence[str]) -> tuple[list[NodeProto], Swaps]:
-    """For tensors that exist for a whole segment: the frames before `STOP`, mean and variance."""
+    """Nodes for the tensors `outer`, which exist for a whole segment: their frames before `STOP`, and their
+    mean and variance over the segment."""
     head: list[NodeProto] = []
     swaps: Swaps = {}
     time, start = g.integers(2), g.integers(0)
@@ -122,7 +124,7 @@ def _channels(g: Graph, name: str) -> int:
 
 
 def divided_beforehand(model: Model) -> Model:
-    """Two convolutions whose sum is divided by a constant: their weights are, instead of what they make."""
+    """If the sum of two convolutions is divided by a constant, divide their weights instead."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
@@ -145,7 +147,7 @@ def divided_beforehand(model: Model) -> Model:
 
 
 def norms_in_convolutions(model: Model) -> Model:
-    """AdaIN and the leaky rectifier behind it as part of the convolution of ours that they feed."""
+    """Make AdaIN and its leaky rectifier a part of our convolution that reads their output."""
     g = Graph(model)
     swaps: Swaps = {}
     for output, (x, *rest) in rectified_norms(model, g):

@@ -104,7 +104,7 @@ class _Kernel:
 
 
 class _Stopped(Exception):
-    """Ctrl-C, between two cells."""
+    """Raised if Ctrl-C comes between two cells."""
 
 
 def _execute(

@@ -97,7 +97,7 @@ def _row(one: Result) -> dict[str, Any]:
 
 
 def table(gates: Sequence[Result]) -> pd.DataFrame:
-    """A row a gate, as text."""
+    """The results as a table of text, with one row for each gate."""
     return pd.DataFrame(
         [
             {

@@ -73,8 +73,8 @@ def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
     dB.
 
     It also reads the end of the recording, as if silence followed. A speaker's pauses begin softly, since
-    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). Silence below
-    -100 dBFS reads as that. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
+    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). A level below
+    -100 dBFS counts as -100 dBFS. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
 
     Raises
     ------
@@ -124,9 +124,9 @@ def closest_repeat(samples: Samples, sample_rate_hz: int) -> Repeat:
     """The frame of 10 ms that comes again most exactly, 20 to 500 ms later.
 
     Normalised cross-correlation ρ of each audible frame with what follows; the residual is 1 - ρ² in dB (the
-    least-squares prediction error of one from the other). Sound that is sent twice reads below -130 dB, below
-    -85 dB with dither in each copy. Voiced speech repeats itself from period to period: it reads -12 to -41
-    dB. A steady tone is a repetition.
+    least-squares prediction error of one from the other). For sound that is sent twice, it is below -130 dB,
+    or below -85 dB if each copy has its own dither. Voiced speech repeats itself from period to period: its
+    residual is -12 to -41 dB. A steady tone is a repetition.
 
     Raises
     ------
@@ -206,10 +206,10 @@ def _residual_db(frame: Values, later: Values) -> float:
 
 # ------------------------------------------------------------------ wrong samples and splices
 #
-# Speech is full of sharp bends: a glottal closure is one, a plosive begins with one. What tells a fault
-# from them is its shape. A wrong sample is alone: with it put right, nothing is left to see. A splice steps
-# from one level to another; a closure bends instead. So each score takes the fault that it looks for out of
-# the signal, and asks how far what it took is above all that stays nearby.
+# Speech is full of sharp bends: a glottal closure is one, a plosive begins with one. The shape tells a fault
+# from them. A wrong sample is alone: once it is corrected, its neighbourhood is smooth. A splice is a step
+# from one level to another; a closure is a bend. So each score removes the fault that it looks for from the
+# signal, and divides the size of what it removed by the largest that remains nearby.
 
 Places = npt.NDArray[np.int64]
 
@@ -275,8 +275,9 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
     """The height of the hardest step between two samples, divided by the largest second difference within 2
     ms without it.
 
-    A step of h is two second differences, h and -h; what they have in common is taken out. A bend, as
-    of a glottal closure, is one, and half of it stays; so does half of a wrong sample.
+    A step of height h makes two neighbouring second differences, h and -h. That part is subtracted. A bend,
+    as of a glottal closure, is a single second difference, of which half remains after that; so does half of
+    a wrong sample.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class ErrorCount:
     missed, replaced, added : int
         Words that were said and not heard, heard as others, and heard but not said.
     characters, character_errors : int
-        The same by characters, spaces included, all kinds of errors together.
+        How many characters were said, spaces included, and the errors of all kinds in them.
     """
 
     words: int
@@ -235,8 +235,8 @@ def listen(
 def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:
     """The fewest words, and characters, that must be changed to make one text of the other.
 
-    Both are brought to one spelling first (`units`). Japanese and Mandarin have no words to count: they are
-    their characters.
+    Both are brought to one spelling first (`units`). Japanese and Mandarin put no spaces between words: their
+    characters are counted as words.
 
     Source: Levenshtein 1966, by the `jiwer` package.
 

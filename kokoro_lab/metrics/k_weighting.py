@@ -19,7 +19,7 @@ Values = npt.NDArray[np.float64]
 SHELF_HZ, SHELF_Q, SHELF_DB = 1681.9744509555319, 0.7071752369554193, 3.99984385397
 SHELF_POWER = 0.499666774155
 HIGH_PASS_HZ, HIGH_PASS_Q = 38.13547087613982, 0.5003270373253953
-"""Brecht De Man's analogue filters, of which the standard's coefficients at 48 kHz are those at that rate."""
+"""Brecht De Man's analogue filters. Their coefficients at 48 kHz are those of the standard."""
 STRETCH_SAMPLES = 128
 """How many samples are filtered at a time. Longer stretches cost more in matrix products, shorter ones more
 in Python."""
@@ -29,13 +29,13 @@ class _Responses(NamedTuple):
     """The responses of a filter with a memory of 4 numbers, for a stretch of n samples."""
 
     answer: Values
-    """The output at each sample to a 1 at each sample: shape (n, n)."""
+    """The output at each sample in response to a 1 at each sample: shape (n, n)."""
     recalled: Values
-    """The output at each sample to a 1 in each number of the memory: (4, n)."""
+    """The output at each sample in response to a 1 in each number of the memory: (4, n)."""
     left: Values
-    """The memory after the stretch to a 1 at each sample: (n, 4)."""
+    """The memory after the stretch in response to a 1 at each sample: (n, 4)."""
     kept: Values
-    """The memory after 1 to n samples to a 1 in each number of the memory: (n, 4, 4)."""
+    """The memory after 1 to n samples in response to a 1 in each number of the memory: (n, 4, 4)."""
 
 
 class KWeighting:

@@ -57,6 +57,6 @@ def _session() -> ort.InferenceSession:
     spec = find_spec("speechmos")
     assert spec is not None
     assert spec.origin is not None
-    # The file alone: the package imports what it does not declare
+    # Only the file is used: importing the package would need further packages that it does not declare
     model = Path(spec.origin).parent / "dnsmos_models" / "sig_bak_ovr.onnx"
     return ort.InferenceSession(str(model), providers=["CPUExecutionProvider"])

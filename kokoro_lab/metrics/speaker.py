@@ -137,7 +137,7 @@ class VoiceEncoder:
 
     Source: Wan et al., "Generalized end-to-end loss for speaker verification", 2018, with the weights of
     Resemblyzer 0.1.4 (Apache-2.0), which were trained on 1,800 h of English of 8,400 people. Its detector of
-    silence is left out: ours are trimmed at both ends and have no long pauses inside.
+    silence is left out: our recordings are trimmed at both ends and have no long pauses inside.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Chooses one of several decoders, by the measured cost of a segment of its length, or by a threshold.
+"""Chooses one of several decoders: for a segment by measured costs, or for a text by its length.
 
 A provider that is slow to start and then fast suits long sentences, not short ones. Costs are measured once,
 on speech of three lengths, and kept (`cost_cache`); then the choice depends on the length alone, so that the
@@ -50,7 +50,7 @@ class PlacedDecoder(Decoder, Protocol):
 
 
 class SeveralDecoders:
-    """A `Decoder` over several, of which one answers for all of them.
+    """The base of decoders that pass each segment on to one of several decoders.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def chosen_by_cost(
     make: Callable[[EngineConfig], PlacedDecoder],
     providers: Sequence[str] | None = None,
 ) -> tuple[PlacedDecoder, tuple[Fallback, ...], str]:
-    """A decoder that chooses between the providers here, or the only one there is.
+    """A decoder that chooses between the available providers; with one provider, the decoder on that one.
 
     Parameters
     ----------

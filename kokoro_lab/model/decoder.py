@@ -59,8 +59,8 @@ class SegmentRequest:
     speed : float
         Speed at which the model speaks, above 0.
     predicted : bool
-        Whether to normalise with predicted statistics: then the first block comes early. Without, the samples
-        are those of the published model.
+        Whether to normalise with predicted statistics: then the first block comes early. With exact
+        statistics, the samples are those of the published model.
     urgent : bool
         Whether somebody waits for the first block: then it is made as small as possible.
     delivery : ProsodyChanges, optional
@@ -219,10 +219,10 @@ class StagedDecoder:
     def placement(self) -> Placement:
         """Where each stage runs at this moment."""
         vocoder = self.vocoder.sessions
-        if self.fixed is not None:  # they stand for the first, the windows of any length
+        if self.fixed is not None:  # fixed windows replace the first session, that of windows of any length
             vocoder = (*vocoder[1:], *self.fixed.sessions)
         sessions = (*self._next_prosody.sessions, *self.prosody.sessions, *vocoder)
-        return Placement.of(self._config.provider, dict.fromkeys(sessions))  # some are often there twice
+        return Placement.of(self._config.provider, dict.fromkeys(sessions))  # both prosodies may share some
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -287,8 +287,8 @@ class StagedDecoder:
         return self.windowed.blocks(self.prosody, contours, style, plan)(0)[1]
 
     def undivided(self, contours: Contours, style: Values, *, urgent: bool = True) -> Samples:
-        """The segment decoded at once with the same predicted statistics: the reference for what cutting it
-        into windows changes."""
+        """The segment as one window, decoded with the predicted statistics that its windows have. It shows
+        what dividing a segment into windows changes."""
         plan = self._of_any_length.plan(contours.energy, urgent=urgent)
         return self._of_any_length.undivided(self.prosody, contours, style, plan)
 

@@ -52,12 +52,12 @@ CACHE_KEY_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class StaticWindow:
-    """One fixed size.
+    """One fixed size of a window.
 
     Parameters
     ----------
     frames : int
-        Trunk frames of 12.5 ms that it gives the samples of.
+        Trunk frames of 12.5 ms whose samples it gives.
     context : int
         Further trunk frames on either side that it is given.
     inner_context : int
@@ -80,7 +80,7 @@ class StaticWindow:
 
     @property
     def outer(self) -> int:
-        """Trunk frames in."""
+        """The number of trunk frames that it takes, context included."""
         return self.frames + 2 * self.context
 
     @property
@@ -91,7 +91,7 @@ class StaticWindow:
 
     @property
     def name(self) -> str:
-        """Of its graph."""
+        """The name of its graph."""
         return f"vocoder_{self.outer}"
 
     @property
@@ -102,7 +102,7 @@ class StaticWindow:
 
 
 WINDOWS = (StaticWindow(12), StaticWindow(40), StaticWindow(120))
-"""A first one that sounds early, one to grow, and one that spends little on context."""
+"""The sizes: a small window that sounds early, a middle one, and a large one, of which little is context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,12 @@ class StaticWindows:
             start = end
 
     def holding(self, frames: int) -> StaticWindow:
-        """The smallest that gives so many frames."""
+        """The smallest window that gives at least `frames` frames."""
         return next(window for window in self.sizes if window.frames >= frames)
 
 
 def recipes(windows: tuple[StaticWindow, ...] = WINDOWS) -> Recipes:
-    """How each graph is made of the vocoder stage."""
+    """The recipe by which each graph is made from the vocoder stage."""
     made: dict[str, tuple[str, Passes]] = {
         "spectrum": ("vocoder", (static_passes.spectrum_alone,)),
     }
@@ -153,7 +153,7 @@ def static_folder(config: EngineConfig, say: Callable[[str], None] | None = None
 
 
 def static_recipe() -> str:
-    """What the static graphs are made by, as a digest."""
+    """The digest of the recipes of the static graphs."""
     sizes = " ".join(f"{window.outer} {window.inner}" for window in WINDOWS)
     return recipe_digest(f"static {sizes}", native_operators=False, others=[Path(__file__)])
 
@@ -191,7 +191,7 @@ class StaticVocoder(WindowVocoder):
         return tuple(sorted(self._sessions.values(), key=lambda s: s.active_provider == CPU.full_name))
 
     def through(self, around: Around) -> StaticVocoder:
-        """The same windows, with the session that `around` makes of each size's own."""
+        """The same windows, each with the session that `around` makes from its present one."""
         found = copy(self)
         found._sessions = {
             window: around(session, self._on_cpu[window]) for window, session in self._sessions.items()
@@ -219,7 +219,8 @@ class StaticVocoder(WindowVocoder):
         return np.asarray(found, np.float32)
 
     def run(self, window: StaticWindow, feed: Mapping[str, Values]) -> Values:
-        """What the graph of one size gives: float32 (1, 5, 60 · frames), the inner context with them."""
+        """The output of the graph of one size: float32 (1, 5, 60 · frames), with the frames of the inner
+        context."""
         (found,) = self._sessions[window].run([SAMPLES], dict(feed))
         return np.asarray(found, np.float32)
 
@@ -244,7 +245,7 @@ def write_program(folder: Path, window: StaticWindow, path: Path, precision: str
 def feed_of(
     window: StaticWindow, trunk: Values, spectrum: Values, scale: Values, shift: Values, start: int
 ) -> dict[str, Values]:
-    """What a static vocoder is fed with to decode from trunk frame `start` on.
+    """The inputs with which a static vocoder decodes from trunk frame `start` on.
 
     Where the window reaches over the segment's ends there are zeros. The samples at the segment's ends
     therefore differ from those of a whole segment, but the model is silent there: by about 1e-6.

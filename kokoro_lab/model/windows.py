@@ -27,7 +27,7 @@ FIRST_WINDOW_FRAMES = 11
 vectors of AVX-512; 12 take an eighth longer. With fewer than 9, some first chunks would wait for the second
 window, because a margin and trimmed silence come before the first sound.
 
-This is no setting, since the first window mostly ends earlier: where the first chunk is likely to end
+It cannot be set by the user: mostly, the first window ends earlier, where the first chunk is likely to end
 (`WindowSizes.first_chunk`). A higher limit did not change the time to first audio, and a lower limit made it
 longer."""
 CONTEXT_FRAMES = 10

@@ -55,7 +55,8 @@ STABLE = BufferProfile("stable", chunk_s=0.050)
 """The default profile."""
 BENCHMARK = BufferProfile("benchmark", chunk_s=0.040)
 SAFE = BufferProfile("safe", chunk_s=0.100)
-"""Half as many messages and one and a half times the pre-buffer: for slow machines and bad lines."""
+"""Half as many messages and one and a half times the pre-buffer of `STABLE`: for slow machines and bad
+lines."""
 PROFILES = {profile.name: profile for profile in (STABLE, BENCHMARK, SAFE)}
 
 
@@ -251,7 +252,7 @@ class Hold:
     def arrived(self, at_s: float, length_s: float) -> None:
         """Note that samples arrived."""
         if self._arrived_s is not None:
-            at_s = max(at_s, self._arrived_s)  # behind a pause, the sum may be rounded down
+            at_s = max(at_s, self._arrived_s)  # after a pause, the sum may be rounded down
         gap_s = 0.0 if self._arrived_s is None else at_s - self._arrived_s
         self._arrived_s = at_s
         self._pre_buffer.arrived(at_s, length_s)

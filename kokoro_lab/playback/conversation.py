@@ -38,7 +38,7 @@ class PlayerConversation:
         self._sending = False
         self._hears: Literal["all", "unnumbered", "first"] = "all"
         self._ignored_chunks = 0
-        self._forgotten = 0  # the last stream that was forgotten together with what waited behind it
+        self._forgotten = 0  # the last stream that was forgotten together with the audio that waited after it
 
     @property
     def waiting_bytes(self) -> int:

@@ -24,7 +24,7 @@ def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
     Raises
     ------
     ParameterError
-        Any of the three is another.
+        Rate, channels or bits differ from that.
     """
     if (sample_rate_hz, channels, bits) != (SAMPLE_RATE_HZ, 1, _BITS):
         raise ParameterError(

@@ -79,7 +79,8 @@ class Stream:
     slow : bool
         The stream ran dry so often that another player was tried.
     flows : bool
-        The sink had the block before the next one, and no pause or gap lies between.
+        The sink has taken a block, and no pause or gap has come since. If the sink has nothing left to play
+        before the next block, that block is late.
     """
 
     number: int

@@ -48,7 +48,7 @@ FIRST_UNITS = 6
 """Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
 more: the machine is too slow for it."""
 KEPT_S = 0.02
-"""How long the cores wait for a stream that is short of speech. It may have nothing more to say."""
+"""How long the cores wait for a stream that is short of speech. The stream may have no further unit."""
 YIELDS_S = 0.5
 """A stream with more unplayed speech than this can be held while another stream computes a unit."""
 PATIENCE_S = 3.0

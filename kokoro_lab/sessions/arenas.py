@@ -127,7 +127,7 @@ status code for that."""
 def run_out_of_memory() -> NoReturn:
     """Inject a fault: run a graph that takes more memory than the process's arena holds.
 
-    A process without a bounded arena gets one of `FAULT_ARENA_MB`, which none but such graphs are run in.
+    A process without a bounded arena gets one of `FAULT_ARENA_MB`, in which only graphs of this function run.
 
     Raises
     ------

@@ -40,7 +40,8 @@ class Runs(Protocol):
     windows."""
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        """The named outputs, all if None, for inputs by name."""
+        """Compute outputs: those in `names`, in this order, or all if it is None. `feed` holds the inputs by
+        their names."""
 
 
 class GuardedSession:

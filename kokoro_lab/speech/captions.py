@@ -126,8 +126,8 @@ def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
 def _grouped(
     written: Sequence[_Written], cost: Callable[[Sequence[_Written]], float]
 ) -> list[Sequence[_Written]]:
-    """The cheapest way to cut `written` into groups. A group with an infinite cost is only made of a single
-    word."""
+    """The cheapest way to cut `written` into groups. Words whose cost as a group is infinite are never put
+    into one group."""
     best: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(written) + 1):
         choices = []

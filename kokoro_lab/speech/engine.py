@@ -195,7 +195,8 @@ class Engine:
 
     @property
     def session_record(self) -> dict[str, Any]:
-        """The parts of configuration, operators and arithmetic that change speed, memory or samples."""
+        """What changes speed, memory or samples: options of the configuration, our own operators, and the
+        mode of floating-point arithmetic."""
         return self.parts.session_record
 
     @property

@@ -56,12 +56,12 @@ class FirstAudioCache:
                 self._chunks[key] = tuple(chunks)
 
     def clear(self) -> None:
-        """Forget all entries; the counters go on."""
+        """Remove all entries; the counts of hits and misses are kept."""
         with self._lock:
             self._chunks.clear()
 
     def figures(self) -> dict[str, float]:
-        """hits, misses, entries, ttl_s."""
+        """Counts of hits, misses and entries, and `ttl_s`."""
         with self._lock:
             self._chunks.expire()
             return {

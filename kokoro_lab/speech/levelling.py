@@ -91,8 +91,9 @@ class Levelling:
                 limited = limiter.push(gain.push(each)) if isinstance(each, np.ndarray) else limiter.flush()
             self.limited_db = max(self.limited_db, limiter.max_reduction_db)
             if isinstance(each, SegmentStart):
-                # New ones behind the pause, which is longer than the limiter's filter and look-ahead. What
-                # remains by then of a reduction, a fifth of its dB at most, ends at once, within silence
+                # A new gain and a new limiter after the pause, which is longer than the limiter's filter and
+                # look-ahead. A reduction that has not ended by then (at most a fifth of its dB is left) ends
+                # at once, within silence
                 gain_db = self._gain_db(each)
                 gain, limiter = Gain(gain_db), Limiter(SAMPLE_RATE_HZ)
                 self.gain_db, first = (gain_db if first else self.gain_db), False

@@ -85,7 +85,8 @@ class Parts:
 
     @property
     def session_record(self) -> dict[str, Any]:
-        """The parts of configuration, operators and arithmetic that change speed, memory or samples."""
+        """What changes speed, memory or samples: options of the configuration, our own operators, and the
+        mode of floating-point arithmetic."""
         details = {
             "native_operators": "none: a published graph",
             "native_build": "none",

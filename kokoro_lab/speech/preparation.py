@@ -128,7 +128,7 @@ class Preparation:
     marks : deque of Mark
         The marks of a document that have not been reached.
     breaks : tuple of Break
-        The breaks of a document.
+        The pauses that a document asks for.
     at_end : Pause or None
         The silence after the last segment; None until the last segment has been made.
 
@@ -265,7 +265,7 @@ class Preparation:
                     delivery=delivery,
                 )
                 return self._asked.decoder.decode(asked)
-        except Exception as error:  # ONNX Runtime's have no common base but this
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
             if self._interruption.over:
                 raise Interrupted("This synthesis was stopped.") from error
             raise
@@ -302,8 +302,8 @@ class Preparation:
         self.at_end = Pause(0.0, at_end_s)
 
     def _from(self, segments: Iterator[Segment], segment_id: int) -> Iterator[Segment]:
-        """The segments from the given one on. Its marks before that segment were reached by the stream that
-        broke."""
+        """The segments from the given one on. The document's marks before that segment are dropped: the
+        stream that broke has reached them."""
         for segment in segments:
             if segment.segment_id == segment_id:
                 yield segment

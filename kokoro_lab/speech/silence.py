@@ -60,8 +60,8 @@ class Pause:
         Parameters
         ----------
         ruled : bool
-            Whether `between_s` is the length of the whole pause; a length that a document asks for comes
-            first.
+            Whether `between_s` is the length of the whole pause. It has no effect if a document asks for a
+            length.
         """
         if self.asked_s is None and self.between_s and ruled:
             return Pause(0.0, stretch * self.between_s)
@@ -76,8 +76,8 @@ class Pause:
 
 def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
     """The trimmer of a segment's edges. It trims closer if less silence is asked for than is usually left, or
-    if a stretch makes the speech shorter. A stretch also lengthens and delays the clicks that it looks
-    for."""
+    if a stretch makes the speech shorter. It also removes clicks at the edges, which a stretch lengthens and
+    delays like all samples."""
     before, after = (
         min(1.0, stretch) * (1.0 if asked_s is None else min(1.0, asked_s / _USUAL_S))
         for asked_s in (segment.break_before_s, segment.break_after_s)

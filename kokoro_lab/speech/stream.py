@@ -66,8 +66,8 @@ class SpeechStream(Iterator[AudioChunk]):
         Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
         kept there.
     place : Place, optional
-        Begin there, and not with the text. The chunk in which the place lies is not complete; those after it
-        equal the first stream's.
+        Begin there, and not at the beginning of the text. The chunk in which the place lies is not complete;
+        the chunks after it equal those of the stream from which the place comes.
     heard_samples : int
         How much of the stream the listener has. In the segment at `place`, only the windows that later
         samples need are decoded; chunks before `heard_samples` may come, and may be wrong.
@@ -231,7 +231,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
-        """Substitutions made so far, with those of providers for the engine as a whole."""
+        """Substitutions made so far: those for this stream, and the engine's changes of provider."""
         return (*self._preparation.fallbacks, *self._parts.placement().fallbacks)
 
     @property
@@ -301,7 +301,7 @@ class SpeechStream(Iterator[AudioChunk]):
             pause, blocks, left_out = prepared.pause, decoded.blocks, 0
             place = None if line.segments else self._place
             if place is not None:
-                pause = Pause(0.0)  # a place is behind it
+                pause = Pause(0.0)  # a place lies after the pause
                 left_out, blocks = self._entered(prepared, trimmer, place)
                 line.position = place.start_samples + left_out
                 self._chunker.enter(line.position)

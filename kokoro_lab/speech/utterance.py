@@ -29,7 +29,8 @@ from kokoro_lab.weights.voices import Voice
 LOUDNESS_MODES = ("auto", "measured", "voice", "none")
 STATISTICS_MODES = ("auto", "predicted", "exact")
 CHECKED_ELSEWHERE = frozenset({"lexicon", "speed"})
-"""A lexicon may be given in several forms, and a `LexiconError` says what is wrong with it."""
+"""Options whose types are checked elsewhere. A lexicon may be given in several forms, and a `LexiconError`
+says what is wrong with it."""
 _OPTIONS = frozenset(field.name for field in fields(Utterance)) - {"text"}
 
 

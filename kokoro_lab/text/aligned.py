@@ -12,8 +12,9 @@ from itertools import chain
 class AlignedText:
     """Rewritten text with, for every character, its span in the original.
 
-    `starts[i]:ends[i]` is the span of the original that character `i` stands for. Rewriting never
-    changes where the rest points, so a word found at the end of the pipeline can be shown where it stands.
+    `starts[i]:ends[i]` is the span of the original that character `i` stands for. When a part is rewritten,
+    the other characters keep their spans. So a word of the last step can be shown in the text that the user
+    typed.
     """
 
     text: str

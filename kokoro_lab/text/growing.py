@@ -81,7 +81,7 @@ class GrowingText(ReadAhead):
     leaving_out : callable
         Takes cleaned text and removes what is not read aloud, word by word.
     stop : threading.Event, optional
-        Set to cancel: a thread that waits for text or for room is raised `Interrupted`.
+        Set to cancel: then `Interrupted` is raised in a thread that waits for text or for room.
     """
 
     def __init__(
@@ -191,12 +191,12 @@ class GrowingText(ReadAhead):
             self.end()
 
     def cancel(self) -> None:
-        """Stop the reader; a thread that waits for text or for room is raised `Interrupted`."""
+        """Stop the reader; `Interrupted` is raised in a thread that waits for text or for room."""
         self._stop.set()
         self.close()
 
     def close(self) -> None:
-        """End reading: a writer that waits for room is raised `Interrupted`."""
+        """End reading; `Interrupted` is raised in a writer's thread that waits for room."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

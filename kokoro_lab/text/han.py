@@ -51,8 +51,8 @@ def _spoken_for(character: str) -> tuple[str | None, bool]:
 
 
 def _only_chinese(character: str) -> bool:
-    """Whether Japanese texts have the character only in quoted Chinese. Japanese names have other forms that
-    JIS lacks."""
+    """Whether Japanese texts have the character only in quoted Chinese. A form that JIS lacks is not enough
+    for that, since Japanese names have some such forms."""
     return _spoken_for(character)[1] or character in "你您她"
 
 

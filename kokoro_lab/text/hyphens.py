@@ -13,7 +13,7 @@ _WORDS = words(__package__)
 
 
 def joined(text: AlignedText, language: str, known: Known | None) -> AlignedText:
-    """`text` with the parts of each such word together.
+    """`text`, in which the two parts of each word that was hyphenated at the end of a line are joined.
 
     English has many words with hyphens: there, the hyphen stays unless `known` says that the joined parts are
     a word. A part before `and` is left alone: `pre- and post-war`.

@@ -37,8 +37,8 @@ _SMALL = {
 _CAPS = f"[{''.join(_SMALL)}sqx]"
 _SMALL_WORDS = regex.compile(rf"(?<![\p{{L}}\p{{M}}]){_CAPS}+(?: {_CAPS}+)*+(?![\p{{L}}\p{{M}}])")
 _THREE = regex.compile(rf"{_CAPS}{{3}}")
-"""Three small capitals in a row, by which a word in small capitals is recognised. Single ones are signs of
-the IPA, and some letters have no small capital."""
+"""Three small capitals in a row, by which a word in small capitals is recognised. One alone may be a sign of
+the IPA. Not every letter of the word need be one: some letters have no small capital."""
 _ALIKE = dict(
     zip(
         "аеіјорсухѕԁһѵАВЕІЈКМНОРСТХЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",

@@ -22,7 +22,7 @@ from kokoro_lab.text.growing import ReadAhead
 LOOK_CHARS = 24
 """Number of characters after a sentence and its white space on which the end of the sentence may depend."""
 QUOTE_CHARS = 96
-"""The same number inside an open quotation: if the quotation is closed within these characters, its sentences
+"""`LOOK_CHARS` inside an open quotation: if the quotation is closed within these characters, its sentences
 stay together."""
 SENTENCE_CHARS = 360
 """The longest sentence; a longer one is cut before G2P, at a clause or a space. The cuts of a sentence with
@@ -46,7 +46,8 @@ _SUBTITLE_TIME = regex.compile(r"[\d:]{5,9}[.,]\d{3} -->")
 _BLANK_LINE = regex.compile(r"\n\s*\n")
 _WIDE = r"[\p{Hiragana}\p{Katakana}\p{Han}ー、。「」，；：]"
 _WRAP = regex.compile(rf"((?<={_WIDE})\n(?={_WIDE}))|\s*\n\s*(?:>+\s?(?=\p{{L}}))?|  +")
-"""A line of a quotation that goes on has a mark of its own."""
+"""Breaks and spaces within a sentence that become one space, or nothing between Han or kana. If a quotation
+continues in the next line, that line's `>` is removed, too."""
 
 
 class Sentence(NamedTuple):

@@ -84,7 +84,7 @@ class WeightFile:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All weight files: models by variant, voices by voice name, those of tagger and judges by their own.
+    """All weight files: models by variant, voices by voice name, files of tagger and judges by file name.
 
     The tagger finds the word class by which an English word is read. Judges are the recogniser, which counts
     word errors, and the voice encoder, which compares voices.

@@ -74,7 +74,7 @@ class FilledFolder:
             )
 
     def forget(self, files: Sequence[WeightFile]) -> None:
-        """Nothing was staged."""
+        """Do nothing: this source keeps no unfinished files."""
 
     def _chunks(self, file: WeightFile) -> Iterator[bytes]:
         try:

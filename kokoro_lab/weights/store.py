@@ -25,7 +25,7 @@ from kokoro_lab.weights.verified import DAMAGED, MISSING, damage_of, record, siz
 
 Status = Literal["ok", "corrupt", "missing"]
 ENGLISH_TAGGER = "english-tagger"
-"""Its folder below the weights."""
+"""The folder of the English tagger below the folder of the weights."""
 
 
 def weights_home(home: Path | None = None) -> Path:

@@ -44,7 +44,8 @@ GENDERS = {"f": "female", "m": "male"}
 
 
 def unread_voices() -> dict[str, str]:
-    """Voices whose own language cannot be read here, and why. They speak only what names another language."""
+    """Voices whose own language cannot be read here, and why. They speak only texts for which another
+    language is named."""
     reasons = {prefix: why_not_read(language) for prefix, language in LANGUAGE_OF_PREFIX.items()}
     return {name: reason for name in voice_names() if (reason := reasons[name[0]]) is not None}
 
@@ -94,7 +95,7 @@ class Voice:
         float32, shape (510, 1, 256), read-only.
     level_lufs : float
         Average loudness of the model's output with this voice, in LUFS, in segments of `REFERENCE_TOKENS`
-        ids; gain to target starts here.
+        ids. The gain to the target loudness is computed from it.
     level_slope_lu : float
         Change of loudness for segments of twice that length: negative, since long segments are spoken softer.
     usual_energy : float, optional

@@ -250,7 +250,7 @@ def test_text_behind_the_end_is_refused_at_once(server: RunningServer) -> None:
         client.say(text="")
         client.say(text="")  # once more is no harm
         client.say(text="More. ")
-        assert "Nothing is spoken behind" in client.until("message")["message"]
+        assert "Nothing is spoken after" in client.until("message")["message"]
         assert client.hear()["closed"] == 1008
 
 

@@ -128,7 +128,7 @@ def test_text_behind_the_end_is_refused_at_once(server: RunningServer) -> None:
         client.say(type="input_text.append", text="And this is a slow one. " * 40)
         client.say(type="input_text.end")
         client.say(type="input_text.append", text="More.")
-        assert "Nothing is spoken behind" in client.kind("error")["error"]["message"]
+        assert "Nothing is spoken after" in client.kind("error")["error"]["message"]
         assert client.hear()["closed"] == 1008
 
 

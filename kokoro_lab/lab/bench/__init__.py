@@ -9,5 +9,5 @@ persistent, faulty, misbehaving                   listeners who come back; speak
 resuming, lifecycle, verdicts                     streams that break, a server that ends
 loading, load_verdict                             more and more listeners: up to how many are served in time
 live                                              answers of a model, spoken while it writes them
-soak, soak_verdict, soak_controls, drift, memory  the same for many minutes: what creeps, and what is kept
+soak, soak_verdict, soak_controls, drift, memory  listeners for many minutes: do times or memory grow?
 """

@@ -21,7 +21,7 @@ from kokoro_lab.scheduling.priority import keep_collector_off
 from kokoro_lab.typed import require_range
 
 WARM_SENTENCES = 20
-"""Read first and not counted."""
+"""Sentences that are read first, and not timed."""
 LONG_CHARACTERS, STRETCH_CHARACTERS = 1_000_000, 100_000
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 

@@ -277,8 +277,8 @@ def table_of(trials: Sequence[LiveTrial]) -> pd.DataFrame:
 
 def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
     """Medians, 95th percentiles, counts and sums of the results of `measure` and `measure_interruptions`. An
-    answer is long from `LONG_SENTENCES` on; its first sound must not need its last string, and comes before
-    that."""
+    answer is long from `LONG_SENTENCES` on. The first sound of a long answer must not need its last string,
+    and has to come before that string is written."""
     long = table[table.sentences_count >= LONG_SENTENCES]
     ratio = paired_ratio(table.alone_s, table.computing_s, list(table.index))
     columns = [*table[["first_sound_s", "needed_s", "computing_s", "alone_s"]].items(), *stopped.items()]

@@ -27,7 +27,7 @@ from kokoro_lab.lab.bench.soak import SoakReading, attended, known, listened, tu
 MOST_IN_HAND_S = 2.0
 """A player stops reading while it has this many seconds of unplayed speech."""
 PAUSE_S = (0.2, 1.0)
-"""Between a text and the next."""
+"""Least and most seconds between a listener's text and the next."""
 BEGIN_S = 5.0
 """The time within which all listeners of a crowd come."""
 PATIENCE_S = 30.0
@@ -48,7 +48,7 @@ WAYS: tuple[Transport, ...] = ("http",)
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Listeners at once.
+    """Listeners who hear the server at the same time, and what they noticed.
 
     Parameters
     ----------

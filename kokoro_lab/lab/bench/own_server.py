@@ -25,7 +25,7 @@ from kokoro_lab.lab.bench.trial import Listener
 
 LOOPBACK = "127.0.0.1"
 START_S = 300.0
-"""Loading takes seconds; on a machine that has no weights yet, they are fetched first."""
+"""The longest wait until a server is ready. Loading takes seconds, and missing weights are fetched first."""
 SHUTDOWN_S = 10
 """Seconds that a stopped server gives streams under way."""
 STOP_S = 20.0

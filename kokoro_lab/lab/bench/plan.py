@@ -93,7 +93,7 @@ class SpeechPlan(BenchPlan):
     save_audio : bool
         Whether to keep each trial as a WAV file.
     http : bool
-        Through our server and the loopback, instead of as a library.
+        Whether our server speaks, over the loopback; else the engine speaks in this process.
     peers : bool
         Whether kokoro-onnx speaks the same texts, interleaved.
     piper : str, optional

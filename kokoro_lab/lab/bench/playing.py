@@ -288,7 +288,7 @@ def printed(figures: PlayerFigures) -> Iterator[str]:
 
 
 class _Talk:
-    """A client's side."""
+    """A connection to the daemon as one of its clients."""
 
     def __init__(self, url: str) -> None:
         self._ws = Client.connect(url)

@@ -31,7 +31,7 @@ from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
 from kokoro_lab.lab.fixtures import load_rows
 
 THINK_S = (1.0, 3.0)
-"""Between the last word and the next request: a reader turns the page."""
+"""Least and most seconds between the last word and a listener's next request: a reader turns the page."""
 AFTER_FAULT_S = 1.0
 MEMORY_SAMPLES_A_RUN = 300
 """How often memory is sampled in a run, but at intervals of 0.2 s to 5 s."""

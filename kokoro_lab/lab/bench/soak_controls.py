@@ -75,7 +75,8 @@ def made_up_controls() -> list[NegativeControl]:
 
 
 def leaking_controls(streams: int = LEAKY_STREAMS) -> list[NegativeControl]:
-    """A server in a process of its own that keeps something of each stream, and one that keeps nothing."""
+    """Negative controls of memory growth, each a real server in a process of its own: some keep something of
+    each stream and must fail; one keeps nothing and must pass."""
     found = []
     for kind in LEAKS:
         passes = not failed(judge_growth(growth_of(leaking(kind, streams))))
@@ -142,7 +143,7 @@ def _held(**changed: Callable[[pd.DataFrame], pd.Series]) -> Fault:
 
 
 def _one(name: str, value: object) -> Fault:
-    """One stream of many, in the middle."""
+    """A fault in one stream in the middle of the run: its column `name` has this value."""
     return _streams(**{name: lambda streams: streams[name].where(streams.index != len(streams) // 2, value)})
 
 

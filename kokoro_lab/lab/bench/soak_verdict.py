@@ -203,7 +203,7 @@ def held(soak: Soak) -> pd.DataFrame:
 
 
 def settled_minutes(soak: Soak) -> float:
-    """Where the first minutes end."""
+    """The minute from which memory is judged: before it, caches fill and pools grow."""
     return min(SETTLE_S, soak.run_s / 4) / 60
 
 

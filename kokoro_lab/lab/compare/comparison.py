@@ -351,7 +351,8 @@ def _rotated(names: list[str], turn: int) -> list[str]:
 
 
 class _FirstPredictions:
-    """The first configuration's first prediction of each text, and a digest of every configuration's."""
+    """The samples that the first configuration spoke first for each text, and a digest of every
+    configuration's first samples of it."""
 
     def __init__(self, reference: str) -> None:
         self._reference = reference

@@ -203,7 +203,8 @@ def ran_with(comparison: Comparison) -> dict[str, object]:
 
 
 def controls(comparison: Comparison) -> list[NegativeControl]:
-    """Made-up configurations, of which it is known whether they may be recommended."""
+    """Negative controls: copies of the first configuration with changed figures, of which it is known whether
+    they may be recommended."""
     first = comparison.configurations[0]
     own = comparison.trials[comparison.trials.system == first.name]
 

@@ -11,7 +11,7 @@
     vocoder_32.onnx or vocoder_32.mlpackage, and the other sizes
     spectrum.onnx layers.npz      what an application needs before them
     prosody/prosody_padded.onnx   beside ONNX: prosody that can be fed with pads (see `padding_passes`)
-    manifest.json                 of what, for what, and how far they agree
+    manifest.json                 the source, the target, and how far their samples agree
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def export(
         The stages in ONNX Runtime's own format, optimised for this kind of machine, or as ONNX; the vocoder
         in fixed windows, as ONNX or as ML Programs.
     segments : iterable of tuple
-        Token ids without pads, and a style vector, for each segment. Source and export speak them to check
-        the export. For ML Programs, every size is evaluated on the first segment.
+        Token ids without pads, and a style vector, for each segment. To check the export, the variant and the
+        export both synthesise them. For ML Programs, every size is evaluated on the first segment.
     precision : {"float32", "float16", "int8"}
         Precision of ML Programs.
 

@@ -48,9 +48,10 @@ class PredictableProvider:
     listed : frozenset of str or None
         Operators that it takes, as `domain:operator`; None if it takes all.
     ml_program : bool
-        Core ML's newer format, in which some notes do not hold.
+        Whether graphs become Core ML's newer format, ML Program: it takes some nodes that the older one,
+        NeuralNetwork, refuses.
     fixed_shapes_only : bool
-        Its option `RequireStaticInputShapes`.
+        Whether its option `RequireStaticInputShapes` is set: nodes with a dynamic shape are refused.
     shapes_seen : bool
         Whether to treat every shape as fixed at what it was in a run. Nodes that are still refused are
         refused for their operator or size.
@@ -150,7 +151,8 @@ def _conv(a: _NodeQuestion) -> str | None:
 
 
 def _conv_transpose(a: _NodeQuestion) -> str | None:
-    """The provider's own code asks for more than its list says: the same padding on all sides."""
+    """Why the provider refuses a transposed convolution, or None. Its code asks for one thing more than its
+    published list of operators says: the same padding on all sides."""
     pads = a.attribute("pads", ())
     if not a.constant(1):
         return "needs constants"
@@ -221,7 +223,7 @@ class Partitioning:
 
     @property
     def taken(self) -> frozenset[str]:
-        """Names of all nodes that it takes."""
+        """Names of all nodes that the provider takes."""
         return frozenset(name for group in self.partitions for name in group)
 
 

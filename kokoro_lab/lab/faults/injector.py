@@ -110,7 +110,7 @@ class Injector:
     Attributes
     ----------
     lost : list of Fallback
-        Providers that were lost to it, as a placement has them.
+        Providers that it has made fail, as fallbacks of a `Placement`.
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:

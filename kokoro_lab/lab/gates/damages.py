@@ -65,7 +65,7 @@ def gap(samples: Samples) -> Samples:
 
 
 def cut(samples: Samples) -> Samples:
-    """A span left out, its ends put together hard."""
+    """A span left out, the samples on both sides joined without a fade."""
     return without(samples, loudest(samples))
 
 

@@ -27,7 +27,7 @@ NOT_MEASURED, STALE = "not measured", "stale"
 VERDICTS = (results.FAILED, NOT_MEASURED, STALE, results.PASSED)
 """The verdicts, the worst first."""
 CAUGHT = "controls_caught_count"
-"""The name of a computed figure, which every result with controls has."""
+"""The name of a figure that is computed here for every result with controls: how many of them were caught."""
 TESTS = Path("tests") / "junit.xml"
 """What `make test` writes into `results/`; `make test-all` and `make test-long` write files beside it."""
 

@@ -35,7 +35,7 @@ from kokoro_lab.speech.engine import Engine, load_engine
 from kokoro_lab.typed import require_choice
 
 PCM_SCALE = 32768
-"""What `audio.read_wav` divides 16-bit samples by."""
+"""The number by which `containers.pcm.read_wav` divides 16-bit samples."""
 
 
 def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
@@ -135,7 +135,7 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
     Raises
     ------
     ParameterError
-        One that is neither.
+        A name is neither.
     """
     known = {case.name for case in golden.cases} | set(golden.planned)
     allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"
@@ -150,9 +150,9 @@ def record_anew(
 ) -> list[str]:
     """Speak the recordings `names`, keep evidence in `folder`, then replace the earlier recordings with them.
 
-    Nothing in `golden/` changes before all of them are spoken. The evidence of each recording is
-    `<name>-after.flac`. If it replaces an earlier one, there are also `<name>-before.flac`, `<name>.png`, and
-    a row of `measure` in `difference.json`.
+    Nothing in `golden/` changes before all of them are spoken. `folder` gets each new recording as
+    `<name>-after.flac`. If a recording replaces an earlier one, `folder` also gets `<name>-before.flac`,
+    `<name>.png`, and a row of `measure` in `difference.json`.
 
     Returns
     -------

@@ -71,7 +71,8 @@ def understood(
     Returns
     -------
     dict
-        said; words and characters (how many were said); word_errors_, character_errors_ and heard_ of both.
+        `said`, the text; `words` and `characters`, how many it has; and for either side, such as `candidate`:
+        `word_errors_candidate`, `character_errors_candidate` and `heard_candidate`, the transcript.
     """
     row: dict[str, object] = {"said": said}
     for side, clip in clips.items():
@@ -142,7 +143,8 @@ def worst(table: pd.DataFrame) -> pd.DataFrame:
 def controls(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> list[NegativeControl]:
     """Candidates that say other words on purpose; the judge must refuse them.
 
-    Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
+    They are made of the shortest pairs, one for each text. The first control has no fault: the reference as
+    its own candidate passes.
     """
     short = shortest(spoken, CONTROL_TEXTS)
     another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))

@@ -55,8 +55,9 @@ FEW_WORDS_MORE = 1
 """How many more words than the reference's may be misheard, if there are fewer than `ENOUGH_WORDS`."""
 CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}
 OTHER_MARGIN_POINTS = 5.0
-"""In languages other than English. Between two precisions, Whisper hears one or two words of a hundred
-differently, better or worse; broken speech loses ten."""
+"""How many percentage points the word error rate may be above the reference's in languages other than
+English. Between two precisions, Whisper hears one or two words of a hundred differently; broken speech loses
+ten."""
 
 PLAIN_WORDS = range(5, 26)
 PLAIN_CHARACTERS = frozenset(string.ascii_letters + " ,;:.?!'’-")
@@ -192,8 +193,9 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
     English: at most 4 % of the words wrong, and less than 0.5 points more than the reference with 95 %
     confidence. Where fewer than 1000 words were read that cannot be shown: at most one word more is misheard.
-    Others: at most 5 points more than the reference, as counted: ten sentences find what is broken, and their
-    confidence limit, which is among the figures, is wide.
+    Other languages: the counted rate is at most 5 points above the reference's. There are ten sentences,
+    which suffice to find broken speech; their confidence limit is too wide to be judged, and is among the
+    figures.
     """
     checks = []
     for language, rows in table.groupby("language", sort=False):

@@ -104,7 +104,7 @@ def _spectrum(
 
 
 def _less_and_more() -> Colormap:
-    """Blue for less, orange for more, and where nothing differs the ground that the plot stands on."""
+    """A colour map for differences: blue for less, orange for more, the plot's background for none."""
     from matplotlib.colors import LinearSegmentedColormap
 
     stops = ((0, "#0072b2ff"), (0.5, "#0072b200"), (0.5, "#d55e0000"), (1, "#d55e00ff"))

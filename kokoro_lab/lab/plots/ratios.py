@@ -25,10 +25,12 @@ _DASHES = ("-", "--", ":", "-.")
 def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawing:
     """Each configuration against the default.
 
-    The dot is the ratio to the default, the bar its interval: left of the grey band is better (green), right
-    of it worse (orange), and what touches it is a tie (grey).
+    The dot is the ratio to the default, the bar its interval. A bar left of the grey band is better (green),
+    a bar right of it is worse (orange), and a bar that touches the band is a tie (grey).
 
-    Parameters ---------- ratios : mapping of str to DataFrame
+    Parameters
+    ----------
+    ratios : mapping of str to DataFrame
         By title, a panel each; a row each configuration with ratio, low and high.
     margin : float
         Half the width of the band around 1.

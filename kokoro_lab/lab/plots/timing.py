@@ -152,7 +152,9 @@ def ahead_of_the_player(
     A line a stream, until it is safely ahead. Below 0 a player that began with the first chunk is silent; the
     dashed lines are as far as each pre-buffer reaches.
 
-    Parameters ---------- streams : mapping of str to sequence of (arrivals, lengths)
+    Parameters
+    ----------
+    streams : mapping of str to sequence of (arrivals, lengths)
         In seconds; a panel each name.
     pre_buffers : sequence of int
         In chunks.
@@ -200,7 +202,9 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
     The blue line is what was written, the green one what was heard. Where it is shaded, the listener had
     heard all that could be spoken, and waited for the writer.
 
-    Parameters ---------- answers : mapping of str to (written, heard, starved)
+    Parameters
+    ----------
+    answers : mapping of str to (written, heard, starved)
         Seconds and characters, twice; and from when to when the listener was starved. A panel each name.
     """
     if not answers:
@@ -228,7 +232,9 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     were so many on average. Left of the dashed line are those within the machine's capacity; right of the
     dotted one, the knee, somebody was not served in time. The horizontal line is the limit.
 
-    Parameters ---------- table : pandas.DataFrame
+    Parameters
+    ----------
+    table : pandas.DataFrame
         A row a crowd, as `load_verdict.curve` gives it.
     borne, knee : int
         Listeners.
@@ -257,10 +263,10 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
 
 @plotted
 def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
-    """Does anything creep? Every stream against the usual of its text.
+    """Do times drift? Every stream against the median of its text.
 
-    A grey dot a stream, a blue dot the median of a window, if there are enough. Right of the dashed line
-    drift is looked for; left of the dotted one are the first minutes; 1 is the usual.
+    A grey dot is a stream, a blue dot the median of a time window, if it has enough streams. Drift is looked
+    for right of the dashed line; the first minutes are left of the dotted one; 1 is the median of the text.
     """
     there = {name: points for name, points in streams.items() if len(points[0])}
     if not there:

@@ -48,7 +48,7 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
 def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Drawing:
     """Quality against cost.
 
-    Better is higher, cheaper is further left. Joined are those that no other beats in both.
+    Better is higher, cheaper is further left. A line joins those that no other one beats in both.
     """
     title = f"{words_of(quality)} against {words_of(cost)}, a point a {label}"
     if table.empty:
@@ -77,7 +77,7 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
 def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Drawing:
     """How far each step goes.
 
-    A row each, with a mark a step.
+    One row for each thing that was measured, with a mark for each step.
     """
     title = f"{label.partition(',')[0].capitalize()}, by {rows} and {steps}"
     if table.empty:
@@ -128,8 +128,8 @@ def error_rates(table: pd.DataFrame) -> Drawing:
 def against_margins(table: pd.DataFrame) -> Drawing:
     """Change of the candidate by each measure.
 
-    The dot is the mean change, the bar reaches down to what the true one is above with 95 % confidence, the
-    upright mark is the margin. A bar that passes its mark, in orange, does not rule out such a loss.
+    The dot is the mean change. The bar reaches down to its lower limit with 95 % confidence. The upright mark
+    is the margin. A bar that passes its mark, in orange, does not rule out such a loss.
     """
     if table.empty:
         return Drawing(None, "No measure was taken.")
@@ -213,7 +213,8 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     """Arithmetic that the provider takes, by graph.
 
-    A column each way to ask for the provider. Each partition costs a copy there and back.
+    There is one column for each way to ask for the provider. Each partition costs a copy of its tensors to
+    the provider and back.
 
     Parameters
     ----------

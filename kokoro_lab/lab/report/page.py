@@ -108,8 +108,8 @@ class _Reader:
 
 
 class _Headings(mistune.HTMLRenderer):
-    """Headings with anchors. The first heading of the first level is the notebook's question, which stands at
-    the top of the page."""
+    """Writes each heading of a notebook with an anchor that links can name. The first heading of the first
+    level is the notebook's question; it is left out here, since it stands at the top of the page."""
 
     def __init__(self, reader: _Reader) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ def reason_to_keep(run: KeptRun, evidence: set[Path], now: datetime | None = Non
 
 
 def evidence_in(folder: Path) -> set[Path]:
-    """Runs that the checklist may show, in either of its modes."""
+    """The folders of the runs that the checklist shows, whether or not runs of the fast mode count."""
     nothing = Now(None, "", {})
     return Records(folder, nothing, fast=False).shown_by() | Records(folder, nothing, fast=True).shown_by()
 

@@ -169,7 +169,7 @@ def read_result(folder: Path) -> Result | None:
     if not path.exists():
         return None
     found = read_object(path)
-    # A benchmark that only measures has no verdict, and calls its parameters otherwise
+    # A benchmark that only measures has no verdict, and its parameters stand under `asked`
     parameters = found.get("parameters", found.get("asked")) or {}
     if broke:
         verdict = INTERRUPTED if found.get("verdict") == INTERRUPTED else CRASHED

@@ -63,9 +63,9 @@ class BenchmarkRuns(BaseModel):
     """Benchmarks on disk, the latest first, and the one that this server began last."""
 
     runs: list[BenchmarkRun]
-    skipped: list[SkippedRun] = Field(description="Those that cannot be read")
+    skipped: list[SkippedRun] = Field(description="Benchmarks on disk that cannot be read")
     current: BenchmarkState | None
-    schedule: BenchmarkSchedule | None = Field(description="Null where none is begun at intervals")
+    schedule: BenchmarkSchedule | None = Field(description="Null if none is begun at intervals")
 
 
 class BenchmarkResult(BenchmarkRun):
@@ -75,7 +75,7 @@ class BenchmarkResult(BenchmarkRun):
 
     systems: dict[str, Any]
     trials: list[dict[str, Any]]
-    skipped: list[SkippedRun] = Field([], description="Of the latest: newer ones that cannot be read")
+    skipped: list[SkippedRun] = Field([], description="Newer benchmarks that cannot be read")
 
 
 def hang_into(app: Flask) -> None:

@@ -28,14 +28,14 @@ blueprint.before_request(require_key)
 
 
 class FaultJournal(Faults):
-    """All that happened since the scenario was put in."""
+    """The faults that were injected, and the streams that were spoken, since the scenario was set."""
 
     strikes: list[Strike]
     spoken: list[WholeStream]
 
 
 class ArmRequest(BaseModel):
-    """A scenario as in `fixtures/faults`; null takes out the one before."""
+    """A scenario as in `fixtures/faults`; null removes the present scenario."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +70,7 @@ def hang_into(app: Flask, injector: Injector) -> None:
 @blueprint.post("/faults")
 @documented(body=ArmRequest, optional_body=True, answer=FaultJournal, errors=(401,))
 def arm() -> dict[str, Any]:
-    """Put in the faults of a scenario instead of those before, and begin to count anew."""
+    """Inject the faults of a scenario instead of the present ones, and begin to count anew."""
     scenario = optional_model(request, ArmRequest).scenario
     _injector().arm(None if scenario is None else read_scenario(json.dumps(scenario), "scenario"))
     return _injector().journal()
@@ -79,7 +79,7 @@ def arm() -> dict[str, Any]:
 @blueprint.get("/faults")
 @documented(answer=FaultJournal, errors=(401,))
 def journal() -> dict[str, Any]:
-    """What has struck, and what was spoken, since the scenario was put in."""
+    """The faults that were injected, and the streams that were spoken, since the scenario was set."""
     return _injector().journal()
 
 

@@ -54,7 +54,7 @@ class GivenAnswer(BaseModel):
     heard_s: dict[Literal["A", "B", "X"], FiniteFloat]
 
     def noted(self) -> tuple[dict[str, int], dict[str, float]]:
-        """How often each was played, and for how long."""
+        """How many times each sound (A, B, X) was played, and for how many seconds."""
         return dict(self.model_dump()["plays"]), dict(self.model_dump()["heard_s"])
 
 
@@ -167,7 +167,7 @@ def page_file(filename: str) -> Response:
 
 
 def _known(token: str) -> tuple[Panel, str]:
-    """The panel, and whose token it is."""
+    """The panel, and the name of the person to whom the token belongs."""
     panel: Panel = current_app.extensions[_PANEL]
     name = panel.name_of(token)
     if name is None:

@@ -42,7 +42,7 @@ class BenchmarkState(BaseModel):
     trials: int
     finished_trials: int
     disturbed: int = Field(description="Trials that were given up for a live request, and begun again")
-    scheduled: bool = Field(False, description="Whether the server began it by itself")
+    scheduled: bool = Field(False, description="Whether it was begun by the server itself")
     reason: str | None = None
 
 
@@ -52,8 +52,8 @@ class BenchmarkSchedule(BaseModel):
     interval_s: float
     next_in_s: float
     begun: int
-    skipped: int = Field(description="Turns that would have disturbed somebody")
-    last_skip: str | None = Field(description="Why the last one was skipped")
+    skipped: int = Field(description="Benchmarks not begun, to disturb no request")
+    last_skip: str | None = Field(description="Why the last one was not begun")
 
 
 class Benchmarks:

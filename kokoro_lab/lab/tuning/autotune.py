@@ -68,7 +68,7 @@ class TunePlan:
     Raises
     ------
     ParameterError
-        Too few to compare, or more than there are texts.
+        Too few texts or rounds to compare, or more texts than can be made.
     """
 
     trials: int = 40

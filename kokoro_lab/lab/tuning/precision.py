@@ -59,7 +59,7 @@ def compare(
         One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
         forced on both; streamed_pesq and so on for the candidate decoded in windows with predicted
         statistics, like a stream; reference_s and candidate_s, the times of decoding; and the fields of
-        `metrics.prosody.Drift` for the candidate's own prosody.
+        `metrics.prosody.ReadingDifference` for the candidate's own prosody.
     """
     front_end = FrontEnd()
     rows = []

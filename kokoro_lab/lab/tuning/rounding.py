@@ -206,7 +206,8 @@ def feedback(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def separable_feedback(target: Matrix, moments: Moments) -> RoundedLevels:
-    """`feedback` with data small enough to ship: covariances of channels and of taps, without a refit."""
+    """Levels rounded as in `feedback`, but from data small enough to ship: covariances of channels and of
+    taps. The weights are not refitted first, and there is no shift."""
     return fed_back(target, moments.separable())
 
 

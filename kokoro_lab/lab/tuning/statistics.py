@@ -98,8 +98,8 @@ def make_training_set(
 ) -> TrainingSet:
     """Have the model speak `lines` and parts of them with voices, blends and speeds drawn at random.
 
-    Stops after `minutes` of wall time, whatever it has; writes `path` as it goes, so that an
-    interrupted run is not lost.
+    Stops after `minutes` of wall time, however many rows it has by then. It writes `path` as it goes, so that
+    an interrupted run is not lost.
     """
     config = EngineConfig(variant="fp32")
     stages, own, own_of_trunk = StagedDecoder(config), OwnStatistics(config), TrunkStatistics(config)

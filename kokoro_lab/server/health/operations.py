@@ -37,7 +37,7 @@ MOST_TYPES = 25
 @blueprint.get("/openapi.json")
 @documented(answer=Description)
 def openapi() -> dict[str, Any]:
-    """This description."""
+    """The description of the server's API as an OpenAPI document."""
     app: Flask = current_app
     return document(app)
 
@@ -88,7 +88,7 @@ def session_reset() -> dict[str, Any]:
 @blueprint.post("/performance/clear_cache")
 @documented(answer=Cleared, errors=(401,))
 def clear_cache() -> dict[str, Any]:
-    """Forget first audio, phonemes and loaded voices."""
+    """Empty the caches of first audio, phonemes and loaded voices."""
     require_key()
     return {"cleared": server_state().engine.clear_caches()}
 
@@ -96,7 +96,7 @@ def clear_cache() -> dict[str, Any]:
 @debugging.get("/stacks")
 @documented(media=("text/plain",), errors=(401,))
 def stacks() -> Response:
-    """Where every thread is. Lines of code only: no variable, so no text."""
+    """The stack of every thread. It has lines of code and no values of variables, so no text of a client."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = [
         f"{names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}"
@@ -121,7 +121,7 @@ def _frames() -> dict[int, FrameType]:
 @debugging.get("/memory")
 @documented(answer=MemoryDetails, errors=(401,))
 def memory() -> dict[str, Any]:
-    """The process's memory, and which types there are most objects of."""
+    """The process's memory, and the Python types with most objects."""
     counts: dict[str, int] = {}
     for thing in gc.get_objects():
         counts[type(thing).__name__] = counts.get(type(thing).__name__, 0) + 1

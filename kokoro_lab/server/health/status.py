@@ -1,6 +1,6 @@
 """Health, status, and the lists of voices and models.
 
-All are open without a key, since clients ask before they speak.
+These routes need no API key, since clients ask here before they send a text to be spoken.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def models() -> dict[str, Any]:
 @blueprint.get("/v1/models/<name>")
 @documented(answer=Model, errors=(404,))
 def model(name: str) -> dict[str, Any]:
-    """One of them."""
+    """One of the names that `model` may have, in OpenAI's shape."""
     if name not in _models():
         abort(404, f"There is no model of that name here; GET /v1/models lists them: {', '.join(_models())}.")
     return _model(name)
@@ -151,7 +151,7 @@ def model(name: str) -> dict[str, Any]:
 @blueprint.get("/v1/audio/models")
 @documented(answer=ModelNames)
 def audio_models() -> dict[str, Any]:
-    """The same names, as OpenWebUI wants them."""
+    """The names that `model` may have, as OpenWebUI wants them."""
     return {"models": [{"id": name} for name in _models()]}
 
 

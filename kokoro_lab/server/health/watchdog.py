@@ -2,9 +2,9 @@
 
     resident memory           what is done
     from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`,
-                              and ever more seldom while not enough comes of it
-    over the limit after it   new speech is refused (503, Retry-After); what is under way goes on to its end
-    still, with nobody left   the worker is replaced
+                              and more seldom while clean-ups free too little
+    over the limit after it   new speech is refused (503, Retry-After); speech under way continues to its end
+    over it, nobody served    the worker process is replaced
 
 The limit is never raised. If a warm worker does not fit into it, the server ends and says what it needs. A
 language that would not fit is refused (507), with an error that says so. Whether it fits depends on the

@@ -1,5 +1,7 @@
 """A conversation over a WebSocket in any dialect: speaks one text at a time, and listens meanwhile.
 
+In our dialect, a client gives credit: the number of binary messages that it is ready to take. Without credit,
+sending waits.
 Each dialect is a subclass: ours (`websocket_conversation`), ElevenLabs' and Mistral's.
 """
 
@@ -106,7 +108,11 @@ class Conversation:
         """
 
     def _read(self, fields: dict[str, Any]) -> tuple[SpeechRequest, LiveText | None, float]:
-        """Read `fields`: the request, the options of a live text or None, and the first credit."""
+        """Read the fields of a message that begins a text.
+
+        Returns the request, the options of a live text (None for a whole text), and how many binary
+        messages the client is ready to take (its credit).
+        """
         raise NotImplementedError
 
     def _tell_audio(self, frame: AudioBytes) -> None:
@@ -125,10 +131,10 @@ class Conversation:
         """Send when the words of a segment are heard."""
 
     def _tell_waiting(self) -> None:
-        """Send that nothing has been ready for a while."""
+        """Send that the connection is still alive: no audio has been ready for some seconds."""
 
     def _go_on(self) -> None:
-        """Called repeatedly: begin to speak a waiting text."""
+        """Begin to speak a waiting text, if there is one. `run` calls it repeatedly."""
 
     def _withdraws(self, message: str | bytes) -> bool:
         """Whether a message that comes while a text waits for its slot withdraws the text; other messages are
@@ -200,7 +206,7 @@ class Conversation:
     def _given_up(self) -> bool:
         """Whether the client has given up the text that waits for its slot: it has left, or withdraws it.
 
-        Its other messages are kept for later, up to the size of one message.
+        The client's other messages are kept for later: together at most as long as the longest message.
         """
         while self._ws.connected:
             try:
@@ -270,7 +276,7 @@ class Conversation:
 
     def _starved(self) -> KokoroLabError:
         return Interrupted(
-            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} behind the last one."
+            f"No text came for {self._idle_s:g} s.", mend=f"Send {self.ending} after the last string."
         )
 
     def _send(self, event: Event, encoder: Encoder) -> None:

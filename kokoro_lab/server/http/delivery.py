@@ -58,8 +58,8 @@ class RawWriter:
     Parameters
     ----------
     encoder : Encoder
-        A new encoder. Its header and the primer are sent before anything is computed, so that a player opens
-        its device.
+        A new encoder. The format's header and a little silence (the primer) are sent before anything is
+        computed, so that a player opens its sound device.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -83,8 +83,8 @@ class RawWriter:
 class EventWriter:
     """Server-sent events, as OpenAI streams speech: `speech.audio.delta`, `speech.audio.done`, and an error.
 
-    Each delta has an `id:` (`segment.chunk`) after which a client may resume; a segment's first chunk also
-    has the token for that (see `resume`).
+    Each delta has an `id:` (`segment.chunk`) after which a client may resume. A segment's first chunk also
+    has the token with which it resumes (see `requests.resume`).
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class ResponseBody(Iterator[bytes]):
             self._synthesis.sending = True
             return data
         except StopIteration:
-            self.close()  # now: once the client has seen the end, it may send its next request
+            self.close()  # before the client sees the end: then it may send its next request
             raise
 
     def close(self) -> None:

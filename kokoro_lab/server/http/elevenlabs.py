@@ -1,7 +1,8 @@
 """ElevenLabs' WebSockets, `stream-input` and `multi-stream-input`, over our live text.
 
-The client writes {`text`}; with `flush` the text so far is spoken, and {`text`: ""} ends it. With contexts,
-{`close_context`} ends one, and an empty text only shows that the client is still there. The server sends
+The client writes {`text`}; with `flush` the text so far is spoken, and {`text`: ""} ends it. On
+`multi-stream-input`, each text is a context with an id. There, {`close_context`} ends a context, and an
+empty text only shows that the client is still there. The server sends
 {`audio`, `alignment`, `normalizedAlignment`} and, at the end, {`isFinal`} with the `ignored` fields and the
 `fallbacks`. Contexts are spoken one after another. An error is sent as {`message`, `error`, `code`}, and
 closes the connection.
@@ -56,7 +57,7 @@ class ConnectionQuery(_StrictModel):
 
 
 class ElevenLabsMessage(_StrictModel):
-    """A client's message. The key belongs in the request's headers, and is not read here."""
+    """A client's message. An API key in it is not read: the key belongs in the request's headers."""
 
     text: StrictStr | None = None
     context_id: StrictStr | None = None
@@ -73,7 +74,7 @@ class ElevenLabsMessage(_StrictModel):
 
 
 class ElevenLabsConversation(LiveConversation):
-    """Parameters beside those of `LiveConversation`.
+    """ElevenLabs' dialect. Its parameters are these and those of `LiveConversation`.
 
     Parameters
     ----------

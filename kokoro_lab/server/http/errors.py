@@ -1,7 +1,8 @@
 """Every error in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
 
 Messages go to the client, who sent the text; the log gets status, code and, for errors of the server, where
-they happened. Messages of other libraries' exceptions may quote the text, so they go to neither.
+they happened. Messages of other libraries' exceptions may quote the text, so they are neither sent nor
+logged.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'n
 @blueprint.get("/")
 @documented(media=("text/html",))
 def front_page() -> Response:
-    """Type, choose a voice, listen."""
+    """The page on which a person types a text, chooses a voice and listens."""
     return send_from_directory(FOLDER, "index.html")
 
 
@@ -31,7 +31,7 @@ def front_page() -> Response:
     parameters=(Parameter("filename", FILE),),
 )
 def page_file(filename: str) -> Response:
-    """A part of the page."""
+    """A file that the front page uses: script, style sheet, picture or another page."""
     return send_from_directory(FOLDER, filename)
 
 

@@ -97,7 +97,7 @@ class LiveConversation(Conversation):
 
     def _open_turn(self, name: str | None, fields: dict[str, Any]) -> Turn:
         if self._leaving:
-            raise TextError(f"Nothing is spoken behind {self.ending}.", mend="Connect once more.")
+            raise TextError(f"Nothing is spoken after {self.ending}.", mend="Connect once more.")
         if len(self._turns) == MOST_TURNS:
             raise TextError(f"{MOST_TURNS} texts are still to be spoken.", mend="Wait for the end of one.")
         self._turns.append(Turn(name, fields))

@@ -158,7 +158,7 @@ def _say_what_ran(answer: Response) -> Response:
 
 @blueprint.after_request
 def _count(answer: Response) -> Response:
-    """Count requests that were answered with an error. Others are counted where they end."""
+    """Count requests that were answered with an error. Spoken requests are counted when their speech ends."""
     if "error_code" in g and request.method != "DELETE":
         account = _account()
         account.close(account.interrupted() or g.outcome, g.error_code)
@@ -227,11 +227,11 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
 
 
 def _sender(state: ServerState, synthesis: Synthesis) -> Callable[[], None]:
-    """Free the slot of a file that is computed and only has to be sent. Returns a function that frees the
-    sender afterwards.
+    """Take a sender, one of the server's few threads for finished files, and free the file's slot. Returns a
+    function that frees the sender once the file is sent.
 
-    If many clients receive their files slowly, the slot is kept, so that such clients cannot occupy every
-    thread.
+    If all senders are taken, the slot is kept until the file is sent, so that clients that receive slowly
+    cannot occupy every thread.
     """
     try:
         sender = state.senders.take()

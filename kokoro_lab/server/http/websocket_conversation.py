@@ -7,8 +7,8 @@ The client sends `speak` {the fields of a request, `credit`}, `resume` {the same
 or something was substituted, `started` has `ignored` and `fallbacks`, and `done` has `fallbacks`.
 
 With `live`, the text of a `speak` is a beginning; the client continues with `append` {`text`}, `flush` (speak
-the text so far now) and `end`. How it cuts the text changes no sample. With `max_wait_ms`, the server flushes
-by itself after this time without new text.
+the text so far now) and `end`. How the client divides the text among its messages changes no sample. With
+`max_wait_ms`, the server flushes by itself after this time without new text.
 
 A binary message costs one credit (see `messages_of`); without credit, sending waits, and so does computing. A
 `speak` while another is under way replaces it. A client whose connection broke reconnects and sends `resume`.

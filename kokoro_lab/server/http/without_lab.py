@@ -28,12 +28,12 @@ def hang_into(app: Flask) -> None:
 @blueprint.post("/benchmarks")
 @documented(errors=(404,))
 def benchmarks() -> NoReturn:
-    """Not there without the extra `lab`."""
+    """Refused with 404: benchmarks need the extra `lab`, which is not installed."""
     raise MissingExtra("lab", "What benchmarks this engine")
 
 
 @blueprint.get("/benchmarks/<run_id>")
 @documented(errors=(404,))
 def run(run_id: str) -> NoReturn:
-    """Not there without the extra `lab`."""
+    """Refused with 404: benchmarks need the extra `lab`, which is not installed."""
     benchmarks()

@@ -102,8 +102,8 @@ class Connections:
         self.awaits(connection, "idle", deadline_s)
 
     def awaits(self, connection: Connection, state: State, deadline_s: float) -> None:
-        """Note that a connection now waits in `state`. All in one state have the same time limit, so they
-        stay in order."""
+        """Note that a connection now waits in `state`. All connections in one state have the same time limit,
+        so they are kept in the order in which their time ends."""
         self._waiting.get(connection.state, {}).pop(connection, None)
         connection.state, connection.deadline_s = state, deadline_s
         self._waiting[state][connection] = None
@@ -143,7 +143,7 @@ class Connections:
         self._closed[connection.reason] += 1
 
     def longest_silent(self, *, holding: bool = False) -> Connection | None:
-        """The longest silent connection among those that wait; if asked, only among those that hold bytes."""
+        """The longest silent connection among those that wait, with `holding` among those that hold bytes."""
         return next((one for one in self._silent if one.held_bytes or not holding), None)
 
     def late(self, now_s: float) -> Iterator[Connection]:
@@ -340,8 +340,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self._leave(conn, reason)
 
     def _leave(self, conn: Connection, reason: Reason) -> None:
-        """Shut down sending, and let the poller wait for the client to close. gunicorn's own worker would let
-        all other connections wait meanwhile."""
+        """Shut down sending, and let the poller wait for the client to close. gunicorn's own worker waits for
+        that itself, and serves no other connection meanwhile."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             if conn.state == "served":

@@ -74,7 +74,7 @@ class ViewDescription:
     optional_body : bool
         Whether the body may be left out.
     events : pydantic model, optional
-        One server-sent event, where it may answer by such.
+        The model of one server-sent event, if the view may answer with such events.
     headers : mapping of str to str
         Headers that a successful answer always has, and their meaning.
     at_times : mapping of str to str

@@ -33,7 +33,7 @@ Warmth = Literal["warming", "ok", "failed"]
 
 
 class Answer(BaseModel):
-    """A field that is not promised may come besides."""
+    """The base of answers that may have further fields besides those that are described here."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -48,13 +48,13 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Every answer from 400 up."""
+    """The body of every answer with a status of 400 or more."""
 
     error: ErrorDetail
 
 
 class Percentiles(BaseModel):
-    """By nearest rank, of the last values; null where there are none."""
+    """Median and 95th percentile of the last values, by nearest rank; null where there are no values."""
 
     p50: float | None
     p95: float | None
@@ -62,17 +62,17 @@ class Percentiles(BaseModel):
 
 
 class Health(Answer):
-    """200 and `ok` once the engine has spoken; else 503."""
+    """How far the server is: status 200 and `ok` once the engine has spoken its first words, else 503."""
 
     status: Warmth
     stage: str | None = Field(
         None,
-        description="While it goes on: imports, weights, graphs (loading), voice, text, model (warm-up)",
+        description="Stage under way: imports, weights, graphs (loading), voice, text, model (warm-up)",
     )
     stages_s: dict[str, float] = Field(description="Seconds that each stage took")
     version: str
     variant: str
-    active_provider: str | None = Field(None, description="Once it is known")
+    active_provider: str | None = Field(None, description="The provider that computes, once it is known")
     reason: str | None = Field(None, description="Why the warm-up failed")
 
 
@@ -104,7 +104,9 @@ class Degraded(Answer):
     because: str
     changes: str
     since_s: float
-    lighter_after_s: float | None = Field(description="How long it stays at least; null if it does not go")
+    lighter_after_s: float | None = Field(
+        description="Seconds until the mode may end at the earliest; null if it does not end by itself"
+    )
     setting: str
     chunk_ms: int
     pre_buffer_ms: int
@@ -130,7 +132,7 @@ class Objectives(BaseModel):
 
 
 class Faults(Answer):
-    """Faults that are put in on purpose: by which scenario, and how many times they have struck."""
+    """Faults that are injected on purpose: by which scenario, and how many have been injected."""
 
     scenario: str | None
     struck: int
@@ -147,21 +149,26 @@ class Running(Answer):
     chunks: int
     segments: int
     underruns: int
-    fill: dict[str, float] = Field(description="Segments ahead, samples that wait, seconds in hand")
-    waited_s: float = Field(description="While others computed")
+    fill: dict[str, float] = Field(
+        description="Segments prepared ahead, samples that do not fill a chunk yet, and seconds of speech "
+        "that a listener in real time has not heard yet"
+    )
+    waited_s: float = Field(description="Seconds that it waited while other syntheses computed")
 
 
 class Computing(BaseModel):
-    """Who computes, who waits for it, and what speech costs."""
+    """How many syntheses compute or wait for it, and what speech costs."""
 
     computing: int = Field(description="Windows, or whole segments, that are computed now")
-    waiting: int = Field(description="Those that wait until they are due")
-    wait_s: Percentiles = Field(description="Of listeners, before each window")
+    waiting: int = Field(description="Windows, or whole segments, that wait to be computed")
+    wait_s: Percentiles = Field(description="Seconds that a stream's window waits before it is computed")
     utilisation: float = Field(description="Share of the last minute in which something was computed")
     load: float = Field(description="Seconds of computing that listeners need in a second")
-    capacity: float = Field(description="How many they may need; a further one waits")
+    capacity: float = Field(
+        description="The load that listeners may need together; a listener who would need more waits"
+    )
     costs: dict[str, float] = Field(
-        description="Seconds of computing for a second of speech, by voice; the empty name is all of them"
+        description="Seconds of computing for a second of speech, by voice; the empty name: all voices"
     )
 
 
@@ -178,44 +185,48 @@ class WarmUpState(BaseModel):
 class Watched(BaseModel):
     """What keeps memory under its limit, and what it has done so far."""
 
-    state: Literal["off", "ok", "cleaning", "refusing"] = Field(description="As of the last look")
-    limit_mb: float = Field(description="That is kept to: what does not fit is refused")
-    warm_mb: float | None = Field(description="Of the worker once it was warm")
+    state: Literal["off", "ok", "cleaning", "refusing"] = Field(description="At the last check")
+    limit_mb: float = Field(description="Resident memory that the process may have; 0: no limit")
+    warm_mb: float | None = Field(description="Resident memory of the worker when it was warm")
     peak_mb: float
     cleanups: int
     freed_mb: float
-    actions: dict[str, int] = Field(description="How often each thing was given back")
+    actions: dict[str, int] = Field(description="How many times each kind of memory was freed")
 
 
 class Worker(BaseModel):
-    """The process that speaks; after a crash, the next one."""
+    """The process that speaks. After a crash, another process takes its place."""
 
     pid: int
-    number: int = Field(description="How many this server has had")
+    number: int = Field(description="How many worker processes this server has had, with this one")
 
 
 class ConnectionsState(BaseModel):
     """Connections that are open. Only connections that are being served occupy a thread of the pool."""
 
-    most: int = Field(description="Beyond it, the one that has been silent longest is closed")
+    most: int = Field(description="Most open connections; for a further one, the longest silent is closed")
     open: int
-    idle: int = Field(description="That have sent nothing of a request")
-    reading: int = Field(description="Whose request is not whole")
-    leaving: int = Field(description="That had their last answer")
-    served: int = Field(description="Whose request is answered, or waits for a thread; this one too")
-    threads: int = Field(description="Of the pool")
-    held_bytes: int = Field(description="Of requests that are not answered")
-    most_held_bytes: int = Field(description="Beyond it, one that waits for more is closed")
+    idle: int = Field(description="Connections that have sent nothing of their next request")
+    reading: int = Field(description="Connections whose request has arrived in part")
+    leaving: int = Field(description="Connections that got their last answer and are not closed yet")
+    served: int = Field(
+        description="Connections whose request is answered, or waits for a thread; with that of this request"
+    )
+    threads: int = Field(description="Threads of the pool")
+    held_bytes: int = Field(description="Bytes of requests that are not answered yet")
+    most_held_bytes: int = Field(
+        description="Limit of `held_bytes`; beyond it, the longest silent connection with bytes is closed"
+    )
     accepted: int
-    closed: dict[str, int] = Field(description="By reason")
+    closed: dict[str, int] = Field(description="Connections that the server has closed, by reason")
 
 
 class Memory(BaseModel):
-    """In MiB, of the server's process."""
+    """Memory of the server's process, in MiB."""
 
     rss_mb: float
-    arena_limit_mb: int = Field(description="Of ONNX Runtime; 0 is unbounded")
-    available_mb: float = Field(description="Of the machine")
+    arena_limit_mb: int = Field(description="Limit of the memory that ONNX Runtime allocates; 0: no limit")
+    available_mb: float = Field(description="Memory of the machine that is available to programs")
     watchdog: Watched
 
 
@@ -227,7 +238,7 @@ class PlacementState(BaseModel):
     because: str
     stages: dict[str, str]
     nodes: dict[str, str] = Field(
-        description="Of a stage's graph, those that its provider takes, if not the CPU"
+        description="By stage, unless it runs on the CPU: how many nodes of its graph its provider takes"
     )
     fallbacks: list[str]
 
@@ -238,7 +249,9 @@ class Status(Answer):
     status: Warmth
     uptime_s: float
     worker: Worker
-    refuses: list[str] = Field(description="Why nothing new is taken: server_stopping, memory_short")
+    refuses: list[str] = Field(
+        description="Why new requests are refused: server_stopping, memory_short; empty if they are admitted"
+    )
     warm_up_s: float | None
     warm_up: WarmUpState
     variant: Literal[VARIANTS]  # type: ignore[valid-type]
@@ -248,10 +261,10 @@ class Status(Answer):
     placement: PlacementState
     threads: int
     voices: int
-    connections: ConnectionsState | None = Field(description="Null where another server has them")
+    connections: ConnectionsState | None = Field(description="Null under another WSGI server than ours")
     voices_not_offered: dict[str, str] = Field(
-        description="Voices that clients are not offered, and why: their language cannot be read here. They "
-        "speak where `language` names another one"
+        description="Voices that `/voices` leaves out, and why their own language cannot be read here. They "
+        "speak if `language` names another language"
     )
     active: int = Field(description="Syntheses under way")
     waiting: int = Field(description="Requests in the queue")
@@ -264,17 +277,17 @@ class Status(Answer):
     requests: Requests
     window: int
     ttfa_s: Percentiles = Field(
-        description="Of streams: accepted request to first speech, not from the cache"
+        description="Streams: seconds from the accepted request to the first speech, not from the cache"
     )
     ttfa_file_s: Percentiles
     ttfb_s: Percentiles
     rtf: Percentiles
-    chunk_gap_s: Percentiles = Field(description="Between two chunks, beyond the length of the first")
+    chunk_gap_s: Percentiles = Field(description="Seconds between two chunks, less the length of the first")
     underruns: int
     streams_with_underruns: int
     degrade: Degraded
     slo: Objectives
-    faults: Faults | None = Field(description="Those that are put in on purpose; null where none can be")
+    faults: Faults | None = Field(description="Faults injected on purpose; null if no fault can be injected")
     lexicon: dict[str, Any]
     first_audio_cache: dict[str, float]
     phoneme_cache: dict[str, float | None]
@@ -283,8 +296,10 @@ class Status(Answer):
     memory_rss_mb: float
     memory: Memory
     versions: dict[str, str]
-    math: dict[str, str] = Field(description="How exactly it computes, and what becomes of denormal numbers")
-    toolchain: dict[str, Any] = Field(description="Compiler, runtime and fitted files, with digests")
+    math: dict[str, str] = Field(description="How exactly the engine computes, and with which denormals")
+    toolchain: dict[str, Any] = Field(
+        description="Compiler and runtime, and files of fitted parameters with their digests"
+    )
     conversion: dict[str, Any] = Field(description="How the graphs were made; empty for published weights")
 
 
@@ -304,7 +319,7 @@ class Voices(BaseModel):
 
 
 class VoiceNames(BaseModel):
-    """The same, by name alone."""
+    """The names of the voices that can read texts of their own language."""
 
     voices: list[str]
 
@@ -338,7 +353,7 @@ class ModelNames(BaseModel):
 
 
 class SessionStatus(BaseModel):
-    """The model that is loaded, and what it is busy with."""
+    """The model that is loaded, and the requests that are being served."""
 
     variant: str
     requested_provider: str
@@ -351,7 +366,7 @@ class SessionStatus(BaseModel):
 
 
 class ResetRequest(BaseModel):
-    """Which request to stop; all, and the figures with them, unless one is named."""
+    """The request to stop. Without an id, all requests are stopped and the figures are reset."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -359,14 +374,14 @@ class ResetRequest(BaseModel):
 
 
 class Reset(BaseModel):
-    """What was stopped."""
+    """The ids of the requests that were stopped, and whether the figures were reset."""
 
     stopped: list[str]
     figures_reset: bool
 
 
 class Cleared(BaseModel):
-    """Entries that were forgotten, by cache."""
+    """How many entries each cache had before it was emptied."""
 
     cleared: dict[str, int]
 
@@ -381,7 +396,7 @@ class Description(Answer):
 
 
 class MemoryDetails(BaseModel):
-    """The process's memory in bytes, and how many objects there are of the commonest types."""
+    """The process's memory in bytes, and the number of objects of each of the commonest Python types."""
 
     process: dict[str, int]
     objects: dict[str, int]
@@ -390,7 +405,8 @@ class MemoryDetails(BaseModel):
 class TimedWord(WordTiming):
     """When a word is heard: offsets into the text, seconds from the start of the speech.
 
-    Marks are no words. What is said as several words, such as `$100`, gives several with the same offsets.
+    Punctuation is no word. One written word that is said as several words, such as `$100`, gives several
+    entries with the same offsets.
     """
 
 
@@ -414,7 +430,7 @@ class TimedSpeech(BaseModel):
     sample_rate: int
     duration_s: float
     words: list[TimedWord]
-    marks: list[TimedMark] = Field([], description="Of SSML, if it has any")
+    marks: list[TimedMark] = Field([], description="The `mark` elements of SSML, if the text has any")
     usage: Usage
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
 
@@ -424,7 +440,7 @@ class SpeechDelta(BaseModel):
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-    resume: str | None = Field(None, description="With a segment's first chunk: the token to resume with")
+    resume: str | None = Field(None, description="In a segment's first chunk: the token to resume with")
 
 
 class SpeechWords(BaseModel):
@@ -433,11 +449,11 @@ class SpeechWords(BaseModel):
     type: Literal["speech.audio.words"]
     segment_id: int
     words: list[TimedWord]
-    marks: list[TimedMark] = Field([], description="Of SSML, if it has any")
+    marks: list[TimedMark] = Field([], description="The `mark` elements of SSML, if the text has any")
 
 
 class SpeechDone(BaseModel):
-    """The end: nothing is missing."""
+    """The end of the speech: all of it was sent."""
 
     type: Literal["speech.audio.done"]
     usage: Usage
@@ -458,5 +474,5 @@ class Stopped(BaseModel):
     object: Literal["audio.speech"]
     cancelled: bool
     stopped: list[str] = Field(
-        description="Ids of the syntheses that were: more than one may have been given it"
+        description="Ids of the syntheses that were stopped: several requests may have come with one id"
     )

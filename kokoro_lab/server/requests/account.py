@@ -52,9 +52,9 @@ class Account:
     request_id : str
         Its id in the log.
     figures : ServerFigures
-        Get every time when it is known, and the outcome.
+        The server's rolling figures, to which the measured times and the outcome are added.
     on_close : callable
-        Called once at the end, with what a listener noticed.
+        Called once at the end, with a `ServedRequest`: what a listener noticed.
     accepted_s : float, optional
         When the request was accepted, by `time.perf_counter`; now, unless given.
 

@@ -45,9 +45,9 @@ class _Ticket(NamedTuple):
 class Slots:
     """A number of slots, and a short queue of requests that wait for one.
 
-    Waiting clients take turns, and one client's requests keep their order; a request that does not fit lets
-    others pass. If the queue is full, one request is refused at once: the last one of the client with most
-    requests in it.
+    Waiting clients take turns, and one client's requests keep their order. A request that could not be served
+    in time beside those under way lets later ones pass. If the queue is full, one request is refused at
+    once: the last request of the client that has most requests in the queue.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Slots:
 
     @property
     def active(self) -> int:
-        """Places that are taken now."""
+        """Slots that are taken now."""
         return len(self._held)
 
     @property

@@ -308,10 +308,10 @@ class SpeechEvents(Iterator[Event]):
 
 
 def _lost(chunk_id: int) -> SynthesisError:
-    """Raise if a chunk is missing: better an error that the client can handle than a word lost unnoticed."""
+    """The error for a missing chunk, which a client can handle better than a word lost unnoticed."""
     return SynthesisError(
         f"Chunk {chunk_id} was lost on its way through the server.",
-        mend="Go on behind the last one that came, with `resume` and `last_id`.",
+        mend="Continue after the last chunk that came, with `resume` and `last_id`.",
     )
 
 
@@ -454,7 +454,7 @@ def open_stream(
 
 
 def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
-    """Refuse a resumed stream with another chunk length: ids count chunks, so they would not fit."""
+    """The error for a resumed stream with another chunk length: ids count chunks, so they would not fit."""
     return ParameterError(
         "A stream is resumed in chunks of the length that it began with.",
         field="chunk_ms",

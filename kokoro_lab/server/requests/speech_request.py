@@ -52,7 +52,7 @@ class SpeechRequest(BaseModel):
     input_format: Literal["text", "ssml", "markdown", "marked"] = "text"
     """What `input` is: plain text, a subset of SSML, Markdown, or plain text with marks as `[pause:1s]`"""
     code: Literal["skip", "name", "read"] = "skip"
-    """Of blocks of code in Markdown: say nothing, the language that each is in, or all of it"""
+    """How blocks of code in Markdown are read: not at all, by the name of their language, or completely"""
     emoji: Literal["name", "skip"] = "name"
     """Say the names of emoji, or leave them out"""
     model: StrictStr | None = None
@@ -73,15 +73,16 @@ class SpeechRequest(BaseModel):
     language: StrictStr | None = None
     """Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"""
     detect_languages: Literal["auto", "scripts", "off"] = "auto"
-    """Read words of other languages as such: all that are found, by script alone, or not"""
+    """Which words of other languages are read in their own language: all that are found, those in another
+    script alone, or none"""
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
-    """In Hz. Of opus: 48000"""
+    """In Hz. Opus is always 48000"""
     dither: Dithering = "tpdf"
     """Noise of the rounding to 16 bit: white, or shaped so that it is heard less"""
     chunk_ms: Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None = None
     """Length of a stream's chunks. Default: the server's, as its degrade mode has it"""
     ephemeral: StrictBool = False
-    """Keep nothing of this: no first audio, no phonemes, no hash"""
+    """Keep nothing of this request: no first audio and no phonemes in the caches, no hash in the log"""
 
     timestamps: StrictBool = False
     """Tell when each word is heard: in events, or in a JSON answer"""
@@ -90,7 +91,7 @@ class SpeechRequest(BaseModel):
     resume: StrictStr | None = None
     """A token of the stream that broke"""
     last_id: StrictStr | None = None
-    """The last event of it; else the header `Last-Event-ID`"""
+    """The id of the last event of the stream that broke. Also sent as the header `Last-Event-ID`"""
 
     lexicon: list[Any] | dict[str, Any] | None = None
     """How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"""

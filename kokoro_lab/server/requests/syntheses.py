@@ -72,7 +72,7 @@ class Synthesis:
     connection : socket.socket or WatchedSocket, optional
         The client's connection, which is shut down if a send hangs.
     sending : bool
-        Whether it waits for its client, and not for its computing.
+        Whether it is sending, and so waits for its client instead of for samples.
     stream : SpeechStream or None
         None until it begins to speak.
     live : LiveSpeech or None
@@ -196,7 +196,7 @@ class Synthesis:
             self.end()
 
     def figures(self) -> dict[str, Any]:
-        """Figures for `/status`: its progress, and how full its stages are."""
+        """Figures for `/status`: its progress, and how much is computed ahead of its listener."""
         account, stream = self.account, self.stream
         assert stream is not None
         return {

@@ -124,7 +124,7 @@ class WyomingConversation:
 
     @property
     def _listens(self) -> bool:
-        """Whether the next event is taken now."""
+        """Whether the client's next event is read now; while a whole text is spoken, it waits."""
         live = self._live
         return self._events is None or (self._writing and live is not None and not live.is_full)
 
@@ -133,7 +133,7 @@ class WyomingConversation:
         return None if self._synthesis is None else self._synthesis.live
 
     def _hear(self, wait_s: float) -> None:
-        """Read what the client has sent, if the next event is taken now.
+        """Read what the client has sent, unless its next event must wait until a text is spoken.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class WyomingConversation:
         if not events.ready(POLL_S):
             if live is not None and live.starving_s > IDLE_S:
                 silent = f"No text came for {IDLE_S:g} s."
-                raise Interrupted(silent, mend="Send synthesize-stop behind the last of it.")
+                raise Interrupted(silent, mend="Send synthesize-stop after the last chunk of text.")
             return
         event = next(events)
         if isinstance(event, AudioBytes):

@@ -79,8 +79,8 @@ def certain(
 ) -> Certain:
     """The blocks of a text that is still written which no later character can change.
 
-    A paragraph is certain when a blank line follows, a heading with its line, an item of a list when the next
-    item begins.
+    A paragraph is certain when a blank line follows, a heading when its line ends, and an item of a list when
+    the next item begins.
 
     Parameters
     ----------

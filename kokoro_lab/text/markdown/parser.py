@@ -34,7 +34,8 @@ _INLINE_FORMULA = regex.compile(
     regex.VERBOSE,
 )
 _IS_FORMULA = regex.compile(r"[\\^_=<>+*/|{}≤≥≠≈∈π]|\A(?:\S{1,3}\Z|(?!.*\p{L}{2}))", regex.DOTALL)
-"""A sign of mathematics, or at least no word: `$5 and 10$` are sums of money."""
+"""A pattern for a formula between dollar signs: it has a sign of mathematics, or at least no word. `$5 and
+10$` are sums of money."""
 _CLOSES_FORMULA = {"$$": regex.compile(r"\$\$[ \t.,;]*$"), r"\[": regex.compile(r"\\\][ \t.,;]*$")}
 
 
@@ -88,7 +89,7 @@ class _FlatBlocks(ParserBlock):
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    """A formula between dollars, or between a backslash with a bracket and another."""
+    """A formula between dollar signs, or between an opening and a closing bracket, each after a backslash."""
     if state.src[state.pos] not in "$\\":
         return False
     found = _INLINE_FORMULA.match(state.src, state.pos, state.posMax)

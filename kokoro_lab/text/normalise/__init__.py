@@ -25,7 +25,8 @@ _PACKAGES = {"en": "english", "es": "spanish", "ja": "japanese", "zh": "mandarin
 
 
 class Reader(Protocol):
-    """The functions that each language has. All return words in lower case, without punctuation."""
+    """The functions that each language has. All return words without punctuation, in lower case but for words
+    that the language writes with a capital (`March`) and letters that are read by their names (`PM`)."""
 
     RULES: tuple[Rule, ...]
 

@@ -53,7 +53,7 @@ _SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±
 _BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
 _AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
 _DASH = r"[-\s]?"
-# Nouns that digits behind them identify
+# Nouns after which digits identify something
 _NAMED = r"""(?:(?:号码?|密码|验证码|[编代]码|邮编|账户|卡|QQ|ID|真|电话|热线)[是为:：]?\s?
     |拨打?|呼叫|[请就]打|致电)"""
 _NOT_COUNTED = r"(?!\d|[.,:]\d|\s?[个位名人元块米年月日次万亿%℃])"
@@ -136,7 +136,8 @@ def _date(match: Any) -> str | None:
 
 
 def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
-    """One number, or two as a range, with `of` after the sign."""
+    """A number with the word for its sign, or two numbers as a range. `of` is put between the sign's word and
+    the number."""
     last = f"{'至' if match['to'] == '至' else '到'}{say(match['last'])}" if match["last"] else ""
     return _BEFORE[match["sign"]] + of + say(match["n"]) + last
 
@@ -188,7 +189,8 @@ def _numeral(match: Any) -> str | None:
 
 
 def _between(signs: str, behind: str) -> str:
-    """Signs of a sum between two operands, with what must follow."""
+    """A pattern for a sign of a sum between two operands; `behind` is a pattern for the text after the second
+    operand's first character."""
     return rf"(?<=[\dA-Za-z)²³]\s?)[{signs}](?=\s?[\d(A-Za-z]{behind})"
 
 

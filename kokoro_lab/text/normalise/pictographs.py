@@ -70,14 +70,15 @@ def without_emoji(aligned: AlignedText) -> AlignedText:
 
 @cache
 def _loaded(language: str) -> str:
-    """`language`, its names read (4 ms); only the English ones are there from the start."""
+    """`language`, after its names of emoji were loaded (4 ms); the library has loaded only the English
+    ones."""
     if language in emoji.LANGUAGES:
         emoji.config.load_language(language)
     return language
 
 
 def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:
-    """A name must not run into the word beside it."""
+    """The replacement, with spaces where its name would touch a word of the text."""
     start, end, name = run
     before = " " if start and not text[start - 1].isspace() else ""
     after = " " if end < len(text) and text[end].isalnum() else ""

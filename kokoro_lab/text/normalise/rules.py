@@ -114,7 +114,7 @@ def overlaps(taken: Sequence[tuple[int, int, str]], i: int, j: int) -> bool:
 def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) -> str:
     if not words.strip():  # removed, or replaced by a space alone
         return words
-    parted = follows_another and text[i].isalnum()  # by the space behind the part before
+    parted = follows_another and text[i].isalnum()  # the part before ends with a space
     in_words = i and text[i - 1].isalnum() and words[0].isalnum() and not _UNSPACED.match(words[0])
     before = " " if in_words and not parted else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""

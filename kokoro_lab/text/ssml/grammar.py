@@ -71,8 +71,8 @@ EMPHASIS = {
     "none": PLAIN,
     "reduced": SpeakingStyle(rate=1.15, pitch_scale=SEMITONE**-1.5, gain_db=-4.0),
 }
-"""A stressed word is longer, higher and louder (Fry 1955 and 1958 rank the three in this order for pitch,
-length and level); misaki's stress marks hardly change a word that is stressed already."""
+"""A stressed word is higher, longer and louder. By Fry (1955 and 1958), pitch matters most, then length, then
+level. misaki's stress marks hardly change a word that is stressed already."""
 
 ALLOWED_STRENGTHS = ", ".join(BREAKS_S)
 ALLOWED_TIME = f"seconds or milliseconds such as 250ms or 1.5s, up to {MAX_BREAK_S:g}s"

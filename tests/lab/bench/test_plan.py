@@ -140,7 +140,7 @@ def test_a_wrong_option_is_exit_code_2(lab: Path, options: list[str], said: str)
         (["--lifecycle"], "--lifecycle is `kokoro-lab bench lifecycle` now"),
         (["--soak-minutes", "20"], "--soak-minutes is `kokoro-lab bench soak` now"),
         (["--concurrency", "4"], "No such option"),
-        (["--trials", "3", "load"], "options of `bench load` are given behind its name"),
+        (["--trials", "3", "load"], "options of `bench load` are given after its name"),
         (["soak", "--preset", "long"], "No such option"),
         (["--lifecycles"], "No such option"),
     ],

@@ -1,7 +1,7 @@
 """The rules of English, American and British.
 
-Rules by kind, the ones that are surest of what they see first: an address before a number, a date before a
-fraction, a plain number last.
+A part of a text goes to the first rule that accepts it. So rules for forms that can hardly be anything else
+come first: an address before a number, a date before a fraction, a plain number last.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ def _zip(match: Any) -> str:
 def _dotted(match: Any) -> str:
     """`U.S.A.` is said like `USA`, letter by letter; its last point may be the sentence's.
 
-    The initials of a person stay apart, and so do letters that would make a word: `O. H. Lee` is no oh.
+    The initials of a person stay apart, and so do letters that together would make a word: `O. H. Lee` is not
+    read "oh Lee".
     """
     text: str = match["letters"].replace(".", "").upper()
     if text.lower() in WORDS["read as a word"]:

@@ -257,7 +257,8 @@ def _verses(match: Any) -> str:
 
 
 def _season(match: Any) -> str | None:
-    """2023/24, unless it may be a month: 2008/09 is a season only where it is said to be one."""
+    """A season over two years, such as 2023/24. 2008/09 may also be a month, so it is a season only where the
+    text calls it one."""
     first, last = int(match["first"]), int(match["last"])
     if last == first + 1:
         return f"{year(first)} {year(last)}"

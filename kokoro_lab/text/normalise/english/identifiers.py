@@ -20,7 +20,8 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 
 def serial(text: str) -> str:
-    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D"; letters like a word are spelt."""
+    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D". Capitals that the G2P would read as a
+    word are spelt."""
     runs = regex.findall(r"\p{L}+|\d+(?:\.\d+)?", text)
     return " ".join(_number(run) if run[0].isdecimal() else _letters(run) for run in runs)
 

@@ -9,7 +9,8 @@ from functools import lru_cache
 from num2words import num2words
 
 LARGEST_DIGITS = 18
-"""A longer number is read digit by digit: nobody follows a quintillion, and a book of digits is an attack."""
+"""A longer number is read digit by digit: no listener follows a quintillion, and the words of a number as
+long as a book would take long to compute."""
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 

@@ -46,7 +46,7 @@ def took_part(match: Any, group: str) -> bool:
 
 
 def ends_text(match: Any) -> bool:
-    """Whether only closing quotes and brackets follow."""
+    """Whether only closing quotes and brackets follow the match in its text."""
     return not match.string[match.end() :].strip(" \"”')")
 
 

@@ -150,7 +150,7 @@ def _degrees(match: Any) -> str:
 
 
 CURRENCIES = units(__package__, "currencies.tsv")
-"""Names by symbol or code; codes mostly have their CLDR names."""
+"""Currencies: their names by symbol or code. The names of codes are mostly those of Unicode's CLDR."""
 
 _SYMBOLS = [s for s in CURRENCIES if not s[0].isalpha() or s.endswith("$")]
 SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMBOLS})

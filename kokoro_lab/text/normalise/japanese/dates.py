@@ -16,7 +16,7 @@ from kokoro_lab.text.normalise.japanese.written import (
 from kokoro_lab.text.normalise.rules import Rule, in_calendar
 
 FIRST_SHORT_YEAR = 50
-"""Years of two digits from this on are of the last century."""
+"""Years of two digits from this on are of the 1900s, smaller ones of the 2000s."""
 FIRST_YEAR, LAST_YEAR = 1000, 2199
 """Between these, four digits in front of a month are taken for a year."""
 

@@ -43,7 +43,10 @@ def _run(run: str) -> str:
 
 
 def host(written: str) -> str:
-    """A domain: its last parts as they are known, the others as words. co.jp is シーオードットジェーピー."""
+    """Return a domain as spoken: its last parts by the table `PARTS`, the others as words.
+
+    For example, co.jp is シーオードットジェーピー.
+    """
     names = written.split(".")
     said = [spoken(name) for name in names]
     last = names[-1].lower()

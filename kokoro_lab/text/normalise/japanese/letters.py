@@ -20,7 +20,7 @@ from kokoro_lab.text.tables import any_of
 
 LETTERS, GREEK = NAMES["letter"], NAMES["Greek letter"]
 LONGEST_SPELT = 6
-"""Longer runs of capitals are words that somebody shouts."""
+"""The longest run of capitals that is read by its letters' names; a longer run is a word in capitals."""
 
 _VOWEL = "AEIOUY"
 _ABBREVIATED = {written.lower(): said for written, said in NAMES["abbreviation"].items()}

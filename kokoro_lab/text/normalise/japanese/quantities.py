@@ -25,7 +25,8 @@ _SIGNS, _CODES = NAMES["currency sign"], NAMES["currency code"]
 _ENGLISH_SIZES = {written: int(size) for written, size in NAMES["English size"].items()}
 
 _NEVER_BARE = frozenset(("F", "T", "s", "sec"))
-"""Bare, these are floors, tesla that nobody writes, and seconds, which have a rule of their own."""
+"""Signs that are no units right after a number: `F` is a floor there, `T` is hardly ever tesla, and a rule of
+its own reads `s` and `sec`."""
 
 
 def _units() -> Iterator[tuple[str, str]]:

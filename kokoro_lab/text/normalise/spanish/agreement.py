@@ -20,7 +20,7 @@ _LABELS = _WORDS["numbered, not counted"]
 _FEMININE = _WORDS["feminine"]
 _FEMININE_IN_O = _WORDS["feminine in -o"]
 _STRESSED_A = _WORDS["feminine with a stressed a"]
-"""Feminine, but `un` in the singular."""
+"""Feminine nouns that have `un` in the singular: `un agua`."""
 _MASCULINE_IN_A = _WORDS["masculine in -a"]
 _MASCULINE_IN_ION = _WORDS["masculine in -ión"]
 _FEMININE_ENDINGS = re.compile(r"(?:[cstxgnl]ión|dad|tad|tud|umbre|itis|eza|idez)$")

@@ -157,7 +157,7 @@ def _version(match: Any) -> str:
 
 _OPERATOR = regex.compile(r"[ ]?[-+=×*÷]")
 _IDENTIFIES = 8
-"""Digits of a number in groups from which on it is a name and no quantity."""
+"""A number in groups with this many digits or more identifies something, and is no quantity."""
 
 VERSIONS: tuple[Rule, ...] = (
     digit_rule(

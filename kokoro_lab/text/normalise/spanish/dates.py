@@ -4,7 +4,8 @@ Spanish has two ways to say a time, and the written form decides between them. U
 `a. m.` or `p. m.`, times are said by the 12-hour clock as schoolbooks teach it: `dos y cuarto`, `dos y
 media`. Minutes past the half hour are counted from the full hour before, which both Spain and America
 understand (`tres menos cuarto` and `un cuarto para las tres` are each used on one side only). Past twelve,
-times are said by the 24-hour clock, in numbers alone: `catorce treinta`. The article is left to the text.
+times are said by the 24-hour clock, in numbers alone: `catorce treinta`. The article before a time (`las`) is
+not added: a text that needs it has it.
 """
 
 from __future__ import annotations

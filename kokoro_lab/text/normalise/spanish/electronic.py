@@ -22,7 +22,8 @@ _NAMES, _WORDS = names(__package__)["sign in an address"], words(__package__)
 _DOMAINS, _FILES = any_of(_WORDS["top-level domain"]), any_of(_WORDS["ending of a file"])
 _TRAILING = r"(?<![.,;:!?…\"”')\]])"
 _SHORT = 3
-"""Up to this many letters, a part that is no syllable is spelt; longer ones are names somebody made up."""
+"""A part of an address with at most this many letters is spelt unless it falls into Spanish syllables. A
+longer part with a vowel is read as a name."""
 _TOKEN = regex.compile(r"\p{L}+|\d+|.")
 
 

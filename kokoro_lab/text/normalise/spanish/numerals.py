@@ -109,7 +109,7 @@ def _part(denominator: int) -> str:
 
 
 def half(gender: Gender | None) -> str:
-    """Gender of the counted noun."""
+    """`media` for a feminine noun that is counted, else `medio`."""
     return "media" if gender == "f" else "medio"
 
 
@@ -158,7 +158,7 @@ class Numeral:
     mark : str
         The decimal mark, `,` or `.`; empty if there is none.
     grouped : bool
-        Whether something parts the thousands. A year is not grouped.
+        Whether signs or spaces separate the thousands. A year is not grouped.
     """
 
     whole: str

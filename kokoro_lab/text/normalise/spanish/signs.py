@@ -23,7 +23,7 @@ def _named(match: Any) -> str:
 
 
 def _minus(match: Any) -> str | None:
-    """Between two words a hyphen is one, unless the text has a sum in it."""
+    """The word for a minus. A hyphen between two words is no minus, unless the text has a sum in it."""
     spaced = match.string[match.start() - 1].isspace() and match.string[match.end()].isspace()
     return _apart(match, "menos") if spaced else None
 
