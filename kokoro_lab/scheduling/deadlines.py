@@ -1,8 +1,8 @@
 """Decides who computes next: the stream whose listener would be the first to run out of speech.
 
-A *unit* is computed without a break. It is a window of the vocoder, or the prosody of a segment. Units run
-one at a time, each with all threads, so that other streams change none of a stream's samples. Each stream
-that waits is in one of these states:
+A *unit* is the computing of a window of the vocoder, or of the prosody of a segment. Units run one at a time,
+each with all threads, so that other streams change none of a stream's samples. Each stream that waits is in
+one of these states:
 
 | who | due | among each other |
 |---|---|---|
