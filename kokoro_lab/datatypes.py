@@ -74,9 +74,8 @@ class Utterance:
         Entries that come before all other lexicons. The engine takes a mapping from graphemes to phonemes and
         a list of mappings as well.
     detect_languages : {"auto", "scripts", "off"}
-        Whether words of other languages are read as such: `auto` finds them by script and, where the
-        detector is installed, among Latin words too; `scripts` by script alone; `off` reads everything in
-        `language`.
+        Whether words of other languages are read as such: `auto` finds them by script, and among Latin words
+        too; `scripts` by script alone; `off` reads everything in `language`.
     """
 
     text: str

@@ -21,7 +21,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.dsp import silence
 from kokoro_lab.engine_config import EngineConfig, usable_cores
 from kokoro_lab.errors import INSTALL_AGAIN, KokoroLabError, MissingExtra, PlaybackError, SettingsError
-from kokoro_lab.extras import MISAKI
+from kokoro_lab.extras import MISAKI, shipped_arrays
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.graphs.artefacts import EXPORT_AGAIN, stages_folder
@@ -34,7 +34,6 @@ from kokoro_lab.sessions.provider_registry import choose, registry
 from kokoro_lab.sessions.tuned import NAME
 from kokoro_lab.speech.engine import configuration
 from kokoro_lab.weights.store import missing, verify, voice_names, weights_home
-from kokoro_lab.weights.verified import shipped_arrays
 from kokoro_lab.weights.voices import unread_voices
 
 PACKAGES = ("onnxruntime", "misaki", "phonemizer", "espeakng-loader", "soxr", "flask")

@@ -142,10 +142,10 @@ def test_the_extras_are_what_the_documentation_says() -> None:
 
 
 def test_what_is_missing_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lingua", None)
-    for ask in (lambda: imported("lingua", extra="langid"), lambda: require("langid", "lingua")):
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    for ask in (lambda: imported("sounddevice", extra="play"), lambda: require("play", "sounddevice")):
         with pytest.raises(
-            MissingExtra, match=r"lingua is not installed.*pip install 'kokoro-lab\[langid\]'"
+            MissingExtra, match=r"sounddevice is not installed.*pip install 'kokoro-lab\[play\]'"
         ):
             ask()
 

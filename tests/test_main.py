@@ -395,7 +395,7 @@ def test_importing_does_no_work() -> None:
 
 
 NOT_FOR_SPEAKING = {
-    *("onnx", "scipy", "pandas", "matplotlib", "coremltools", "flask", "gunicorn", "lingua", "av"),
+    *("onnx", "scipy", "pandas", "matplotlib", "coremltools", "flask", "gunicorn", "av"),
     "markdown_it",
     *("kokoro_lab.lab", "kokoro_lab.graphs.making", "kokoro_lab.graphs.recipes"),
 }

@@ -23,7 +23,6 @@ from kokoro_lab.g2p.speakers import Speakers
 from kokoro_lab.g2p.vocab import symbols
 from kokoro_lab.text import hyphens, normalise
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.detect import MISSING, load_at_once
 from kokoro_lab.text.growing import GrowingText, ReadAhead
 from kokoro_lab.text.language import resolve_language, understood
 from kokoro_lab.text.marks import unmarked
@@ -219,12 +218,8 @@ class FrontEnd:
         }
 
     def warm(self, language: str) -> None:
-        """Load what `language` needs, so that the first request does not wait.
-
-        The language detector is loaded too if every sentence of the language needs it; English does not.
-        """
+        """Load what `language` needs, so that the first request does not wait."""
         language = resolve_language(language)
-        load_at_once()
         list(self._reader(Languages(language), lambda _: None, None).runs(AlignedText.of("xqzzyk")))
         normalise.warm(language)
         self.speakers.of(language)
@@ -253,8 +248,6 @@ class _TextReader:
     on_fallback: OnFallback
     readings: Sequence[tuple[int, int, str]] = ()
     """Readings that the document gives: starts and ends in the original, and phonemes."""
-    said_once: set[Fallback] = field(default_factory=set)
-    """Fallbacks of the whole text, without a place in it."""
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
         """The text in spoken words, run by run."""
@@ -303,7 +296,7 @@ class _TextReader:
         reader = replace(self._forced(document, sentence), on_fallback=fallbacks.append)
         words = reader.words(sentence)
         if marked.straddled(document, ((word.start, word.end) for word in words)):
-            fallbacks[:] = self.said_once.intersection(fallbacks)
+            fallbacks.clear()
             words = [word for part in marked.parts(document, sentence) for word in reader.words(part)]
         for fallback in fallbacks:
             self.on_fallback(fallback)
@@ -349,18 +342,11 @@ class _TextReader:
             mode=self.languages.detect,
             forced=[*named, *self.languages.forced],
             known=known,
-            missing=self._say_detector_is_missing,
         )
         for span in spans:
             run = sentence.cut(span.start, span.end).strip()
             if len(run):
                 yield span, run
-
-    def _say_detector_is_missing(self) -> None:
-        fallback = Fallback("language", MISSING)
-        if fallback not in self.said_once:
-            self.said_once.add(fallback)
-            self.on_fallback(fallback)
 
     def _read(self, run: AlignedText, language: str) -> list[Word]:
         """The words of one run, by the G2P of its language or from the cache, with offsets into the

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kokoro_lab.extras import shipped_arrays
 from kokoro_lab.graphs.fast_fir import TILE
-from kokoro_lab.weights.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]
 

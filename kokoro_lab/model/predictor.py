@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kokoro_lab.extras import shipped_arrays
 from kokoro_lab.graphs.signatures import STFT_SIZE_SAMPLES, VOICED_HZ
 from kokoro_lab.model.prosody import Prosody
 from kokoro_lab.scheduling.one_thread import product
-from kokoro_lab.weights.verified import shipped_arrays
 
 Values = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

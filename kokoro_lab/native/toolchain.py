@@ -118,7 +118,8 @@ def compiler_version() -> str:
 
 
 _PACKAGE = Path(__file__).parents[1]
-_BESIDE_CODE = [path for room in ("graphs", "model", "weights") for path in (_PACKAGE / room).iterdir()]
+_FOLDERS = ("graphs", "model", "text", "weights")
+_BESIDE_CODE = [path for folder in _FOLDERS for path in (_PACKAGE / folder).iterdir()]
 SHIPPED = {
     path.name: path
     for path in sorted(_BESIDE_CODE, key=lambda path: path.name)

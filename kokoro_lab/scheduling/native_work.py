@@ -1,8 +1,8 @@
 """Delays the end of a process until its threads have left native code.
 
 Python stops a thread at once that returns from native code while the interpreter shuts down. The bindings of
-ONNX Runtime (C++) and of the language detector (Rust) then abort the process ("terminate called without an
-active exception"), and its exit code is that of a crash.
+ONNX Runtime (C++) then abort the process ("terminate called without an active exception"), and its exit code
+is that of a crash.
 """
 
 from __future__ import annotations

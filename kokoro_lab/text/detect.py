@@ -1,27 +1,22 @@
 """Detects the language of each Latin word of a sentence.
 
-One word is little evidence, so it is weighed with its neighbours: lingua's probability of each word, and
-features of its spelling, enter a Viterbi search in which a change of language has a cost, and staying in the
-request's language has none. A run in another language is accepted only if its summed evidence is strong
-enough: in plain English, a false change is worse than a missed one.
+One word is little evidence, so it is weighed with its neighbours: the probability of its letters in each
+language, and features of its spelling, enter a Viterbi search in which a change of language has a cost, and
+staying in the request's language has none. A run in another language is accepted only if its summed evidence
+is strong enough: in plain English, a false change is worse than a missed one.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from itertools import groupby, pairwise
-from typing import Any
 
-from kokoro_lab.extras import imported
+from kokoro_lab.text.language_table import LanguageTable
 from kokoro_lab.text.tables import words as word_lists
-
-log = logging.getLogger(__name__)
 
 LATIN = ("en", "es", "fr", "it", "pt")
 """Languages that are distinguished word by word."""
@@ -64,11 +59,6 @@ AMBIGUOUS, AMBIGUOUS_WORDS = -2.0, 2
 """The evidence against a language, in nats, up to which a word may still be of it; and how many such words
 between a run and a mark may join the run."""
 
-MISSING = (
-    "Languages in one script are not told apart: install the language detector with "
-    "`pip install 'kokoro-lab[langid]'`, or mark them with xml:lang."
-)
-
 Known = Callable[[str], bool]
 
 
@@ -94,17 +84,7 @@ class LatinWord:
     inverted: bool = False
 
 
-def available() -> bool:
-    """Whether the detector is installed (the extra `langid`)."""
-    return find_spec("lingua") is not None
-
-
-def detect(
-    words: Sequence[LatinWord],
-    base: str,
-    known: Known | None = None,
-    missing: Callable[[], None] = lambda: None,
-) -> list[str]:
+def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) -> list[str]:
     """The language of each word, by its two letters.
 
     Parameters
@@ -115,17 +95,11 @@ def detect(
         The language of the request, of two letters, one of `LATIN`.
     known : callable, optional
         Whether a lower-case word is in the lexicon of `base`.
-    missing : callable, optional
-        Called if the detector is needed and not installed.
     """
     if not words:
         return []
     if known is not None and not any(_suspicious(word, base, known) for word in words):
-        return [base] * len(words)  # most sentences: the detector is not even loaded for them
-    if not available():
-        _say_missing()
-        missing()
-        return [base] * len(words)
+        return [base] * len(words)  # most sentences: the table is not even loaded for them
     tell_nothing = _between_names(words) | _titles(words) | _phrases(words)
     gains = [
         _name_gain(word, base) if k in tell_nothing or _is_name(word) else _gain(word, base, known)
@@ -135,11 +109,6 @@ def detect(
         return [base] * len(words)  # no run could be accepted
     marks = [word.after_mark for word in words]
     return _to_marks(_believed(_viterbi(gains, marks, base), gains, base), gains, marks, base)
-
-
-@cache
-def _say_missing() -> None:
-    log.warning("%s", MISSING)  # once a process
 
 
 def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
@@ -241,38 +210,13 @@ def _unaccented(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _probabilities(word: str) -> dict[str, float]:
-    found = _detector().compute_language_confidence_values(word)
-    return {each.language.iso_code_639_1.name.lower(): each.value for each in found}
-
-
-def load_at_once() -> None:
-    """Load the detector in one call. It takes half the time of `_detector`'s many calls, and less memory, but
-    no other Python thread runs meanwhile. So this is called before the server serves."""
-    if available():
-        lingua, codes = _lingua()
-        lingua.LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
-
-
-def _lingua() -> tuple[Any, list[Any]]:
-    lingua = imported("lingua", extra="langid")
-    return lingua, [getattr(lingua.IsoCode639_1, language.upper()) for language in LATIN]
+    return _table().probabilities(word)
 
 
 @cache
-def _detector():  # type: ignore[no-untyped-def]
-    """The detector, loaded when it is first needed: 0.7 s and 80 MB.
-
-    It is loaded in many calls, one for each language and length of letter groups, because no other Python
-    thread runs during a call. The library takes at least two languages, so the first call also loads a small
-    second one.
-    """
-    lingua, codes = _lingua()
-    build = lingua.LanguageDetectorBuilder.from_iso_codes_639_1
-    for code in codes:
-        pair = build(code, lingua.IsoCode639_1.MI).build()
-        for letters in range(1, len("abcde") + 1):
-            pair.compute_language_confidence_values("abcde"[:letters])
-    return build(*codes).build()
+def _table() -> LanguageTable:
+    """The table, loaded when it is first needed: under 0.1 s, 5 MB."""
+    return LanguageTable.load()
 
 
 def _viterbi(gains: Sequence[dict[str, float]], after_mark: Sequence[bool], base: str) -> list[str]:

@@ -9,7 +9,7 @@ km`) and addresses keep the language of the sentence, whose rules read them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -93,7 +93,6 @@ def language_spans(
     mode: str = "auto",
     forced: Forced = (),
     known: Known | None = None,
-    missing: Callable[[], None] = lambda: None,
 ) -> list[LanguageSpan]:
     """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
 
@@ -112,8 +111,6 @@ def language_spans(
         Languages that the text itself states, as ranges of the original.
     known : callable, optional
         Whether a lower-case word is in the lexicon of an English `base`.
-    missing : callable, optional
-        Called if Latin words may be of several languages and the detector is not installed.
     """
     if not len(sentence):
         return []
@@ -122,7 +119,7 @@ def language_spans(
         words = list(_parted(sentence.text, words))
     if forced:
         words = sorted([*words, *_forced_numbers(sentence, forced)])
-    languages = _detected(sentence.text, words, base, accent, mode, known, missing)
+    languages = _detected(sentence.text, words, base, accent, mode, known)
     for k, word in enumerate(words):
         languages[k] = _forced_at(sentence, word.start, word.end, forced) or languages[k]
     if not words:
@@ -159,7 +156,6 @@ def _detected(
     accent: str | None,
     mode: str,
     known: Known | None,
-    missing: Callable[[], None],
 ) -> list[str]:
     if mode == "off" or not words:
         return [base] * len(words)
@@ -187,7 +183,7 @@ def _detected(
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]
-        for k, language in zip(latin, detect(tokens, home[:2], known, missing), strict=True):
+        for k, language in zip(latin, detect(tokens, home[:2], known), strict=True):
             if language != home[:2]:
                 found[k] = _tag(language, english)
     return found

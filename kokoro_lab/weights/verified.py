@@ -12,14 +12,11 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kokoro_lab.errors import IntegrityError, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
-from kokoro_lab.weights.joining import BROKEN, sha256_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from kokoro_lab.weights.joining import sha256_of
 
 
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
@@ -93,28 +90,6 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
         return ""
     finally:
         record(home, entries)
-
-
-def shipped_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz file that this package ships; the checksums in it are compared as it is read.
-
-    Raises
-    ------
-    IntegrityError
-        The file does not exist, or is damaged.
-    """
-    import numpy as np  # fetching weights needs no NumPy
-
-    try:
-        with path.open("rb") as file, np.load(file) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, KeyError, AttributeError, *BROKEN) as error:
-        raise IntegrityError(
-            f"{path} cannot be read ({type(error).__name__}: {error}).",
-            field=path.name,
-            value=str(path),
-            mend="It came with kokoro-lab: install kokoro-lab again.",
-        ) from error
 
 
 def size_and_time(path: Path) -> tuple[int | None, int | None]:

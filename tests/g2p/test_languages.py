@@ -18,19 +18,17 @@ from hypothesis import strategies as st
 from kokoro_lab.datatypes import Fallback, Segment, Word
 from kokoro_lab.errors import LanguageError, TextError
 from kokoro_lab.extras import MISAKI
-from kokoro_lab.g2p import frontend, speakers
+from kokoro_lab.g2p import speakers
 from kokoro_lab.g2p.frontend import FrontEnd, Languages
 from kokoro_lab.g2p.phoneme_cache import PhonemeCache
 from kokoro_lab.g2p.vocab import encode
 from kokoro_lab.lab.fixtures import load_texts
-from kokoro_lab.text import detect
 from kokoro_lab.text import language as language_module
 from kokoro_lab.text.language import SPOKEN, why_not_read
 from kokoro_lab.text.segment import FIRST_TOKENS, LEAST_TOKENS, MAX_TOKENS
 
 SPOKEN_LETTER = regex.compile(r"[\p{Latin}\p{Hiragana}\p{Katakana}\p{Han}\p{Devanagari}&&\p{L}]", regex.V1)
 HERE = [language for language in SPOKEN if why_not_read(language) is None]
-MIXED = "Él dijo muchas gracias. Ella dijo muchas gracias."
 LEAST_RIGHT = 0.95
 LONGEST_S = 2.0
 
@@ -121,7 +119,6 @@ def test_mixed_sentences_are_spoken_by_the_right_g2p(
 ) -> None:
     if pair == "en-ja" and "ja" not in HERE:
         pytest.skip("there is no Japanese G2P here")
-    pytest.importorskip("lingua", reason="the extra `langid` is not installed")
     sources = {"en-us": {"misaki", "espeak"}, "es": {"espeak"}, "ja": {"misaki", "espeak"}}
     path = repository / "fixtures/texts/code_switching.jsonl"
     count: Counter[bool] = Counter()
@@ -296,21 +293,3 @@ def test_without_misaki_what_needs_it_says_how_it_is_had(
 ) -> None:
     monkeypatch.setattr(language_module, "find_spec", lambda name: None if name == "misaki" else object())
     assert why_not_read(language) == f"{language} needs misaki: {MISAKI}"
-
-
-@pytest.mark.parametrize("text", [MIXED, f"<speak>{MIXED}</speak>", f"<speak>5<break/>000. {MIXED}</speak>"])
-def test_without_the_detector_the_report_says_so_once(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(detect, "available", lambda: False)
-    front_end, fallbacks = FrontEnd(), list[Fallback]()
-    form = "ssml" if text.startswith("<") else "plain"
-    list(front_end.segments_of(front_end.read(text, form, "en-us"), "en-us", fallbacks.append))
-    assert fallbacks == [Fallback("language", detect.MISSING)]
-
-
-def test_a_server_loads_the_detector_at_once_before_it_serves(
-    front_end: FrontEnd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[str] = []
-    monkeypatch.setattr(frontend, "load_at_once", lambda: loaded.append("at once"))
-    front_end.warm("en-us")
-    assert loaded == ["at once"]

@@ -9,10 +9,10 @@ import pytest
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import IntegrityError, SynthesisError
+from kokoro_lab.extras import shipped_arrays
 from kokoro_lab.graphs.quantise import Calibration
 from kokoro_lab.model.decoder import SegmentRequest, WholeGraph
 from kokoro_lab.model.predictor import PREDICTOR_FILE, StatisticsPredictor
-from kokoro_lab.weights.verified import shipped_arrays
 from tests import tiny_voice
 
 RANGES = PREDICTOR_FILE.parents[1] / "graphs" / "ranges.npz"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.text import detect
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.spans import language_spans, script_words
 
@@ -127,7 +125,6 @@ def lines(repository: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def english(front_end: FrontEnd) -> Any:
-    pytest.importorskip("lingua", reason="the extra `langid` is not installed")
     return front_end.speakers.known("en-us")
 
 
@@ -149,6 +146,8 @@ def test_words_of_mixed_sentences_are_given_their_language(repository: Path, eng
     assert min(sentences["en-es"], sentences["en-ja"]) >= 60
     for kind in count:
         assert right[kind] / count[kind] >= LEAST_RIGHT, kind
+    # With lingua itself 1,298 of 1,327
+    assert right.total() >= 1297, (right.total(), count.total())
 
 
 def test_short_pieces_stay_in_their_language(repository: Path, english: Any) -> None:
@@ -229,19 +228,6 @@ def test_plain_sentences_of_other_languages_do_not_flicker(base: str, sentence: 
     assert cut(sentence, base) == [(base, sentence)]
 
 
-def test_without_the_detector_scripts_still_count_and_it_is_said_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(detect, "available", lambda: False)
-    detect._say_missing.cache_clear()
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            parts = cut("Él dijo muchas gracias 日本", "en-us")
-    assert [language for language, _ in parts] == ["en-us", "ja"]
-    assert [r.getMessage() for r in caplog.records] == [detect.MISSING]
-    assert "pip install 'kokoro-lab[langid]'" in detect.MISSING
-
-
 @pytest.mark.parametrize(
     ("written", "languages"),
     [
@@ -257,38 +243,22 @@ def test_names_that_japanese_has_kana_for_stay_japanese(written: str, languages:
     assert [span.language for span in language_spans(AlignedText.of(written), "ja")] == languages
 
 
-def test_no_call_loads_more_than_the_statistics_of_one_language_and_length(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("base", "sentence", "language"),
+    [
+        ("en-us", "para.", "en-us"),  # it may be Spanish or Portuguese, and no more tells which
+        ("en-us", "playa", "en-us"),
+        ("en-us", "Nabopolassar", "en-us"),
+        ("es", "playa", "es"),
+        ("es", "Nabopolassar", "es"),
+        ("es", "para.", "es"),
+        ("es", "Hasta la playa.", "es"),
+        ("en-us", "Es para.", "es"),
+        ("en-us", "Hasta la playa.", "es"),
+    ],
+)
+def test_short_words_are_judged_by_their_own_letters(
+    base: str, sentence: str, language: str, english: Any
 ) -> None:
-    """Nothing else of Python runs while it loads: it is asked for a letter more each time."""
-    loaded: set[tuple[str, int]] = set()
-    together: list[int] = []
-
-    class Builder:
-        def __init__(self, *codes: str) -> None:
-            self.languages = set(codes) & {language.upper() for language in detect.LATIN}
-
-        def build(self) -> Builder:
-            return self
-
-        def compute_language_confidence_values(self, word: str) -> None:
-            new = {(each, letters) for each in self.languages for letters in range(1, len(word) + 1)} - loaded
-            together.append(len(new))
-            loaded.update(new)
-
-    class Codes:
-        MI = "MI"
-
-    for language in detect.LATIN:
-        setattr(Codes, language.upper(), language.upper())
-
-    class Fake:
-        IsoCode639_1 = Codes
-
-        class LanguageDetectorBuilder:
-            from_iso_codes_639_1 = Builder
-
-    monkeypatch.setattr(detect, "imported", lambda *_, **__: Fake)
-    detect._detector.__wrapped__()
-    assert set(together) == {1}
-    assert len(loaded) == 5 * len(detect.LATIN)
+    known = english if base == "en-us" else None
+    assert cut(sentence, base, known=known) == [(language, sentence)]

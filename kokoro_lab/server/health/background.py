@@ -168,7 +168,7 @@ class WarmUp:
                 engine.front_end.speakers.of(language)
             self.stages("model")
             self._first_words(engine, voice, slots, spoken)
-            # The language detector: clients that came meanwhile were served without it
+            # Tables that a text may need: clients that came meanwhile were served without them
             with native_work():
                 engine.front_end.warm(language)
             self.stages.end()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
@@ -60,9 +58,6 @@ class Later:
 
 def hum(config: EngineConfig) -> Engine:
     """An engine that hums, for another process; its optimisation says what goes wrong."""
-    # In the other process alone: the G2P of Spanish without a detector of languages is loaded at once
-    if multiprocessing.parent_process() is not None:
-        sys.modules["lingua"] = None  # type: ignore[assignment]
     path = Path(tempfile.mkdtemp()) / "hum.onnx"
     decoder = WholeGraph(tiny_voice.build(path), config)
     voices = VoiceCache(lambda spec: replace(tiny_voice.voice(spec), language="es"))

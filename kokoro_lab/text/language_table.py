@@ -1,0 +1,122 @@
+"""Tells how likely a word is in each language, by the letters that follow each other in it.
+
+The table is made from the statistics of lingua (Apache-2.0) by `scripts/language_table.py`, and a word is
+judged by it as lingua judges words: for each group of one to five letters in the word, by the probability of
+its last letter after the others. A language that does not know a group takes the group without its last
+letter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kokoro_lab.errors import IntegrityError
+from kokoro_lab.extras import AGAIN, shipped_arrays
+
+LONGEST = 5
+"""Most letters of a group."""
+TABLE_FILE = Path(__file__).with_name("language_table.npz")
+OTHER = 83
+"""The number of any letter outside the alphabet. Numbers of its letters begin with 1; 0 is no letter."""
+PLACES = (OTHER + 1) ** np.arange(LONGEST - 1, -1, -1)
+"""By what the numbers of a group's letters are multiplied. The sum is the group's code: of 32 bits, and less
+than the codes of all groups that begin with this one."""
+_AHEAD = np.arange(LONGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageTable:
+    """What letters follow each other in some languages.
+
+    Parameters
+    ----------
+    languages : tuple of str
+        The languages, by their two letters.
+    letters : str
+        The alphabet, in small letters.
+    having : numpy.ndarray
+        bool (OTHER + 1, languages): the languages that have a letter with an accent, by the letter's number.
+        A letter that tells nothing is of none.
+    codes : numpy.ndarray
+        uint32 (groups,), ascending: the groups of letters, by `PLACES`.
+    steps : numpy.ndarray
+        uint8 (groups, languages): the logarithm of the probability of a group's last letter after the others,
+        in steps below 0, and 1 more. 0 means that the shorter group is valid.
+    step : float
+        The step, in nats.
+    """
+
+    languages: tuple[str, ...]
+    letters: str
+    having: npt.NDArray[np.bool_]
+    codes: npt.NDArray[np.uint32]
+    steps: npt.NDArray[np.uint8]
+    step: float
+
+    @classmethod
+    def load(cls, path: Path = TABLE_FILE) -> LanguageTable:
+        """The table in a file.
+
+        Raises
+        ------
+        IntegrityError
+            The file does not exist, or is damaged.
+        """
+        stored = shipped_arrays(path)
+        try:
+            letters = str(stored["letters"])
+            languages = tuple(map(str, stored["languages"]))
+            codes = _codes(stored["length"], stored["last"])
+            steps = np.ascontiguousarray(stored["steps"].T)
+            having = np.zeros((OTHER + 1, len(languages)), np.bool_)
+            having[1 : len(letters) + 1] = stored["having"]
+            whole = (codes[1:] > codes[:-1]).all() and len(codes)
+            if not whole or steps.shape != (len(codes), len(languages)):
+                raise ValueError("its groups are not in order")
+        except (KeyError, ValueError, IndexError) as error:
+            raise IntegrityError(
+                f"{path} is no language table ({error}).", field=path.name, mend=AGAIN
+            ) from error
+        return cls(languages, letters, having, codes, steps, float(stored["step"]))
+
+    def probabilities(self, word: str) -> dict[str, float]:
+        """The probability of each language, given `word` in small letters; 0 for all if it has no letter that
+        the table knows."""
+        numbers = np.zeros(len(word) + LONGEST, np.int64)
+        numbers[: len(word)] = [self.letters.find(c) + 1 or OTHER if c.isalpha() else 0 for c in word]
+        ahead = numbers[np.arange(len(word))[:, None] + _AHEAD]
+        within = np.logical_and.accumulate(ahead > 0, axis=1)  # groups end at an apostrophe and with the word
+        codes = (ahead * PLACES).cumsum(1).astype(np.uint32)
+        rows = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        steps = np.where((self.codes[rows] == codes)[..., None], self.steps[rows], 0)
+        for k in range(1, LONGEST):
+            steps[:, k] = np.where(steps[:, k], steps[:, k], steps[:, k - 1])
+
+        # A group counts once, however often it stands in the word
+        once = list({code: k for k, code in enumerate(codes[within].tolist())}.values())
+        found = steps[within][once].astype(np.float64)
+        alone = (np.nonzero(within)[1] == 0)[once]
+        count = (found[alone] > 0).sum(0)
+        log = -self.step * np.maximum(found - 1, 0).sum(0) / np.maximum(count, 1)
+        having = self.having[numbers].any(0)
+        possible = (count > 0) & (having if having.any() else True)
+        if not possible.any():
+            return dict.fromkeys(self.languages, 0.0)
+        likely = np.where(possible, np.exp(log - log[possible].max()), 0)
+        return dict(zip(self.languages, (likely / likely.sum()).tolist(), strict=True))
+
+
+def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """The code of each group, from its length and the number of its last letter. Each group stands behind the
+    one that it adds a letter to."""
+    row = np.arange(len(length), dtype=np.uint32)
+    codes = np.zeros(len(length), np.uint32)
+    for k, place in enumerate(PLACES.astype(np.uint32), 1):
+        latest = np.maximum.accumulate(row * (length == k))
+        codes += last[latest] * (length >= k) * place
+    return codes
