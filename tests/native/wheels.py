@@ -37,7 +37,11 @@ def stand_in(folder: Path, compiler: str = "g++") -> Path:
     sets = ("avx2", "avx2_vnni", "avx512", "avx512_vnni", "neon", "dotprod", "i8mm")
     source = folder / "none.cpp"
     source.write_text(
-        "".join(f'extern "C" void *RegisterCustomOps_{name}() {{ return 0; }}\n' for name in sets)
+        "".join(
+            f'extern "C" void *RegisterCustomOps_{name}() {{ return 0; }}\n'
+            f'extern "C" void kokoro_brake_{name}(const int *) {{}}\n'
+            for name in sets
+        )
     )
     made = folder / "operators.so"
     command = [
