@@ -91,7 +91,7 @@ class Block:
         self, crop: Crop, tape: Sequence[tuple[Values, Values]], wrong: Values
     ) -> tuple[list[Values], list[Values]]:
         """The gradients of weights and biases, from the gradient of what `forward` gave."""
-        weights = [np.empty(0, np.float32)] * len(self.weights)
+        weights: list[Values] = [np.empty(0, np.float32)] * len(self.weights)
         biases = list(weights)
         for step in reversed(range(0, len(self.weights), 2)):
             inner = wrong
