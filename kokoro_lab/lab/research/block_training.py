@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from kokoro_lab.lab.research.residual_steps import Values
@@ -76,10 +76,10 @@ class Training:
 
     def save(self, path: Path) -> None:
         """Write everything that continuing needs."""
-        arrays: dict[str, npt.ArrayLike] = {"steps": self.steps, "compute_s": self.compute_s}
+        arrays: dict[str, Any] = {"steps": self.steps, "compute_s": self.compute_s}
         for name, tensors in self._state().items():
             arrays |= {f"{name}_{k}": tensor for k, tensor in enumerate(tensors)}
-        np.savez(path, **arrays, history=np.array(self._history))  # type: ignore[arg-type]
+        np.savez(path, **arrays, history=np.array(self._history))
 
     def restore(self, path: Path) -> None:
         """Continue from what `save` wrote.
@@ -115,7 +115,8 @@ class Training:
         block, totals = self._of(self._trained), [np.zeros_like(t) for t in self._trained]
         inside = slice(MARGIN, -MARGIN)
         for number in random.choice(len(self._crops), min(BATCH, len(self._crops)), replace=False):
-            crop, tape = self._crops[number], []
+            crop = self._crops[number]
+            tape: list[tuple[Values, Values]] = []
             wrong = np.zeros_like(crop.y)
             wrong[:, inside] = (block.forward(crop, tape) - crop.y)[:, inside]
             for total, more in zip(

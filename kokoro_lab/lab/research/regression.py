@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from kokoro_lab.lab.tuning.comparison import Spoken
 from kokoro_lab.lab.tuning.reporter import ActivationReporter
 from kokoro_lab.lab.tuning.rounding import RIDGE, columns
 
-Matrix = npt.NDArray[np.floating]
+Matrix = npt.NDArray[np.floating[Any]]
 
 POSITIONS = 600
 """At most this many positions of a segment are looked at: 24 texts have 14,000, for 3,072 inputs at most."""
