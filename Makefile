@@ -37,7 +37,7 @@ demo: env ## speak a paragraph, run the loudness gate, print the figures
 # numpy's threads spin for a while behind each product, on the cores that the other tests need
 test test-all test-long: export OPENBLAS_NUM_THREADS = 1
 PYTEST = $(BIN)/python -m pytest -n 3 --dist worksteal
-WEIGHTS = $(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder
+WEIGHTS = $(BIN)/kokoro-lab fetch --variant fp32 --variant int8-upstream --recogniser --voice-encoder --rater
 
 # compiles our operators for other machines; nothing that is installed needs it
 ZIG = $(BIN)/python -m pip install --quiet ziglang==0.17.1

@@ -224,6 +224,7 @@ def _weights(deep: bool) -> Iterator[Diagnosis]:
     judges = {
         "recogniser": ("count word errors", missing((), None, recogniser=True)),
         "voice encoder": ("compare voices", missing((), None, voice_encoder=True)),
+        "rater": ("rate recordings", missing((), None, rater=True)),
     }
     for judge, (purpose, lacking) in judges.items():
         own = [name for name in lacking if name not in voices]

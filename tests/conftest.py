@@ -20,7 +20,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES
 from kokoro_lab.lab.gates.intelligibility import load_recogniser
-from kokoro_lab.lab.gates.perceptual import load_voice_encoder
+from kokoro_lab.lab.gates.measures import load_voice_encoder
 from kokoro_lab.metrics.intelligibility import Recogniser
 from kokoro_lab.metrics.speaker import VoiceEncoder
 from kokoro_lab.model.vocoder import Vocoder

@@ -22,6 +22,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
 )
 @click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
 @click.option("--voice-encoder", is_flag=True, help="Resemblyzer too, which compares voices (17 MB).")
+@click.option("--rater", is_flag=True, help="DistillMOS too, which rates recordings (17 MB).")
 @click.option("--source", type=click.Choice(NAMED_SOURCES), help="Where to fetch from.")
 @click.option(
     "--from",
@@ -44,6 +45,7 @@ def fetch(
     variants: tuple[str, ...],
     recogniser: bool,
     voice_encoder: bool,
+    rater: bool,
     source: Source | None,
     filled: Path | None,
     folder: Path | None,
@@ -68,11 +70,11 @@ def fetch(
         return
     if source and filled:
         raise click.UsageError("--source and --from are two places to fetch from; name one.")
-    if filled and not (variants or recogniser or voice_encoder):
+    if filled and not (variants or recogniser or voice_encoder or rater):
         files = portable.held_by(filled)
     else:
         weights = [weights_of(v) for v in variants] or PUBLISHED
-        files = store.files_of(weights, recogniser=recogniser, voice_encoder=voice_encoder)
+        files = store.files_of(weights, recogniser=recogniser, voice_encoder=voice_encoder, rater=rater)
     report = fetching.fetch_files(
         files, source=filled or source or settings().source, force=force, progress=not as_json, say=say
     )

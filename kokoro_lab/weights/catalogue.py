@@ -87,13 +87,14 @@ class Catalogue:
     """All weight files: models by variant, voices by voice name, those of tagger and judges by their own.
 
     The tagger finds the word class by which an English word is read. Judges are the recogniser, which counts
-    word errors, and the voice encoder, which compares voices.
+    word errors, the voice encoder, which compares voices, and the rater, DistillMOS, which rates recordings.
     """
 
     models: Mapping[str, WeightFile]
     voices: Mapping[str, WeightFile]
     recogniser: Mapping[str, WeightFile]
     voice_encoder: Mapping[str, WeightFile]
+    rater: Mapping[str, WeightFile]
     english_tagger: Mapping[str, WeightFile]
 
 

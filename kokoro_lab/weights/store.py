@@ -130,20 +130,27 @@ def voice_encoder_path(home: Path | None = None) -> Path:
     return verified(file, weights_home(home) / "weights", "kokoro-lab fetch --voice-encoder")
 
 
+def rater_path(home: Path | None = None) -> Path:
+    """The checkpoint of the rater, DistillMOS, verified. Errors as `voice_encoder_path`."""
+    (file,) = catalogue().rater.values()
+    return verified(file, weights_home(home) / "weights", "kokoro-lab fetch --rater")
+
+
 def missing(
     variants: Iterable[str],
     home: Path | None = None,
     *,
     recogniser: bool = False,
     voice_encoder: bool = False,
+    rater: bool = False,
 ) -> list[str]:
     """Names of the files that `variants`, the voices and the tagger need and that are not there in full size;
-    those of the recogniser and the voice encoder only if they are wanted.
+    those of the judges (see `Catalogue`) only if they are wanted.
 
     Nothing is hashed; `verify` does that.
     """
     folder = weights_home(home) / "weights"
-    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder)
+    files = files_of(variants, recogniser=recogniser, voice_encoder=voice_encoder, rater=rater)
     return [f.name for f in files if size_and_time(folder / f.name)[0] != f.bytes]
 
 
@@ -171,14 +178,13 @@ def verify(home: Path | None = None) -> dict[str, Status]:
 
 def every_file() -> tuple[WeightFile, ...]:
     """All files of the catalogue."""
-    return files_of(catalogue().models, recogniser=True, voice_encoder=True)
+    return files_of(catalogue().models, recogniser=True, voice_encoder=True, rater=True)
 
 
 def files_of(
-    variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False
+    variants: Iterable[str], *, recogniser: bool = False, voice_encoder: bool = False, rater: bool = False
 ) -> tuple[WeightFile, ...]:
-    """All voices, the tagger and the models of `variants`; and recogniser and voice encoder, if they are
-    wanted.
+    """All voices, the tagger and the models of `variants`; and the judges that are wanted.
 
     Voices and tagger first: they are small and always needed.
 
@@ -191,6 +197,7 @@ def files_of(
     models = (_model(variant) for variant in dict.fromkeys(variants))
     judges = [*(known.recogniser.values() if recogniser else ())]
     judges += known.voice_encoder.values() if voice_encoder else ()
+    judges += known.rater.values() if rater else ()
     return (*known.voices.values(), *known.english_tagger.values(), *models, *judges)
 
 

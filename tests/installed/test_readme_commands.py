@@ -97,6 +97,7 @@ LINES = (
     Line("kokoro-lab fetch --to", tested_by="tests/weights/test_store.py"),
     Line("kokoro-lab fetch --recogniser", r"", smaller="kokoro-lab fetch --variant int8 --recogniser"),
     Line("kokoro-lab fetch --voice-encoder", r"", smaller="kokoro-lab fetch --variant int8 --voice-encoder"),
+    Line("kokoro-lab fetch --rater", r"", smaller="kokoro-lab fetch --variant int8 --rater"),
     Line(
         "kokoro-lab fetch --variant int8 --to weights",
         r"weights holds 60 files \(360 MB\), 60 of them written now",

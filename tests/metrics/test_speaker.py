@@ -1,12 +1,8 @@
-"""Whose voice it is: by the published network, read without the library that wrote it."""
+"""Whose voice it is: by the published network."""
 
 from __future__ import annotations
 
-import io
-import pickle
-from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -14,9 +10,9 @@ import pytest
 import soundfile
 from scipy.special import expit
 
-from kokoro_lab.errors import ParameterError, WeightsError
+from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics import speaker
-from kokoro_lab.metrics.speaker import VoiceEncoder, read_tensors, speaker_similarity
+from kokoro_lab.metrics.speaker import VoiceEncoder, speaker_similarity
 from kokoro_lab.speech.engine import Engine
 
 RATE_HZ = 24_000
@@ -121,89 +117,3 @@ def test_a_recording_is_heard_in_overlapping_parts(seconds: float, parts: int) -
     noise = np.random.default_rng(0).standard_normal(round(seconds * speaker.ENCODER_RATE_HZ))
     found = speaker._parts(noise.astype(np.float32))
     assert found.shape == (parts, speaker.PART_FRAMES, speaker.MEL_BANDS)
-
-
-# ------------------------------------------------------------------------------------- the checkpoint
-
-
-class Told:
-    """Something that is pickled as a call of a name."""
-
-    def __init__(self, module: str, name: str, *arguments: Any) -> None:
-        self.call = (module, name, arguments)
-
-
-class Old(pickle._Pickler):  # type: ignore[name-defined]
-    """Pickles `Told` as what it names, and storages by their persistent id, as old PyTorch did."""
-
-    def persistent_id(self, value: Any) -> Any:
-        return value if isinstance(value, tuple) and value[:1] == ("storage",) else None
-
-    def save(self, value: Any, save_persistent_id: bool = True) -> None:
-        if not isinstance(value, Told):
-            super().save(value, save_persistent_id)
-            return
-        module, name, arguments = value.call
-        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-        if arguments:
-            super().save(arguments)
-            self.write(pickle.REDUCE)
-
-
-def checkpoint(path: Path, content: Any, storages: dict[str, np.ndarray], magic: int = speaker.MAGIC) -> Path:
-    file = io.BytesIO()
-    for value in (magic, speaker.PROTOCOL, {}, content, list(storages)):
-        Old(file, 2).dump(value)
-    for values in storages.values():
-        file.write(len(values).to_bytes(8, "little") + values.astype("<f4").tobytes())
-    path.write_bytes(file.getvalue())
-    return path
-
-
-def tensor(start: int, shape: tuple[int, ...], stride: tuple[int, ...], kind: str = "FloatStorage") -> Told:
-    storage = ("storage", Told("torch", kind), "7", "cuda:0", 6, None)
-    return Told("torch._utils", "_rebuild_tensor_v2", storage, start, shape, stride, False, OrderedDict())
-
-
-VALUES = {"7": np.arange(6.0)}
-
-
-def test_tensors_are_read_from_where_they_lie(tmp_path: Path) -> None:
-    content = {"step": 3, "state": {"a": tensor(1, (2, 2), (2, 1)), "b": tensor(5, (1,), (1,)), "n": 4}}
-    found = read_tensors(checkpoint(tmp_path / "x.pt", content, VALUES), "state")
-    assert set(found) == {"a", "b"}
-    np.testing.assert_array_equal(found["a"], [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(found["b"], [5])
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ({"state": {"a": Told("os", "system", "true")}}, "os.system is not allowed"),
-        ({"state": {"a": Told("builtins", "eval", "1")}}, "builtins.eval is not allowed"),
-        ({"state": {"a": tensor(0, (2, 2), (1, 2))}}, "strides"),
-        ({"state": {"a": tensor(0, (2,), (1,), "HalfStorage")}}, "HalfStorage is not allowed"),
-        ({"state": {"a": tensor(4, (3,), (1,))}}, "cannot reshape"),
-        ({"other": {}}, "state"),
-        ([1], "no checkpoint"),
-    ],
-)
-def test_a_checkpoint_that_holds_anything_else_is_refused(content: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=said):
-        read_tensors(checkpoint(tmp_path / "x.pt", content, VALUES), "state")
-
-
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    content = {"state": {"a": tensor(0, (6,), (1,))}}
-    good = checkpoint(tmp_path / "good.pt", content, VALUES).read_bytes()
-    broken = {"short": good[:-1], "empty": b"", "text": b"<html>log in to the hotel network</html>"}
-    for name, written in broken.items():
-        (tmp_path / name).write_bytes(written)
-        with pytest.raises(WeightsError, match="no checkpoint"):
-            read_tensors(tmp_path / name, "state")
-    with pytest.raises(WeightsError, match="another format"):
-        read_tensors(checkpoint(tmp_path / "new.pt", content, VALUES, magic=1), "state")
-    with pytest.raises(WeightsError, match="cannot be read"):
-        read_tensors(tmp_path / "nowhere.pt", "state")
-    with pytest.raises(WeightsError, match=r"has no tensor .lstm\."):
-        VoiceEncoder(checkpoint(tmp_path / "x.pt", {"model_state": content["state"]}, VALUES))

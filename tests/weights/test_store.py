@@ -45,7 +45,7 @@ FP32, FP16, INT8 = "kokoro-v1.0.fp32.onnx", "kokoro-v1.0.fp16.onnx", "kokoro-v1.
 A, B, VOICES = "fp32a@1.0.0", "fp32b@1.0.0", "voices@1.2.1"
 TAGGER_FILES = {"english-tagger/tagger/cfg", "english-tagger/tok2vec/model"}
 EAR_FILES = {"ear/config.json", "ear/model.bin"}
-VOICE_ENCODER = "encoder/pretrained.pt"
+VOICE_ENCODER, RATER = "encoder/pretrained.pt", "rater/rater.pt"
 
 # A client that can also refuse, hang, break off and interrupt its parent, as `orders.json` says
 FAKE_NPM = """#!{python} -SE
@@ -186,6 +186,7 @@ class Shop:
             "voice_encoder": {
                 "pretrained.pt": file("encoder/pretrained.pt", self.encoder, encoder_parts, None)
             },
+            "rater": {"rater.pt": file(RATER, self.encoder, encoder_parts, None)},
         }
         path = self.folder / "weights.json"
         path.write_text(json.dumps(facts))
@@ -316,7 +317,7 @@ def test_one_call_fetches_three_variants_and_all_voices_from_the_registries(shop
     assert right == {FP32, FP16, INT8, *voices, *TAGGER_FILES}
     assert {name for name, status in found.items() if status == "missing"} == {
         *EAR_FILES,
-        VOICE_ENCODER,  # nobody asked for them
+        *(VOICE_ENCODER, RATER),  # nobody asked for them
     }
     assert litter(home) == []
 
@@ -395,21 +396,25 @@ def test_a_recogniser_that_is_damaged_or_not_there_is_refused(shop: Shop, home: 
     store.recogniser_path(home)
 
 
-def test_the_voice_encoder_is_fetched_if_it_is_asked_for(shop: Shop, hub: Any, home: Path) -> None:
+@pytest.mark.parametrize(("judge", "name"), [("voice_encoder", VOICE_ENCODER), ("rater", RATER)])
+def test_a_judge_is_fetched_if_it_is_asked_for(
+    shop: Shop, hub: Any, home: Path, judge: str, name: str
+) -> None:
+    wanted, path, option = {judge: True}, getattr(store, f"{judge}_path"), judge.replace("_", "-")
     get(home)
-    assert store.missing(("fp32",), home, voice_encoder=True) == [VOICE_ENCODER]
-    with pytest.raises(WeightsError, match="fetch --voice-encoder`"):
-        store.voice_encoder_path(home)
-    report, said = get(home, voice_encoder=True, source="auto")
-    assert report.fetched == (VOICE_ENCODER,)
-    assert report.sources == {VOICE_ENCODER: "registry"}  # the hub has no such file, and is not asked
+    assert store.missing(("fp32",), home, **wanted) == [name]
+    with pytest.raises(WeightsError, match=f"fetch --{option}`"):
+        path(home)
+    report, said = get(home, source="auto", **wanted)
+    assert report.fetched == (name,)
+    assert report.sources == {name: "registry"}  # the hub has no such file, and is not asked
     assert said == []
-    assert store.voice_encoder_path(home).read_bytes() == shop.encoder
-    assert store.missing(("fp32",), home, voice_encoder=True) == []
-    store.voice_encoder_path(home).write_bytes(noise(600, "another"))
-    with pytest.raises(IntegrityError, match="fetch --voice-encoder --force`"):
-        store.voice_encoder_path(home)
-    assert litter(home) == [f"weights/{VOICE_ENCODER}"]  # what is no .bin
+    assert path(home).read_bytes() == shop.encoder
+    assert store.missing(("fp32",), home, **wanted) == []
+    path(home).write_bytes(noise(600, "another"))
+    with pytest.raises(IntegrityError, match=f"fetch --{option} --force`"):
+        path(home)
+    assert litter(home) == [f"weights/{name}"]  # what is no .bin
 
 
 def test_the_hub_is_taken_first_and_says_what_it_lacks(shop: Shop, hub: Any, home: Path) -> None:
@@ -1113,7 +1118,7 @@ def test_the_real_catalogue_is_whole() -> None:
     assert tuple(real.models) == PUBLISHED
     assert store.model_sha256("fp32").startswith("8fbea51e")
     assert [len(real.models[v].parts) for v in real.models] == [19, 10, 4]
-    for file in store.files_of(real.models, recogniser=True, voice_encoder=True):
+    for file in store.files_of(real.models, recogniser=True, voice_encoder=True, rater=True):
         assert len(file.sha256) == 64
         assert file.bytes > 0
     assert {v.bytes for v in real.voices.values()} == {510 * 256 * 4}
@@ -1124,6 +1129,7 @@ def test_the_real_catalogue_is_whole() -> None:
         assert (file.name, file.hub.path) == (f"whisper-base/{name}", name)
         assert len(file.hub.revision) == 40  # a commit: a branch may move
     assert [file.name for file in real.voice_encoder.values()] == ["voice-encoder/pretrained.pt"]
+    assert [file.name for file in real.rater.values()] == ["rater/distill_mos_v7.pt"]
     assert {file.name for file in real.english_tagger.values()} == {
         f"{store.ENGLISH_TAGGER}/{name}"
         for name in ("tok2vec/model", "tagger/model", "tagger/cfg", "tokenizer", "vocab/lookups.bin")

@@ -1,39 +1,49 @@
 """Does a candidate sound as good as the baseline? All measures that apply are judged together.
 
 *Forced*, the candidate takes the reference's durations, F0 and energy, so that samples can be compared. *By
-itself*, it speaks with its own prosody: quality without a reference, similarity of the voice, duration and
-pitch are judged. Intelligibility is another gate's task (`gates.intelligibility`). Clips are not brought to
-one level first; the loudness gate judges levels. DistillMOS, which would notice cuts without a reference, is
-not among the measures, because it needs PyTorch.
+itself*, it speaks with its own prosody: quality without a reference (by two models of listeners), similarity
+of the voice, duration, pitch, the shapes of pitch and energy, and pauses are judged. Intelligibility is
+another gate's task (`gates.intelligibility`). Clips are not brought to one level first; the loudness gate
+judges levels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.clips import JudgedClip, Limits
-from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in
+from kokoro_lab.lab.fixtures import FixtureText, load_texts, read_by, read_in
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.abx import SHARED, engine_of
-from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair, begun, pair_up, read, shortest, speak
+from kokoro_lab.lab.gates.measures import (
+    DNSMOS,
+    DURATION,
+    ENERGY_SHAPE,
+    F0,
+    F0_SHAPE,
+    LSD,
+    MEASURES,
+    PAUSES,
+    PESQ,
+    SPEAKER,
+    Measure,
+    PerceptualPair,
+)
+from kokoro_lab.lab.gates.misreadings import Misreading, hasty, in_monotone, unstressed
+from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, read, shortest, speak
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.mos import dnsmos
-from kokoro_lab.metrics.noninferiority import MARGIN, holm, paired_change
-from kokoro_lab.metrics.perceptual import LSD_FLOOR_DB, PESQ_CEILING, log_spectral_distance_db, pesq_wb, stoi
-from kokoro_lab.metrics.prosody import CENTS_AN_OCTAVE, ReadingDifference, prosody_drift
-from kokoro_lab.metrics.speaker import Embedder, VoiceEncoder, speaker_similarity
+from kokoro_lab.metrics.noninferiority import holm, paired_change
+from kokoro_lab.metrics.prosody import ProsodyReading, ReadingDifference
+from kokoro_lab.metrics.speaker import Embedder
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.text.han import CHINESE
-from kokoro_lab.weights.fetching import fetch
-from kokoro_lab.weights.store import missing, voice_encoder_path
 
 ALPHA = 0.05
 CONTROL_TEXTS, CONTROL_S = 3, 3.01
@@ -46,112 +56,11 @@ phonemes are the same."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
-SPEAKER_MARGIN = 0.05
-"""The cosine between the voices of both clips may fall to 0.95. Two texts by one voice have about 0.87, so
-the limit is far stricter than "the same voice"."""
 
 
-class PerceptualPair(NamedTuple):
-    """One text by one voice, spoken by reference and candidate; the candidate speaks it twice, with the
-    reference's prosody and with its own."""
-
-    forced: SpokenPair
-    own: SpokenPair
-    reference_reading: ProsodyReading
-    candidate_reading: ProsodyReading
-
-    @property
-    def drift(self) -> ReadingDifference:
-        """How far the candidate's own durations and F0 are from the reference's."""
-        return prosody_drift(*self.reference_reading, *self.candidate_reading)
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A measure of a pair: the reference's figure (or its ceiling) and the candidate's.
-
-    Higher is better. For a measure that compares with the reference, such as PESQ, the first figure is the
-    highest possible value.
-
-    Parameters
-    ----------
-    name : str
-    how : str
-        "forced", or "own" for the candidate as it speaks by itself.
-    of : callable
-        Takes the pair and the voice encoder; returns both figures, higher being better.
-    margin : float
-        Share of the reference's figure that the candidate may lose.
-    """
-
-    name: str
-    how: str
-    of: Callable[[PerceptualPair, Embedder], tuple[float, float]]
-    margin: float = MARGIN
-
-    @property
-    def check(self) -> str:
-        """Name of the check that limits it."""
-        return f"{self.name}_change_lower_95_percent"
-
-
-def _aligned(measure: Callable[..., float], compared: PerceptualPair) -> float:
-    """A measure of two signals sample by sample; NaN if their lengths differ."""
-    pair = compared.forced.pair
-    if len(pair.reference) != len(pair.candidate):
-        return float("nan")
-    return measure(pair.reference, pair.candidate, pair.sample_rate_hz)
-
-
-def _dnsmos(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    pair = compared.own.pair
-    return dnsmos(pair.reference, pair.sample_rate_hz), dnsmos(pair.candidate, pair.sample_rate_hz)
-
-
-def _speaker(compared: PerceptualPair, encoder: Embedder) -> tuple[float, float]:
-    pair = compared.own.pair
-    return 1.0, speaker_similarity(pair.reference, pair.candidate, pair.sample_rate_hz, encoder)
-
-
-def _duration(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """Longer is as bad as shorter."""
-    reference, candidate = len(compared.own.pair.reference), len(compared.own.pair.candidate)
-    return 1.0, 1.0 - abs(candidate - reference) / reference
-
-
-def _f0(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """Higher is as bad as lower; 51 cents are 3 %."""
-    return 1.0, float(2.0 - 2.0 ** (compared.drift.f0_change_cents / CENTS_AN_OCTAVE))
-
-
-PESQ = Measure("pesq", "forced", lambda c, _: (PESQ_CEILING, _aligned(pesq_wb, c)))
-STOI = Measure("stoi", "forced", lambda c, _: (1.0, _aligned(stoi, c)))
-LSD = Measure(
-    "lsd", "forced", lambda c, _: (-LSD_FLOOR_DB, -LSD_FLOOR_DB - _aligned(log_spectral_distance_db, c))
-)
-"""Log-spectral distance, as a share of the 80 dB that count: 3 % of them are 2.4 dB."""
-DNSMOS = Measure("dnsmos", "own", _dnsmos)
-SPEAKER = Measure("speaker", "own", _speaker, SPEAKER_MARGIN)
-DURATION = Measure("duration", "own", _duration)
-F0 = Measure("f0", "own", _f0)
 LOST = "margin_used_ratio"
 CLIP_GUIDES: Limits = {LOST: (None, 1.0)}
 """Guides in plots, beyond which a single pair is worth listening to; the real margins are on means."""
-MEASURES = (PESQ, STOI, LSD, DNSMOS, SPEAKER, DURATION, F0)
-
-
-def load_voice_encoder(config: EngineConfig | None = None) -> VoiceEncoder:
-    """The network that compares voices, fetched first if it is not in the cache.
-
-    Raises
-    ------
-    WeightsError
-        The network's weights are not available.
-    """
-    config = config or EngineConfig.from_settings()
-    if missing((), config.home, voice_encoder=True):
-        fetch((), voice_encoder=True, source=config.source, home=config.home)
-    return VoiceEncoder(voice_encoder_path(config.home))
 
 
 def compare(
@@ -316,6 +225,13 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
     "clipped peaks cost PESQ": (damages.clipped, PESQ.check, (PESQ,)),
 }
 """Fault → how it is made, which check must fail, and what has to be measured for that."""
+MISREAD: dict[str, tuple[Misreading, Measure]] = {
+    "read in monotone": (in_monotone, F0_SHAPE),
+    "read in monotone in the last third": (partial(in_monotone, kept=2 / 3), F0_SHAPE),
+    "every sound at the same energy": (unstressed, ENERGY_SHAPE),
+    "pauses half as long": (hasty, PAUSES),
+}
+"""How the text is misread → the measure that must notice."""
 
 
 def controls(
@@ -342,6 +258,14 @@ def controls(
     mistaken = refused(_by_another_voice(reference, short, texts, readings), (SPEAKER, F0))
     found.append(NegativeControl("a wrong voice is another speaker", caught=SPEAKER.check in mistaken))
     found.append(NegativeControl("a wrong voice is not as high", caught=F0.check in mistaken))
+    with_pauses = [text for text in load_texts() if "," in text.text][:CONTROL_TEXTS]
+    read_well = [
+        (each._replace(text=text.id), read(reference, text, each.voice))
+        for text, each in zip(with_pauses, short, strict=False)
+    ]
+    for name, (misread, one) in MISREAD.items():
+        pairs = [PerceptualPair(each, each, reading, misread(reading)) for each, reading in read_well]
+        found.append(NegativeControl(name, caught=one.check in refused(pairs, (one,))))
     return found
 
 

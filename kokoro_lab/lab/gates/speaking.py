@@ -19,7 +19,9 @@ from kokoro_lab.lab.fixtures import FixtureText, read_by
 from kokoro_lab.lab.gates.damages import Damage, longest_word
 from kokoro_lab.lab.listening.plan import PassagePair
 from kokoro_lab.lab.tuning.comparison import heard_part
+from kokoro_lab.metrics.prosody import ProsodyReading
 from kokoro_lab.model.decoder import SegmentRequest, StagedDecoder
+from kokoro_lab.model.pauses import QUIET_ENERGY
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.timeline import word_timings
 from kokoro_lab.text.language import resolve_language
@@ -77,13 +79,6 @@ class SpokenPair(NamedTuple):
         return self._replace(pair=replace(self.pair, candidate=damage(self.pair.reference)))
 
 
-class ProsodyReading(NamedTuple):
-    """A model's prosody of a text: duration frames of each input id, and F0 with two values a frame."""
-
-    frames: npt.NDArray[np.int64]
-    f0_hz: npt.NDArray[np.float32]
-
-
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, streamed: bool = False
 ) -> list[ModelSpeech]:
@@ -133,7 +128,7 @@ def _shifted(words: Sequence[WordTiming], inside: slice) -> list[WordTiming]:
 
 
 def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
-    """Durations and F0 that a variant finds by itself, its segments one after the other.
+    """Durations, F0 and energy that a variant finds by itself, its segments one after the other.
 
     Raises
     ------
@@ -155,7 +150,17 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
     return ProsodyReading(
         np.concatenate([frames_of(each.durations) for each in contours]),
         np.concatenate([each.f0_hz.reshape(-1) for each in contours]),
+        np.concatenate([_inside(each.energy.reshape(-1)) for each in contours]),
     )
+
+
+def _inside(energy: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The energy of a segment, NaN before the first sound and behind the last."""
+    loud = np.flatnonzero(energy >= QUIET_ENERGY)
+    found = np.full_like(energy, np.nan)
+    if len(loud):
+        found[loud[0] : loud[-1] + 1] = energy[loud[0] : loud[-1] + 1]
+    return found
 
 
 def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:

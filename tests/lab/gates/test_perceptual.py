@@ -15,22 +15,25 @@ from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.clips import worst_first
 from kokoro_lab.lab.fixtures import FixtureText
 from kokoro_lab.lab.gates import perceptual, speaking
-from kokoro_lab.lab.gates.perceptual import (
-    CAUGHT_BY,
+from kokoro_lab.lab.gates.measures import (
     DNSMOS,
     DURATION,
+    ENERGY_SHAPE,
     F0,
-    HOLM_CHECK,
-    LENGTH_CHECK,
+    F0_SHAPE,
     LSD,
     MEASURES,
+    PAUSES,
     PESQ,
     SPEAKER,
     STOI,
+    Measure,
     PerceptualPair,
 )
-from kokoro_lab.lab.gates.speaking import ProsodyReading, SpokenPair
+from kokoro_lab.lab.gates.perceptual import CAUGHT_BY, HOLM_CHECK, LENGTH_CHECK, MISREAD
+from kokoro_lab.lab.gates.speaking import SpokenPair
 from kokoro_lab.lab.listening import PassagePair
+from kokoro_lab.metrics.prosody import ProsodyReading
 from kokoro_lab.metrics.speaker import VoiceEncoder
 from kokoro_lab.speech.engine import Engine
 
@@ -59,7 +62,9 @@ def compared() -> list[PerceptualPair]:
         pair = SpokenPair(
             f"text {i}", "af_heart", PassagePair(f"text {i}", part, part.copy(), rate_hz), "", slice(0)
         )
-        reading = ProsodyReading(np.array([2, 4, 3]), np.full(18, 180, np.float32))
+        reading = ProsodyReading(
+            np.array([2, 4, 3]), np.full(18, 180, np.float32), np.full(18, 3, np.float32)
+        )
         found.append(PerceptualPair(pair, pair, reading, reading))
     return found
 
@@ -75,20 +80,20 @@ def candidates(compared: list[PerceptualPair], damage, *, forced: bool) -> list[
     return [c._replace(**{name: pair}) for c, pair in zip(compared, damaged, strict=True)]
 
 
-def failed(compared: list[PerceptualPair], measures: tuple[perceptual.Measure, ...]) -> set[str]:
+def failed(compared: list[PerceptualPair], measures: tuple[Measure, ...]) -> set[str]:
     table = perceptual.measure(compared, Ear(), measures)
     return {check.name for check in perceptual.judge(table, measures) if not check.passed}
 
 
 def test_a_candidate_that_is_the_reference_passes(compared: list[PerceptualPair]) -> None:
-    assert failed(compared, (*ALIGNED, SPEAKER, DURATION, F0)) == set()
+    assert failed(compared, (*ALIGNED, SPEAKER, DURATION, F0, F0_SHAPE, ENERGY_SHAPE, PAUSES)) == set()
 
 
 @pytest.mark.parametrize(
     ("fault", "measures"), [(n, m) for n, (_, _, m) in CAUGHT_BY.items() if DNSMOS not in m]
 )
 def test_each_fault_fails_the_check_that_is_there_for_it(
-    compared: list[PerceptualPair], fault: str, measures: tuple[perceptual.Measure, ...]
+    compared: list[PerceptualPair], fault: str, measures: tuple[Measure, ...]
 ) -> None:
     damage, check, _ = CAUGHT_BY[fault]
     damaged = candidates(candidates(compared, damage, forced=True), damage, forced=False)
@@ -131,6 +136,40 @@ def test_pitch_and_length_may_differ_by_less_than_three_percent(compared: list[P
     assert DURATION.check in failed(
         candidates(compared, lambda s: s[: round(0.96 * len(s))], forced=False), (DURATION,)
     )
+
+
+def melody(kept: float = 1.0) -> ProsodyReading:
+    """Three words that rise and fall, and a pause of 0.2 s behind each."""
+    half = np.concatenate([np.sin(np.linspace(0, 3 * np.pi, 24)), np.zeros(16)])
+    spoken = np.tile(np.arange(40) < 24, 3)
+    f0_hz = np.where(spoken, 180 * 2 ** (0.3 * kept * np.tile(half, 3)), 0)
+    energy = np.where(spoken, 3 + np.tile(half, 3), -9)
+    energy[-16:] = np.nan
+    return ProsodyReading(np.tile([12, 8], 3), f0_hz.astype(np.float32), energy.astype(np.float32))
+
+
+@pytest.mark.parametrize("fault", MISREAD)
+def test_a_text_that_is_misread_fails_the_measure_that_is_there_for_it(
+    compared: list[PerceptualPair], fault: str
+) -> None:
+    misread, measure = MISREAD[fault]
+    pairs = [c._replace(reference_reading=melody(), candidate_reading=misread(melody())) for c in compared]
+    assert measure.check in failed(pairs, (measure,))
+    others = {F0_SHAPE, ENERGY_SHAPE, PAUSES} - {measure}
+    assert failed(pairs, tuple(others)) == set()
+
+
+def test_the_silence_around_a_segment_is_no_part_of_its_reading() -> None:
+    energy = np.array([-9, -8, 2, -9, 1, -9], np.float32)
+    np.testing.assert_array_equal(speaking._inside(energy), [np.nan, np.nan, 2, -9, 1, np.nan])
+    assert np.isnan(speaking._inside(energy[:2])).all()
+
+
+def test_the_median_distance_in_pitch_does_not_notice_a_monotone(compared: list[PerceptualPair]) -> None:
+    """So the shape has a measure of its own."""
+    misread, _ = MISREAD["read in monotone in the last third"]
+    pairs = [c._replace(reference_reading=melody(), candidate_reading=misread(melody())) for c in compared]
+    assert failed(pairs, (F0,)) == set()
 
 
 def figures(losses: dict[str, float]) -> pd.DataFrame:
