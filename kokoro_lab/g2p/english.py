@@ -24,7 +24,7 @@ from kokoro_lab.g2p.english_numbers import CURRENCIES
 from kokoro_lab.g2p.english_words import UNKNOWN, EnglishToken, read
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.heteronyms import Heteronyms
-from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings, parts
+from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings, known_or_told, parts
 from kokoro_lab.g2p.tagger import Tagger
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
@@ -171,23 +171,17 @@ class EnglishG2P:
         self, text: str, phonemes: str | None, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
         """The phonemes of one token, and the level that gave them."""
-        source = "espeak" if text in self._call.by_espeak else "misaki"
+        source, instead = ("espeak" if text in self._call.by_espeak else "misaki"), ""
         unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
         if phonemes is None or UNKNOWN in phonemes or (unspoken and sounds(text)):
             phonemes, source = self._espeak(text), "espeak"
             if not phonemes or UNKNOWN in phonemes or not known(phonemes)[0].strip():
                 phonemes, source = self._spelt(text), "characters"
-            if phonemes:
-                on_fallback(Fallback("g2p", f"read by {source}", start, end))
+            instead = source
         elif source == "espeak" and _foreign(text):
             on_fallback(Fallback("g2p", "another script than this language's: named by espeak", start, end))
-        if not phonemes:
-            if text.strip() and not _silent(text):
-                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
-            return "", source
-        kept, lost = known(phonemes)
-        if lost:
-            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+        lost = bool(text.strip()) and not _silent(text)
+        kept = known_or_told(phonemes or "", instead, (start, end), on_fallback, sounds=lost)
         return kept.strip(), source
 
     def _spelt(self, text: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import regex
 
 from kokoro_lab.datatypes import Fallback, Word
-from kokoro_lab.g2p.protocol import OnFallback
+from kokoro_lab.g2p.protocol import OnFallback, known_or_told
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known, symbols
 from kokoro_lab.text.aligned import AlignedText
@@ -223,18 +223,13 @@ class EspeakG2P:
         """The phonemes for one token, and the level of the G2P that gave them."""
         if token.kind == "mark":
             return phonemes, "espeak"
-        source = "espeak"
-        kept, lost = known(phonemes)
-        if not any(c.isalpha() for c in kept):
-            kept, source = self.spelt(token.text), "characters"
-            reason = f"read by {source}" if kept else "not spoken: no sound is known for it"
-            on_fallback(Fallback("g2p", reason, start, end))
-            return kept, source
-        if lost:
-            on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+        if not any(c.isalpha() for c in known(phonemes)[0]):
+            spelt = self.spelt(token.text)
+            return known_or_told(spelt, "characters", (start, end), on_fallback), "characters"
+        kept = known_or_told(phonemes, "", (start, end), on_fallback)
         if _foreign(token.text, self.language):
             on_fallback(Fallback("g2p", "another script than this language's: named by espeak", start, end))
-        return kept, source
+        return kept, "espeak"
 
     def _phonemes(self, tokens: Sequence[_Token]) -> list[str]:
         """The phonemes of each token, read clause by clause."""

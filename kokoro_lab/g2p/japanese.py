@@ -19,7 +19,7 @@ import regex
 from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.espeak import EspeakEnglish
 from kokoro_lab.g2p.japanese_counters import COUNTED, FIRST_OF_THE_MONTH, NUMERAL, reading
-from kokoro_lab.g2p.protocol import OnFallback
+from kokoro_lab.g2p.protocol import OnFallback, known_or_told
 from kokoro_lab.g2p.shared_lock import SharedLock
 from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
@@ -130,20 +130,14 @@ class JapaneseG2P:
         words: list[Word] = []
         for token in tokens:
             for i, j, said, source in self._said(prepared.text, token):
-                start, end = prepared.span(i, j)
-                if not said and sounds(prepared.text[i:j]):
-                    on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
-                elif said and source != "misaki":
-                    on_fallback(Fallback("g2p", f"read by {source}", start, end))
-                kept, lost = known(said)
-                if lost:
-                    on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+                text, place = prepared.text[i:j], prepared.span(i, j)
+                by = "" if source == "misaki" else source
+                kept = known_or_told(said, by, place, on_fallback, sounds=sounds(text))
                 if not kept:
                     continue
                 if words and not _space_between(words[-1].phonemes, kept):
                     words[-1] = replace(words[-1], space_after=False)
-                text = prepared.text[i:j]
-                words.append(Word(text, start, end, kept, self.language, source, kept not in OPENERS))
+                words.append(Word(text, *place, kept, self.language, source, kept not in OPENERS))
         return words
 
     def _tokens(self, text: str) -> list[KanaToken]:

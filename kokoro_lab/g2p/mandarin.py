@@ -14,11 +14,10 @@ from functools import cache, partial
 
 import regex
 
-from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.datatypes import Word
 from kokoro_lab.extras import imported
 from kokoro_lab.g2p.espeak import EspeakEnglish
-from kokoro_lab.g2p.protocol import OnFallback
-from kokoro_lab.g2p.vocab import known
+from kokoro_lab.g2p.protocol import OnFallback, known_or_told
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.language import lacks_packages
 from kokoro_lab.text.spans import sounds
@@ -79,20 +78,14 @@ class MandarinG2P:
         words: list[Word] = []
         text = sentence.text
         for i, j, said, source, reported in self._said(text):
-            start, end = sentence.span(i, j)
-            if not said and sounds(text[i:j]):
-                on_fallback(Fallback("g2p", "not spoken: no sound is known for it", start, end))
-            elif said and reported:
-                on_fallback(Fallback("g2p", f"read by {source}", start, end))
-            kept, lost = known(said)
-            if lost:
-                on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", start, end))
+            place, by = sentence.span(i, j), source if reported else ""
+            kept = known_or_told(said, by, place, on_fallback, sounds=sounds(text[i:j]))
             if kept:
                 clings = text[i] in MARKS and text[i] not in OPENERS and not text[i - 1 : i].isspace()
                 if words and clings and words[-1].text not in MARKS:
                     words[-1] = replace(words[-1], space_after=False)
                 tight = text[i] in TIGHT or text[i] in OPENERS
-                words.append(Word(text[i:j], start, end, kept, LANGUAGE, source, not tight))
+                words.append(Word(text[i:j], *place, kept, LANGUAGE, source, not tight))
         return words
 
     def _said(self, text: str) -> Iterator[tuple[int, int, str, str, bool]]:

@@ -1,4 +1,7 @@
-"""The protocol of every G2P: a sentence in, words with phonemes out, some of them fixed beforehand."""
+"""The protocol of every G2P: a sentence in, words with phonemes out, some of them fixed beforehand.
+
+Every part of a sentence is spoken, or reported through `on_fallback` with its place (`known_or_told`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kokoro_lab.datatypes import Fallback, Word
+from kokoro_lab.g2p.vocab import known
 from kokoro_lab.text.aligned import AlignedText
 
 OnFallback = Callable[[Fallback], None]
@@ -42,6 +46,32 @@ class SentenceG2P(Protocol):
             Spans of `sentence`, in order, each of which is one word with these phonemes.
         """
         ...
+
+
+def known_or_told(
+    said: str, by: str, place: tuple[int, int], on_fallback: OnFallback, *, sounds: bool = True
+) -> str:
+    """The symbols of `said` that the model knows; what is lost or read by another means is reported.
+
+    Parameters
+    ----------
+    said : str
+        Phonemes; empty if there is no reading.
+    by : str
+        Name of the other means; empty if the usual one read it.
+    place : tuple of int
+        Start and end in the original.
+    sounds : bool
+        Whether it is a loss if nothing is said.
+    """
+    kept, lost = known(said)
+    if sounds and not said:
+        on_fallback(Fallback("g2p", "not spoken: no sound is known for it", *place))
+    elif by and said:
+        on_fallback(Fallback("g2p", f"read by {by}", *place))
+    if lost:
+        on_fallback(Fallback("g2p", f"symbols outside the vocabulary: {lost!r}", *place))
+    return kept
 
 
 class SplicedG2P:

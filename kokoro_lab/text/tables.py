@@ -1,6 +1,7 @@
 """Reads the tables beside the code: spellings with their readings, lists of words, units, currencies.
 
-They are tab-separated, and their first line names the columns. A cell may hold several entries: `km, Km`.
+They are tab-separated, and their first line names the columns. A cell may hold several entries: `km, Km`. In
+a table of rules, a line that begins with a tab continues the pattern above it.
 """
 
 from __future__ import annotations
@@ -13,19 +14,29 @@ from typing import Any, Literal, NamedTuple
 import regex
 
 
-def rows(package: str, name: str) -> Iterator[dict[str, str]]:
+def rows(package: str, name: str, *, continued: bool = False) -> Iterator[dict[str, str]]:
     """The rows of a table in `package`, by the names of its columns. Empty cells at the end of a row may be
     missing.
+
+    Parameters
+    ----------
+    package : str
+        The Python package that has the table.
+    name : str
+        Its file.
+    continued : bool
+        Whether a line that begins with a tab continues the last cell of the row above it.
 
     Raises
     ------
     ValueError
         A row has no first cell, or more cells than there are columns. It names the file and the line.
     """
-    header, *lines = files(package).joinpath(name).read_text("utf-8").removesuffix("\n").split("\n")
+    text = files(package).joinpath(name).read_text("utf-8").removesuffix("\n")
+    header, *lines = regex.split(r"\n(?!\t)" if continued else r"\n", text)
     columns = header.split("\t")
     for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
+        cells = (line.replace("\n\t", "\n") if continued else line).split("\t")
         if not cells[0] or len(cells) > len(columns):
             raise ValueError(f"{name}, line {number}: {len(cells)} cells, where {', '.join(columns)} belong")
         yield dict(zip(columns, cells + [""] * (len(columns) - len(cells)), strict=True))

@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import DIGITS, Rule, in_calendar
+from kokoro_lab.text.normalise.rules import in_calendar, read_rules
 from kokoro_lab.text.tables import any_of, names
 
 NUMERALS = "零一二三四五六七八九"
@@ -192,110 +192,29 @@ def _between(signs: str, behind: str) -> str:
     return rf"(?<=[\dA-Za-z)²³]\s?)[{signs}](?=\s?[\d(A-Za-z]{behind})"
 
 
-def _sign(match: Any) -> str:
-    return _SIGNS[match.group()]
-
-
 def _narrow(text: str) -> str:
     return text.translate(_NARROW)
 
 
-_rule = partial(Rule, seen=_narrow, wakes=DIGITS)
 _UNIT, _CURRENCY = any_of(_UNITS), any_of(_CURRENCIES)
 
-RULES: tuple[Rule, ...] = (
-    _rule(
-        "address",
-        r"""(?<![A-Za-z0-9@._/-])(?:https?://)?(?<address>(?:[A-Za-z0-9_+%-]+[.@])+(?=[A-Za-z])[A-Za-z0-9]{2,10}
-            (?![A-Za-z0-9])(?:/[A-Za-z0-9\-._~/?\#=&%:]*)?)""",
-        _address,
-        wakes=".@",
-    ),
-    _rule(
-        "date", rf"{_START}(?<year>\d{{4}})(?<by>[-/.])(?<month>\d\d?)(?P=by)(?<day>\d\d?)(?![\d/-])", _date
-    ),
-    _rule("year and month", rf"{_START}(?<year>\d{{4}})[-/](?<month>[01]?\d)(?<day>)(?![\d/-])", _date),
-    _rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
-    _rule(
-        "years",
-        rf"{_START}(?<n>\d{{4}})\s?(?<to>[-/~—至到])\s?(?<last>\d{{4}}|\d\d)(?=年|赛季|学年|财年)",
-        lambda m: f"{digits(m['n'])}{'至' if m['to'] == '至' else '到'}{digits(m['last'])}",
-    ),
-    _rule(
-        "year",
-        rf"{_START}(?<![有近约达过](?=\d\d00))(?<n>[12]\d{{3}})(?=\s?年(?!前|后|来|历史|以))",
-        lambda m: digits(m["n"]),
-    ),
-    _rule(
-        "clock time",
-        rf"""{_START}(?<!:)(?<hour>\d\d?)[:：](?<minute>[0-5]\d)(?:[:：](?<second>[0-5]\d))?(?![\d:：])
-            (?:\s?(?<half>[AaPp])\.?[Mm]\.?{_NO_LATIN})?""",
-        _clock,
-    ),
-    _rule("minutes", r"(?<=\d\s?[点时])0(?<n>[1-9])(?=分)", lambda m: f"零{cardinal(int(m['n']))}"),
-    _rule(
-        "telephone",
-        rf"""(?<![\d.A-Za-z])(?:(?:\+?86{_DASH})?1[3-9]\d{_DASH}\d{{4}}{_DASH}\d{{4}}
-            |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}
-            |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}}|12306|1008[56]|10010)(?!\d|[.,]\d)""",
-        _telephone,
-    ),
-    _rule("code with dashes", r"(?<![\d.])\d+(?:-\d+){2,}(?![\d.])", lambda m: code(m.group())),
-    _rule("code", rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
-    _rule(
-        "room, train, flight or model",
-        rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z][-_·]?)\d{{3,}}(?![\d.]|\s?{_UNIT})"
-        rf"|(?<=[A-Z]\s)(?<!{_CURRENCY}\s)\d{{3,4}}(?<!00)(?![\d.,]|\s?(?:{_COUNTED}|{_UNIT}))",
-        lambda m: code(m.group()),
-    ),
-    _rule("address on a network", r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", partial(_parts, say=code)),
-    _rule("version", r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])", _parts),
-    _rule(
-        "blood pressure", r"(?<=血压\D{0,3})(?<n>\d{2,3})/(?<last>\d{2,3})(?!\d)", partial(_parts, by="比")
-    ),
-    _rule("mixed number", r"(?<=\d\s?)[½⅓⅔¼¾⅕⅛⅜⅝⅞]", lambda m: f"又{_numeral(m)}", wakes="½⅓⅔¼¾⅕⅛⅜⅝⅞"),
-    _rule(
-        "fraction",
-        rf"{_START}(?<!/)(?<top>\d+)/(?<bottom>\d+)(?![\d/.]|\s?=)",
-        lambda m: f"{number(m['bottom'])}分之{number(m['top'])}" if int(m["bottom"]) else None,
-    ),
-    _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
-    _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
-    _rule("sign between two", _between("+×÷<>=*", ""), _sign, wakes="+＋×÷<>=＜＞＝*＊"),
-    _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
-    _rule(
-        "range between units",
-        rf"""(?<=[年月日号时点分秒周元块万亿%‰]|:\d\d|\d\s?{_UNIT})\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
-            |(?<=\d)[-~—](?={_CURRENCY}\d)""",
-        lambda _: "到",
-    ),
-    _rule("money", rf"(?<sign>{_SIGN})(?<currency>{_CURRENCY})\s?{_BEHIND}(?:[美欧港日]?元)?", _money),
-    _rule("money, its currency last", rf"{_AMOUNT}\s?(?<currency>{_CURRENCY}){_NO_LATIN}", _money),
-    _rule(
-        "per cent",
-        rf"{_AMOUNT}\s?(?<of>[%‰])",
-        lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
-    ),
-    _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
-    _rule(
-        "each",
-        rf"(?<=[元块]|\d\s?(?:\p{{Han}}{{1,2}}|{_UNIT}))/(?=\p{{Han}}|\d)",
-        lambda _: "每",
-        wakes="/／",
-    ),
-    _rule(
-        "metres and centimetres",
-        rf"(?<=\d[米块])\d\d(?![\d.,]|\s?(?:{_COUNTED}|[厘毫公]|{_UNIT}))",
-        lambda m: digits(m.group()),
-    ),
-    _rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
-    _rule(
-        "number",
-        rf"(?:(?<=(?<score>[比战]分[为是]?|以|[胜赢负输]))|){_AMOUNT}(?=(?<counted>(?<!第\d)[多几]?\s?{_COUNTED})?)",
-        _number,
-    ),
-    _rule("digits that are left", r"\d+", lambda m: number(m.group())),
-    Rule("digit of another script or shape", r"[\p{No}\p{Nl}]", _numeral),
-    _rule("sign", r"[=×÷≥≤≠≈±&%√∞π°]|(?<=[\p{Han}\d]\s?)\+", _sign, wakes=""),
-    Rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda m: _narrow(m.group())),
-)
+
+def _years_of(match: Any) -> str:
+    return f"{digits(match['n'])}{('至' if match['to'] == '至' else '到')}{digits(match['last'])}"
+
+
+_digit_by_digit, _compared = partial(_parts, say=code), partial(_parts, by="比")
+
+
+def _fraction_of(match: Any) -> str | None:
+    return f"{number(match['bottom'])}分之{number(match['top'])}" if int(match["bottom"]) else None
+
+
+_IN_A_SUM, _BETWEEN_TWO = _between("-*/", r"[^，。,]*="), _between("+×÷<>=*", "")
+
+
+def _per_cent(match: Any) -> str:
+    return _amount(match, of="百分之" if match["of"] == "%" else "千分之")
+
+
+RULES = read_rules(__package__, "mandarin", name="mandarin_rules.tsv", seen=_narrow)

@@ -1,19 +1,19 @@
 """Numbers, money, percent, dates and clock times where a language has no rules of its own yet.
 
-Few rules on purpose: numbers by num2words, other words and marks from `others.tsv`, which has a column a
-language. Digits that no rule takes are read one by one.
+Few rules on purpose (`other_rules.tsv`): numbers by num2words, other words and marks from `others.tsv`, which
+has a column a language. Digits that no rule takes are read one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, cast
 
 import regex
 
 from kokoro_lab.text.normalise.roman import valued
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.rules import in_calendar, read_rules
 from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
 
 MAX_DIGITS = 15
@@ -27,20 +27,10 @@ _NUMBERS, _SCALES, _ORDINALS = (
 """Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
 
 
-_BEHIND = {
-    "anywhere": "",
-    "before a name": r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu})",
-    "before a number": r"(?=\s?\d)",
-}
-"""Kind of abbreviation → a pattern for the text after it."""
 _WHOLE = r"(?<![.,;:!?…\"”')\]])"
-_ADDRESSES = (
-    (r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", "@"),
-    (rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_WHOLE}", ":w"),
-    (rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_WHOLE}", "/"),
-)
-"""Addresses of mail, of the web, and of files: the pattern of each, and a character that all of its matches
-have."""
+_KINDS = ("anywhere", "before a name", "before a number")
+"""Kinds of abbreviations."""
+_RULER = r"(?<=\p{Lu}\p{Ll}+\ )(?P<roman>[IVX]{2,}|V|I(?=\ ?[,.;:!?)]|$))(?![\p{L}\p{N}'-])"
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
@@ -54,16 +44,15 @@ class OtherReader:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
         self._currencies = units(__package__, "other_currencies.tsv", language)
         self._units = units(__package__, "other_units.tsv", language)
-        self._names: dict[str, Mapping[str, str]] = {
-            kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BEHIND
-        }
+        own_names = names(__package__, "other_names.tsv")
+        self._names = {kind: own_names.get(f"{language} {kind}", {}) for kind in _KINDS}
         self._signs = names(__package__, "other_signs.tsv")[language]
         num2words = partial(_by_num2words, self._words["locale"])
         self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
         self.ordinal: Callable[[int], str] = (
             _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
         )
-        self.RULES = self._rules()
+        self.RULES = read_rules(__package__, name="other_rules.tsv", own=self._named_in_rules())
 
     def _pairs(self, word: str) -> Mapping[str, str]:
         """The table in a cell: `un=une`."""
@@ -104,83 +93,21 @@ class OtherReader:
     def _months(self) -> Mapping[int, str]:
         return dict(enumerate(entries(self._words["months"]), 1))
 
-    def _rules(self) -> tuple[Rule, ...]:
-        words = self._words
+    def _named_in_rules(self) -> Mapping[str, Any]:
+        """What `other_rules.tsv` calls by name: functions, lists of this language, and patterns."""
+        words, known = self._words, {name: getattr(self, name) for name in vars(OtherReader)}
         group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{2,3}})+(?![\d])|\d+)"
-        number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
-        signs = any_of(self._currencies)
-        feminine, ordinal = (
-            any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
-        )
-        behind_number = rf"(?:{mark}\d+)?"
-        return (
-            *(Rule("address", pattern, self._address, wakes=wakes) for pattern, wakes in _ADDRESSES),
-            *(
-                Rule(
-                    "abbreviation",
-                    rf"(?<![\p{{L}}\p{{M}}\p{{N}}.-]){any_of(table)}{behind}(?!\p{{L}})",
-                    self._named,
-                )
-                for table, behind in ((self._names[kind], behind) for kind, behind in _BEHIND.items())
-                if table
-            ),
-            *self._roman_rules(),
-            digit_rule(
-                "date", r"(?<![\w/.-])(?P<d>\d{1,2})([/.-])(?P<m>\d{1,2})\2(?P<y>\d{4})(?![\w/-])", self._day
-            ),
-            digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day),
-            digit_rule("time", r"(?<![\w:.,])(?P<h>\d{1,2}):(?P<m>[0-5]\d)\s?बजे", self._quarter),
-            *(
-                digit_rule(
-                    "time",
-                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
-                    self._pointed,
-                )
-                for before in [entries(words["before a time with a point"])]
-                if before
-            ),
-            digit_rule(
-                "time",
-                r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)|:(?P<m>[0-5]\d)(?:\s?h)?)(?![\w:]|[.,]\d)",
-                self._clock,
-            ),
-            digit_rule(
-                "telephone number in pairs",
-                r"(?<![\w.,])0[1-9](?:[ .]\d\d){4}(?!\w|[.,]\d)",
-                lambda match: ", ".join(map(self._pair, regex.findall(r"\d\d", match.group()))),
-            ),
-            digit_rule(
-                "score",
-                r"(?<=\p{Lu}\p{L}+\ )(?P<a>\d{1,2})\ ?x\ ?(?P<b>\d{1,2})(?=\ \p{Lu}\p{Ll})",
-                lambda match: f"{self._say(int(match['a']))} {words['to']} {self._say(int(match['b']))}",
-            ),
-            digit_rule(
-                "telephone number",
-                r"(?<![\w.,])(?:\(\d{2,4}\)\s?|0\d{1,4}[ /-])\d{3,5}[ -]?\d{3,5}(?!\w|[.,]\d)",
-                lambda match: ", ".join(map(self._digits, regex.findall(r"\d+", match.group()))),
-            ),
-            digit_rule(
-                "unit",
-                rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
-                self._measure,
-            ),
-            digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
-            digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
-            digit_rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
-            digit_rule(
-                "ordinal",
-                rf"(?<![\w.,])(?P<whole>\d+)\s?(?:(?P<feminine>{feminine})|{ordinal})(?!\w)",
-                self._rank,
-            ),
-            digit_rule(
-                "range",
-                r"(?<![\w.,-])(?P<a>\d{1,6})\s?[-–]\s?(?!\d{5}\ \p{Lu})(?P<b>\d{1,6})(?![\w-]|[.,]\d)",
-                self._range,
-            ),
-            digit_rule("number", rf"(?<![\w]){number}(?!\d)", self._number),
-            digit_rule("digits", r"\d+", lambda match: self._digits(match.group())),
-        )
+        return known | {
+            **{name: entries(cell) for name, cell in words.items()},
+            **self._names,
+            "DECIMALS": rf"(?:{mark}\d+)?",
+            "NUMBER": rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?",
+            "CURRENCY": self._currencies,
+            "UNIT": self._units,
+            "RULER": _RULER if words["before a Roman number"] else None,
+            **{name: valued(known[name]) for name in ("_roman_number", "_roman_ordinal", "_ruler")},
+        }
 
     def _address(self, match: Any) -> str:
         """An address sign by sign, without `https://`. Parts that are no words are spelt: `jo@exemple.fr`, "J
@@ -243,25 +170,8 @@ class OtherReader:
         said = next(table[written] for table in self._names.values() if written in table)
         return f"{said}." if written[-1] == "." and match.end() == len(match.string) else said
 
-    def _roman_rules(self) -> Iterator[Rule]:
-        """Numbers of rulers, chapters and centuries."""
-        words = self._words
-        endings, before, behind = (
-            entries(words[each])
-            for each in ("endings of a Roman ordinal", "before a Roman number", "behind a Roman ordinal")
-        )
-        if endings:
-            numeral = rf"(?P<roman>(?=[IVX]|[LCDM]{{2}})[IVXLCDM]+){any_of(endings)}"
-            yield Rule("Roman ordinal", rf"(?<!\p{{L}}){numeral}s?(?!\p{{L}})", valued(self._roman_ordinal))
-        if behind:
-            numeral = rf"(?<!\p{{L}})(?P<roman>[IVXLC]+)(?=\ {any_of(behind)})"
-            yield Rule("Roman ordinal", numeral, valued(self._roman_ordinal))
-        if before:
-            nouns = rf"(?<!\p{{L}}){any_of(before)}\ (?:[IVXLC]+\ (?:et|e)\ )?"
-            numeral = rf"(?<={nouns})(?P<roman>[IVX]+|[IVXLC]{{2,}})(?![\p{{L}}\p{{N}}'-])"
-            yield Rule("Roman number", numeral, valued(lambda match, value: self._say(value)))
-            ruler = r"(?<=\p{Lu}\p{Ll}+\ )(?P<roman>[IVX]{2,}|V|I(?=\ ?[,.;:!?)]|$))(?![\p{L}\p{N}'-])"
-            yield Rule("number of a ruler", ruler, valued(self._ruler))
+    def _roman_number(self, match: Any, value: int) -> str:
+        return self._say(value)
 
     def _roman_ordinal(self, match: Any, value: int) -> str:
         said = self.ordinal(value)
@@ -285,6 +195,15 @@ class OtherReader:
         if not 0 < value <= 10_000:
             return None
         return self._feminine(self.ordinal(value)) if match["feminine"] else self.ordinal(value)
+
+    def _score(self, match: Any) -> str:
+        return f"{self._say(int(match['a']))} {self._words['to']} {self._say(int(match['b']))}"
+
+    def _pairs_of_digits(self, match: Any) -> str:
+        return ", ".join(map(self._pair, regex.findall(r"\d\d", match.group())))
+
+    def _groups(self, match: Any) -> str:
+        return ", ".join(map(self._digits, regex.findall(r"\d+", match.group())))
 
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])

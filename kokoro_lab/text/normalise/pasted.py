@@ -4,61 +4,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import regex
 
 from kokoro_lab.text.aligned import AlignedText
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.rules import Rule, read_rules
 
 _TIME = r"(?:\d+:)?[0-5]\d:[0-5]\d[.,]\d{3}"
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "times of a subtitle",
-        rf"^(?:\d+\s+)?{_TIME}\ *-->\ *{_TIME}(?:\ .*)?$",
-        lambda match: "",
-        wakes=">",
-    ),
-    Rule(
-        "sign of a list or a song",
-        r"^→\ |[◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬]\ ?|\ [♩♪♫♬]",
-        lambda match: "",
-        wakes="→◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬",
-    ),
-    Rule(
-        "sign of a note",
-        r"""(?<=\p{L}{4}|(?<!\p{L})(?!sin|cos|tan|log|exp|min|sec|mol|rad|bar)\p{L}{3}|[.,;:!?…"”')\]»])
-        [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,\ ][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?![\p{L}\p{N}⁺⁻])""",
-        lambda match: "",
-        wakes="⁰¹²³⁴⁵⁶⁷⁸⁹",
-    ),
-    Rule(
-        "step of a menu",
-        r"(?<=\p{Lu}\p{L}+(?:\ \p{Ll}+)?)\ [>›→»](?=\ \p{Lu}\p{L})",
-        lambda match: ",",
-        wakes=">›→»",
-    ),
-    Rule(
-        "brackets of an address",
-        r"<(?=[^<>\s]+[@:][^<>\s]+>)|(?<=<[^<>\s]+[@:][^<>\s]+)>",
-        lambda match: "",
-        wakes="<>",
-    ),
-    Rule(
-        "bar between parts",  # but in `Use a | b to pipe.`
-        r"""(?<=[\p{L}\p{N}.!?)\]%$€£])(?<!\(\p{L})\ \|
-        (?=\ [\p{Lu}\p{Lo}\p{N}$€£]|\ [^|.!?]*(?:\ \|[^|.!?]*)*$)""",
-        lambda match: ",",
-        wakes="|",
-    ),
-    Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
-    Rule(
-        "dashes",
-        r"(?<=\s)(?:-{2,3}|[─━])(?=\s)|(?<=[\p{L}\p{N}.,;:!?…)_*][\"”']{0,2})(?<!<!)(?:-{2,3}|[─━])(?=[\p{L}\s\"“”'(_*]|$)",
-        lambda match: "—" if match.string[match.start() - 1].isspace() else " —",
-        wakes="-─━",
-    ),
-)
+
+def _dash(match: Any) -> str:
+    return "—" if match.string[match.start() - 1].isspace() else " —"
+
+
+RULES = read_rules(__package__, name="pasted.tsv")
+
 _NUMERALS = "".join(
     map(chr, (*range(0x2160, 0x2180), *range(0x2460, 0x249C), 0x24EA, *range(0x2776, 0x2794)))
 )

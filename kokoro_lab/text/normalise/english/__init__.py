@@ -6,36 +6,16 @@ fraction, a plain number last.
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.english import (
-    abbreviations,
-    counts,
-    dates,
-    electronic,
-    formulas,
-    identifiers,
-    quantities,
-    roman,
-)
-from kokoro_lab.text.normalise.english.dates import date, time
-from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
-from kokoro_lab.text.normalise.rules import Rule
+from dataclasses import replace
+from functools import partial
 
-RULES: tuple[Rule, ...] = (
-    *electronic.RULES,
-    *dates.RULES,
-    *dates.TIMES,
-    *quantities.MONEY,
-    *quantities.RATES,
-    *identifiers.BEFORE_WORDS,
-    *abbreviations.RULES,
-    *counts.BEFORE_UNITS,
-    *quantities.RULES,
-    *roman.RULES,
-    *formulas.RULES,
-    *counts.RULES,
-    *identifiers.RULES,
-    *counts.PLAIN,
-    *formulas.SIGNS_ALONE,
+from kokoro_lab.text.normalise.english.dates import date, slashed_date, time
+from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
+from kokoro_lab.text.normalise.rules import read_rules
+
+RULES = read_rules(__package__, "patterns", "numerals")
+BRITISH = tuple(
+    replace(rule, say=partial(slashed_date, british=True)) if rule.say is slashed_date else rule
+    for rule in RULES
 )
-BRITISH = tuple(dates.DAY_FIRST.get(each.name, each) for each in RULES)
 """`RULES` of British English."""

@@ -7,19 +7,8 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
-from kokoro_lab.text.normalise.english.patterns import (
-    END,
-    LOOSE_END,
-    NAMES,
-    START,
-    WORDS,
-    any_word,
-    ends_text,
-    optional,
-    stop,
-)
+from kokoro_lab.text.normalise.english.patterns import NAMES, WORDS, ends_text, optional, stop
 from kokoro_lab.text.normalise.english.quantities import UNITS
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
@@ -88,136 +77,25 @@ _STREET_WORD = any_of(set(STREETS.values()) - {"Square", "Court", "Place", "Poin
 _ZIP = r"(?P<zip>\d{5})(?:-(?P<more>\d{4}))?"
 _OF_A_STREET = r"(?P<direction>[NSEW]\.?|NE|NW|SE|SW)"
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "code behind a state with points",
-        r"""(?<=\b(?:D\.\ ?C\.|N\.\ ?[YJHMCD]\.|S\.\ ?[CD]\.|R\.\ ?I\.|W\.\ ?Va\.|Calif\.|Mass\.|Conn\.),?\ )
-        (?P<zip>\d{5})(?![\p{L}\p{N}]|[.,]\d)""",
-        lambda match: digits(match["zip"]),
-    ),
-    digit_rule(
-        "state and code alone",
-        rf"{START}(?P<state>{any_of(STATES.keys() - {'IN', 'OR', 'ME', 'OK', 'HI', 'OH'})})\ {_ZIP}{END}",
-        _zip,
-    ),
-    Rule(
-        "street behind a point",
-        r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
-        (?!\ \p{Lu})""",
-        _street,
-        wakes=".",
-    ),
-    digit_rule(
-        "state and code",
-        rf"(?<=,\ |\p{{Ll}}\ )(?P<state>{any_of(STATES)}),?\ {_ZIP}{END}",
-        _zip,
-    ),
-    Rule(
-        "state behind a town",
-        rf"(?<=\p{{Lu}}\p{{Ll}}+,\ )(?P<state>{any_of(STATES)}){LOOSE_END}(?!\.\p{{L}})",
-        lambda match: STATES[match["state"]],
-        wakes=",",
-    ),
-    digit_rule(
-        "house number",
-        rf"""{START}(?<![$€£¥#])(?P<number>\d{{1,5}})(?:\ {_OF_A_STREET}(?=\ ))?
-        (?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})
-        \ (?:{_STREET}\.?|{_STREET_WORD}){END})""",
-        lambda match: in_pairs(match["number"]) + _direction(match),
-    ),
-    digit_rule(
-        "direction before a street",
-        rf"""(?<=\d\ )(?P<direction>[NSEW])\.
-        (?=\ (?:{_STREET}\.|{_STREET_WORD}|{_NAME}\ (?:{_STREET}\b|{_STREET_WORD})))""",
-        lambda match: NAMES["direction"][match["direction"]],
-    ),
-    digit_rule(
-        "box of a post office",
-        rf"{START}(?:P\.\ ?O\.|PO)\ [Bb]ox\ (?P<number>\d+){END}",
-        lambda m: f"PO Box {in_pairs(m['number']) if len(m['number']) < 5 else digits(m['number'])}",
-    ),
-    Rule(
-        "street",
-        rf"""(?<=(?:{_NAME}|\d(?:st|nd|rd|th)|\p{{Lu}}{{2,}})\ )(?P<street>{_STREET})(?:\.|(?=[,;\ ]|$))
-        (?:\ {_OF_A_STREET}(?=,|$|\ |\.))?(?!\ {_NAME}\ (?:said|says|was|is|has|had)\b)
-        (?<!(?<=\b(?i:in|the|a|of|and|with|by|old|dear|to|for|from|at)\ (?:Dr|Pl|Ct)\.?))""",
-        lambda match: None if _before_name(match) else _street(match),
-    ),
-    Rule(
-        "direction",
-        rf"""(?<![\p{{L}}_])(?P<direction>[NSEW]{{1,3}})(?:
-        (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}(?:[A-Z]?\ )?[NSEW])
-        |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
-        |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
-        _compass,
-        wakes="NSEW",
-    ),
-    Rule("th'", r"(?<![\p{L}\p{N}'])[Tt]h'(?=\ \p{L})", lambda match: "the", wakes="'"),
-    Rule(
-        "saint",
-        rf"{START}(?:St|Saint|Ste)\.?\ ?(?<=\ |\.)(?=\p{{Lu}}[\p{{Ll}}'])",
-        lambda match: "Sainte" if "e" in match.group() else "Saint",
-    ),
-    Rule(
-        "senior",
-        rf"{START}Sr\.?(?=\ {any_word('job behind senior')}\b)",
-        lambda match: "Senior",
-    ),
-    Rule(
-        "international",
-        rf"{START}Int(?:'?l)?\.?(?=\ (?:{any_word('what is international')})\b)",
-        lambda match: "International",
-    ),
-    digit_rule(
-        "edition",
-        r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)ed\.",
-        lambda m: f"edition{stop(m)}",
-        ignore_case=True,
-    ),
-    Rule(
-        "title",
-        rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
-        _title,
-        wakes=".",
-    ),
-    Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
-    Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
-    Rule(
-        "short word before a number",
-        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?[IVXLC]+\b|\(?[ivxlc]+\b)",
-        lambda match: NUMBERED[match["short"]],
-        wakes=".",
-    ),
-    Rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
-    Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
-    Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
-    Rule(
-        "degree",
-        rf"{START}(?P<short>Ph\.D\.?|M\.Sc\.|B\.Sc\.|M\.Phil\.|Ed\.D\.|D\.Phil\.){LOOSE_END}",
-        _plain,
-        wakes=".",
-    ),
-    Rule(
-        "letters with points",
-        rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
-        (?P<own>'s)?{LOOSE_END}""",
-        lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
-        wakes=".",
-    ),
-    Rule(
-        "either or",
-        rf"(?<![\p{{L}}/]){any_of(NAMES['either or'])}(?![\p{{L}}/])",
-        lambda match: NAMES["either or"][match.group().lower()],
-        ignore_case=True,
-        wakes="/",
-    ),
-    Rule(
-        "short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}", _plain, wakes="./"
-    ),
-    Rule(
-        "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls){END}(?!\.)",
-        _plain,
-    ),
-    Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),
-)
+SURE_STATES = STATES.keys() - {"IN", "OR", "ME", "OK", "HI", "OH"}
+"""States whose short names are no English words."""
+
+
+def _post_box(match: Any) -> str:
+    return f"PO Box {(in_pairs(match['number']) if len(match['number']) < 5 else digits(match['number']))}"
+
+
+def _street_unless_name(match: Any) -> str | None:
+    return None if _before_name(match) else _street(match)
+
+
+def _saint(match: Any) -> str:
+    return "Sainte" if "e" in match.group() else "Saint"
+
+
+def _letters_with_points(match: Any) -> str | None:
+    return None if match["letters"].lower() in PLAIN else _dotted(match)
+
+
+def _either_or(match: Any) -> str:
+    return NAMES["either or"][match.group().lower()]

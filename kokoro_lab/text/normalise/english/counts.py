@@ -9,6 +9,7 @@ import regex
 from kokoro_lab.text.normalise.english.identifiers import serial
 from kokoro_lab.text.normalise.english.numerals import (
     cardinal,
+    counted,
     digits,
     fraction,
     in_pairs,
@@ -17,23 +18,7 @@ from kokoro_lab.text.normalise.english.numerals import (
     ordinal,
     vulgar,
 )
-from kokoro_lab.text.normalise.english.patterns import (
-    DECIMAL,
-    END,
-    LOOSE_END,
-    LOOSE_START,
-    MAGNITUDES,
-    NAMES,
-    SPAN,
-    START,
-    WHOLE,
-    any_word,
-    optional,
-    scaled,
-    sign,
-)
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
-from kokoro_lab.text.tables import any_of
+from kokoro_lab.text.normalise.english.patterns import MAGNITUDES, NAMES, optional, scaled, sign
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
 _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
@@ -82,179 +67,47 @@ def _left_over(match: Any) -> str:
     return number(text) if len(text) <= 4 and text.isascii() else digits(text)
 
 
-BEFORE_UNITS: tuple[Rule, ...] = (
-    digit_rule(
-        "plan of pension",
-        rf"{LOOSE_START}(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
-        lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
-    ),
-    digit_rule(
-        "tens, hundreds and thousands",
-        rf"{START}(?P<number>10|100|1,?000|10,?000|100,?000|1,?000,?000)s(?=\ of\b)",
-        lambda match: NAMES["round number"][match["number"].replace(",", "")],
-    ),
-    digit_rule(
-        "several of a number",
-        r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
-        (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
-        lambda match: _plural(in_pairs(match["number"]) if match["number"] else serial(match["code"])),
-    ),
-)
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "short scale before what is counted",
-        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<number>{DECIMAL})(?P<big>[MB]|bn|(?<=\d\d)[Kk])
-        (?P<more>\+)?(?=\ (?!race\b|run\b|resolution\b|video\b|gold\b)\p{{Ll}}{{3,}})""",
-        _number,
-    ),
-    Rule(
-        "number sign",
-        rf"(?<![\p{{L}}\p{{N}}&])(?:\#|№)\ ?(?P<number>\d+(?:,\d{{3}})*){LOOSE_END}",
-        lambda match: f"number {number(match['number'])}",
-        wakes="#№",
-    ),
-    Rule(
-        "vulgar fraction",
-        rf"(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>{VULGAR})",
-        lambda match: vulgar(match["whole"], match["part"]),
-    ),
-    Rule(
-        "score of cricket",
-        rf"""{START}(?<![.,/])(?P<runs>\d{{1,3}})/(?P<wickets>\d|10)(?=\ (?:\([\d.]+\ ?ov(?:ers)?\b
-        |(?:in|after|off)\ [\d.]+\ overs\b))""",
-        lambda match: f"{number(match['runs'])} for {number(match['wickets'])}",
-        wakes="/",
-    ),
-    Rule(
-        "part of a whole",
-        rf"""{START}(?:(?<=\b(?i:{any_word("before a mark")})\ )(?P<numerator>{DECIMAL})/
-        (?P<denominator>5|10|100|20)
-        |(?<![.,/])(?P<numerator>\d+\.\d+)/(?P<denominator>5|10|100|20)
-        |(?<![.,/])(?P<numerator>(?!1/)\d+)
-        /(?P<denominator>10|100)(?!\ (?:of|an?|miles?|inch|seconds?|cups?|hours?)\b)){END}(?!/)""",
-        lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",
-        wakes="/",
-    ),
-    Rule(
-        "count of all",
-        rf"""{START}(?:(?<=\b(?i:{any_word("before a count of all")}):?\ )(?P<part>\d+)/(?P<whole>\d+){END}
-        |(?<=[(\[])(?P<part>\d+)/(?P<whole>\d{{2,}})(?=[)\]]))(?!/|\ (?:of|an?|cups?)\b)""",
-        lambda m: (
-            f"{number(m['part'])} of {number(m['whole'])}" if int(m["part"]) <= int(m["whole"]) else None
-        ),
-        wakes="/",
-    ),
-    Rule(
-        "beat or versions",
-        rf"""{START}(?<![.,/])(?P<first>\d+)/(?P<last>\d+)(?:(?=\ (?:time|beat|meter|signature|rhythm)\b)
-        |(?<=\b{any_word("program with versions")}\ \d+/\d+)){END}(?![/.]\d)""",
-        lambda match: f"{number(match['first'])} {number(match['last'])}",
-        wakes="/",
-    ),
-    Rule(
-        "fraction",
-        rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
-        (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
-        _fraction,
-        wakes="/⁄",
-    ),
-    digit_rule(
-        "score",
-        rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
-        (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
-        lambda match: f"{number(match['first'])} to {number(match['last'])}",
-    ),
-    digit_rule(
-        "volume, issue and pages",
-        rf"{START}(?P<volume>\d+)\((?P<issue>\d+)\):(?P<first>\d+)(?:[-–](?P<last>\d+))?{END}",
-        lambda m: (
-            ", ".join(map(number, m.group("volume", "issue")))
-            + f", {_range(m) if m['last'] else number(m['first'])}"
-        ),
-    ),
-    digit_rule(
-        "ratio",
-        rf"{START}(?<![\d:.])\d+(?:\.\d+)?(?:\ ?:\ ?\d+(?:\.\d+)?)+{END}(?!:)",
-        lambda match: " to ".join(map(number, match.group().split(":"))),
-    ),
-    digit_rule(
-        "span of ordinals",
-        rf"{START}(?P<first>{WHOLE})(?:st|nd|rd|th)?\ ?[-–]\ ?(?P<last>{WHOLE})(?:st|nd|rd|th){END}",
-        _ordinal,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "ordinal",
-        rf"{START}(?P<last>{WHOLE})\ ?(?:st|nd|rd|th|ᵗʰ|ˢᵗ|ⁿᵈ|ʳᵈ|[ºª]){END}",
-        _ordinal,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "room or flight",
-        rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
-        (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
-        lambda match: in_pairs(match["number"]),
-    ),
-    digit_rule(
-        "times in a day",
-        rf"""{LOOSE_START}(?<![.,])(?P<last>\d+)x(?=/(?P<per>{any_of(NAMES["per"])})(?![\p{{L}}\p{{N}}]))/(?P=per)""",
-        lambda m: (
-            f"{number(m['last'])} {'time' if m['last'] == '1' else 'times'} per {NAMES['per'][m['per']]}"
-        ),
-    ),
-    digit_rule(
-        "times",
-        rf"{LOOSE_START}(?<![.,])(?:(?P<first>\d+(?:\.\d+)?)x?[-–])?(?P<last>\d+(?:\.\d+)?)(?=x(?![\p{{L}}\p{{N}}]))",
-        lambda m: f"{number(m['first'])} to {number(m['last'])}" if m["first"] else number(m["last"]),
-    ),
-    digit_rule(
-        "range",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/$€£-])(?P<first>{DECIMAL})(?:{SPAN}|\ ?(?:[—~]|\.\.)\ ?)
-        (?P<last>{DECIMAL})
-        (?:(?P<big>{any_of(MAGNITUDES)}))?(?![\p{{L}}\p{{N}}_/-]|[.,]\d)""",
-        _range,
-    ),
-)
-PLAIN: tuple[Rule, ...] = (
-    digit_rule(
-        "number in groups",
-        r"(?<![\p{L}\p{N}_.,]|\p{N}\ )(?P<number>\d{1,3}(?:\ \d{3})+)(?![\p{L}\p{N}_]|[.,]\d|\ \d)",
-        lambda match: number(match["number"]),
-    ),
-    digit_rule(
-        "long number",
-        rf"(?<![\p{{L}}\p{{N}}_.,$€£])(?P<number>0\d+|\d{{11,}}){END}(?![.,]\d)",
-        lambda match: digits(match["number"]),
-    ),
-    digit_rule(
-        "sign apart from its number",
-        r"^[-−]\ (?P<number>\d[\d,.]*)$",
-        lambda match: f"minus {number(match['number'])}",
-    ),
-    digit_rule(
-        "short scale",
-        rf"""(?<![\p{{L}}\p{{N}}_.,])(?P<sign>[-−+±])?(?P<number>{DECIMAL})
-        (?P<big>{any_of(m for m in MAGNITUDES if m not in ("m", "t", "mm", "MM", "T", "b"))}|
-        (?<=\d\.\d)[mb])(?P<more>\+)?{END}""",
-        _number,
-    ),
-    digit_rule(
-        "decimal before letters",
-        r"(?<![\p{L}\p{N}_]|\d[.,])\d+\.\d+(?=\p{L})",
-        lambda match: number(match.group()),
-    ),
-    Rule(
-        "about a number",
-        rf"{LOOSE_START}(?P<sign>[~≈<>≤≥])\ ?(?P<number>{DECIMAL}){END}",
-        lambda m: f"{_COMPARED.get(m['sign']) or sign(m)}{number(m['number'])}",
-        wakes="<>~≈≤≥",
-    ),
-    digit_rule(
-        "number",
-        rf"""(?<![\p{{L}}\p{{N}}_]|\d[.,])(?P<sign>(?<![\p{{L}}\p{{N}})\]])[-−+±](?=[\d.]))?
-        (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",
-        _number,
-    ),
-    Rule("whatever digits are left", r"\p{Nd}+", _left_over),
-    Rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
-)
+def _plan_of_pension(match: Any) -> str:
+    return f"{in_pairs(match['number'])} {match['letter'].upper()}"
+
+
+def _round(match: Any) -> str:
+    return NAMES["round number"][match["number"].replace(",", "")]
+
+
+def _several(match: Any) -> str:
+    return _plural(in_pairs(match["number"]) if match["number"] else serial(match["code"]))
+
+
+def _vulgar_fraction(match: Any) -> str:
+    return vulgar(match["whole"], match["part"])
+
+
+def _of_all(match: Any) -> str | None:
+    part, whole = match["part"], match["whole"]
+    return f"{number(part)} of {number(whole)}" if int(part) <= int(whole) else None
+
+
+def _pages(match: Any) -> str:
+    pages = _range(match) if match["last"] else number(match["first"])
+    return ", ".join((*map(number, match.group("volume", "issue")), pages))
+
+
+def _ratio_of(match: Any) -> str:
+    return " to ".join(map(number, match.group().split(":")))
+
+
+def _times_in_a_day(match: Any) -> str:
+    return f"{counted(match['last'], 'time', 'times')} per {NAMES['per'][match['per']]}"
+
+
+def _times_or_span(match: Any) -> str:
+    return f"{number(match['first'])} to {number(match['last'])}" if match["first"] else number(match["last"])
+
+
+SURE_MAGNITUDES = MAGNITUDES.keys() - {"m", "t", "mm", "MM", "T", "b"}
+"""Short names of magnitudes that are no units."""
+
+
+def _about(match: Any) -> str:
+    return f"{_COMPARED.get(match['sign']) or sign(match)}{number(match['number'])}"

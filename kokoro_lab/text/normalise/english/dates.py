@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, ordinal, two_digits, year
-from kokoro_lab.text.normalise.english.patterns import (
-    DASH,
-    END,
-    LOOSE_END,
-    NAMES,
-    START,
-    any_word,
-    optional,
-    stop,
-    took_part,
-)
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.english.patterns import END, NAMES, any_word, optional, stop, took_part
+from kokoro_lab.text.normalise.rules import in_calendar
 from kokoro_lab.text.tables import any_of
 
 MONTHS = tuple(NAMES["month by number"].values())
@@ -112,7 +100,7 @@ def _iso(match: Any) -> str | None:
     return date(*given) if in_calendar(*given) else None
 
 
-def _slashed(match: Any, *, british: bool = False) -> str | None:
+def slashed_date(match: Any, *, british: bool = False) -> str | None:
     """A date with strokes: month first for American English, day first for British, or the other order if
     only that is a date."""
     first, second, y = int(match["first"]), int(match["second"]), match["year"]
@@ -271,210 +259,17 @@ def _duration(match: Any) -> str:
     return " ".join(counted(match[unit], unit, f"{unit}s") for unit in units if match[unit])
 
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "verses of the Bible",
-        rf"(?<=\b{_BOOK}\ )(?P<verses>\d{{1,3}}:\d{{1,3}}(?:[-–]\d{{1,3}})?){END}(?!:)",
-        _verses,
-    ),
-    digit_rule(
-        "book of the Bible",
-        rf"{START}(?P<number>[123])(?=\ {_BOOK}\ \d)",
-        lambda match: ordinal(int(match["number"])).capitalize(),
-    ),
-    digit_rule(
-        "duration",
-        r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?[\d.]+s))
-        (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
-        (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+(?:\.\d+)?)s)?(?<!\ )(?![\p{L}\p{N}_])""",
-        _duration,
-    ),
-    digit_rule(
-        "season",
-        rf"""{START}(?P<first>(?:19|20)\d\d)/(?P<last>\d\d(?:\d\d)?){END}
-        (?P<named>(?=\ (?i:seasons?|campaign|school|academic|
-        winter|tax|financial|fiscal)\b))?(?![/-]\d)""",
-        _season,
-    ),
-    digit_rule(
-        "month and day",
-        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
-        (?P<year>(?![/.-]\d|\ (?:of|cup|inch|full)\b))""",
-        _slashed,
-    ),
-    digit_rule(
-        "span of dates",
-        rf"""{START}(?P<month>{MONTH})\ (?P<day>{THE_DAY})\ ?[-–]\ ?
-        (?P<until>{MONTH})\ (?P<last>{THE_DAY}){END}(?!\.\d|:\d|/\d){_YEAR_BEHIND}""",
-        _month_day_year,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "years until now",
-        rf"{START}(?P<year>{YEAR})\ ?[-–]\ ?(?P<now>present|today|now|date)\b",
-        lambda match: f"{year(int(match['year']))} to {match['now']}",
-    ),
-    digit_rule(
-        "month, day and year",
-        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?P<month>{MONTH})\ (?:the\ )?(?P<day>{THE_DAY}){END}
-        (?!\.\d|:\d|/\d|,\d)(?:\ ?[-–]\ ?(?P<last>{THE_DAY}){END}(?!:|/))?{_YEAR_BEHIND}""",
-        _month_day_year,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "day, month and year",
-        rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})
-        (?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?(?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}
-        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d){ERA}?)?""",
-        _day_month_year,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "month and year",
-        rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}
-        (?!:\d|\.\d)""",
-        lambda match: _full(match["month"]) + _year_behind(match),
-        ignore_case=True,
-    ),
-    digit_rule(
-        "ISO date",
-        rf"{START}(?P<year>\d{{4}})([-/.])(?P<month>0?[1-9]|1[0-2])\2(?P<day>{DAY}){END}(?![-/]\d)",
-        _iso,
-    ),
-    digit_rule(
-        "slashed date",
-        rf"{START}(?P<first>\d{{1,2}})([-/.])(?P<second>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d){END}(?![-/.]\d)",
-        _slashed,
-    ),
-    Rule(
-        "span of days or months",
-        rf"""{START}(?:(?P<first>{WEEKDAY}|{SPAN_DAY})\ ?[-–]\ ?(?P<last>{WEEKDAY}|{SPAN_DAY}){END}
-        |(?P<first>{MONTH})\ ?[-–]\ ?(?P<last>{MONTH}){END}(?!\ \d))""",
-        _names,
-        ignore_case=True,
-        wakes="-–",
-    ),
-    Rule(
-        "day of the week",
-        rf"""{START}(?P<day>{SHORT_DAY})\.?(?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}})|:\ \d|{AND}\ {SHORT_DAY})
-        |(?<=\b(?:{any_word("before a day")}|{SHORT_DAY}\.?{AND})\ \w+\.?)(?!\ \p{{Lu}}))""",
-        lambda match: _full(match["day"]) + stop(match),
-        ignore_case=True,
-        wakes="MTWFS",
-    ),
-    digit_rule(
-        "year and month",
-        rf"{START}(?P<year>(?:19|20)\d\d)[-/](?P<month>0[1-9]|1[0-2]){END}(?![-/]\d)",
-        _year_month,
-    ),
-    digit_rule(
-        "decade",
-        rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s
-        |(?<=\b{any_word("before a decade")}[\ -])(?P<decade>[2-9]0)'?s){END}""",
-        lambda match: decade(match["decade"]),
-    ),
-    digit_rule(
-        "year without its century",
-        rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
-        lambda m: century_year(m["year"]),
-    ),
-    digit_rule(
-        "years of an era",
-        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )
-        (?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
-        lambda m: f"{year(int(m['first']))} {m['word'] or 'to'} {year(int(m['last']))}{_era(m)}",
-    ),
-    digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
-    digit_rule(
-        "AD year",
-        rf"{START}(?:AD|A\.D\.)\ (?P<year>\d{{1,4}}){END}",
-        lambda match: f"AD {year(int(match['year']))}",
-    ),
-    digit_rule(
-        "years",
-        rf"{START}(?P<first>{YEAR})\ ?[-–]\ ?(?P<last>{YEAR}|\d\d){ERA}?{END}(?![-–:/.]\d){_COUNTED}",
-        _years,
-    ),
-    digit_rule(
-        "year after a word",
-        rf"""{_YEAR_CUE}(?P<year>10[1-9]\d|1[1-9]\d\d|20\d\d){ERA}?{END}(?!-)
-        (?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
-        _year_alone,
-    ),
-    digit_rule(
-        "year",
-        rf"""(?<![\p{{L}}\p{{N}}_$€£¥#+\-–./]|[.,:]\d?|\b(?i:{any_word("before no year")})\ )
-        (?P<year>1[5-9]\d\d|20\d\d){END}(?!\ ?[-–+×*/=]\ ?\d){_NOT_A_YEAR}{_COUNTED}""",
-        _year_alone,
-    ),
-)
+def _book(match: Any) -> str:
+    return ordinal(int(match["number"])).capitalize()
 
-TIMES: tuple[Rule, ...] = (
-    digit_rule(
-        "span from or to noon",
-        rf"""{START}(?:(?P<first>noon|midnight){DASH}
-        (?P<last>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){LOOSE_END}
-        |(?P<first>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){DASH}(?P<last>noon|midnight){END})""",
-        _span,
-        ignore_case=True,
-    ),
-    digit_rule(
-        "span of clock times",
-        rf"""{START}(?:(?P<first>{HOUR_24}(?:[.:]{MINUTE})?\ ?{HALF}){DASH}
-        (?P<last>\d{{1,2}}(?:[.:]{MINUTE})?(?:\ ?{HALF})?)
-        |(?P<first>{HOUR_24}:{MINUTE}){DASH}(?P<last>{HOUR_24}:{MINUTE}(?:\ ?{HALF})?)
-        |(?P<first>(?:1[0-2]|\d)(?:[.:][0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?:[.:][0-5]\d)?\ ?{HALF}))
-        {LOOSE_END}(?!:\d){ZONE}""",
-        _span,
-    ),
-    digit_rule(
-        "clock times with one letter",
-        rf"""{START}(?:(?P<first>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])
-        |(?P<first>\d{{1,2}}:[0-5]\d[ap])(?P<last>)){END}""",
-        lambda m: " to ".join(_clock(f"{each}m") for each in m.group("first", "last") if each),
-    ),
-    digit_rule(
-        "time of a race",
-        rf"{START}(?:(?P<hours>\d{{1,2}}):)?(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d\.\d{{1,3}}){END}",
-        _lap,
-    ),
-    digit_rule(
-        "clock time",
-        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>{HOUR_24}):(?P<minute>{MINUTE})(?::(?P<second>{MINUTE}))?
-        (?!\.?\d|:\d)(?:\ ?(?P<half>{HALF}){LOOSE_END}|{END}){ZONE}
-        (?P<behind>(?=\ (?:o'clock|noon|midnight)\b))?""",
-        _time,
-    ),
-    digit_rule(
-        "hour and half of the day",
-        rf"""{START}(?<!\d[:.]|[$€£])(?P<hour>\d{{1,2}})(?:[.](?P<minute>{MINUTE}))?\ ?
-        (?P<half>{HALF}){LOOSE_END}{ZONE}""",
-        _time,
-    ),
-    digit_rule(
-        "clock time with a point",
-        r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)
-        (?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
-        _time,
-    ),
-    digit_rule(
-        "time with h",
-        rf"{START}(?P<hour>{HOUR_24})h(?P<minute>{MINUTE}){END}",
-        _time,
-    ),
-    digit_rule(
-        "military time",
-        rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
-        _military,
-    ),
-    Rule(
-        "half of the day",
-        rf"(?<=\b{any_word('small number in words')}\ )(?P<half>[ap]\.m\.|[ap]m){LOOSE_END}",
-        lambda match: f"{match['half'].replace('.', '').upper()}{stop(match)}",
-    ),
-)
 
-DAY_FIRST = {
-    each.name: replace(each, say=partial(_slashed, british=True)) for each in RULES if each.say is _slashed
-}
-"""The rules whose dates the British read in another order."""
+def _era_years(match: Any) -> str:
+    return f"{year(int(match['first']))} {match['word'] or 'to'} {year(int(match['last']))}{_era(match)}"
+
+
+def _one_letter_times(match: Any) -> str:
+    return " to ".join(_clock(f"{each}m") for each in match.group("first", "last") if each)
+
+
+def _half_of_the_day(match: Any) -> str:
+    return f"{match['half'].replace('.', '').upper()}{stop(match)}"

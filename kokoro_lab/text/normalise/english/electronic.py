@@ -7,16 +7,9 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.dates import date, time
-from kokoro_lab.text.normalise.english.numerals import (
-    DIGITS,
-    cardinal,
-    counted,
-    digits,
-    in_pairs,
-    two_digits,
-)
-from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.english.numerals import DIGITS, cardinal, counted, digits, in_pairs, two_digits
+from kokoro_lab.text.normalise.english.patterns import NAMES, WORDS, any_word, optional
+from kokoro_lab.text.normalise.rules import in_calendar
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
@@ -141,101 +134,6 @@ def _camel(text: str) -> str:
 _LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
 _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "e-mail",
-        r"""(?<![\p{L}\p{N}_.@])(?:mailto:)?[\p{L}\p{N}][\p{L}\p{N}._%+-]*@(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}
-        (?![\p{L}\p{N}_@])""",
-        _email,
-        wakes="@",
-    ),
-    Rule(
-        "web address",
-        r"""(?<![\p{L}\p{N}_@./])(?:(?:https?|ftp|ssh|wss?|file)://(?P<host>
-        (?:[\p{L}\d-]+\.)*[\p{L}\d-]+)|(?P<host>www\.(?:[\p{L}\d-]+\.)+\p{L}{2,}))
-        (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
-        _url,
-        ignore_case=True,
-        wakes="./",
-    ),
-    Rule(
-        "host",
-        rf"""(?<![\p{{L}}\p{{N}}_@./-])(?P<host>{_HOST})(?::(?P<port>\d{{2,5}}))?
-        (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
-        _url,
-        ignore_case=True,
-        wakes=".",
-    ),
-    digit_rule(
-        "identifier of a paper",
-        r"(?<![\p{L}\p{N}_./])10\.\d{4,9}/[^\s<>\"”“]+",
-        _path,
-    ),
-    Rule(
-        "name with its packages",
-        r"(?<![\p{L}\p{N}_.@/-])[\p{L}_][\p{L}\p{N}_]++(?:\.[\p{L}_][\p{L}\p{N}_]++){2,}(?=\(|[,:]?(?:\s|$))",
-        lambda match: " dot ".join(match.group().split(".")),
-        wakes=".",
-    ),
-    digit_rule(
-        "IP address",
-        r"""(?<![\p{L}\p{N}_.])(?P<ip>\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?:/(?P<mask>\d{1,2}))?(?::
-        (?P<port>\d{2,5}))?(?![\p{L}\p{N}_]|\.\d)""",
-        _ip,
-    ),
-    digit_rule(
-        "local host",
-        rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
-        lambda match: f"localhost colon {digits(match['port'])}",
-    ),
-    Rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
-    Rule(
-        "path",
-        r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
-        _path,
-        wakes="/",
-    ),
-    Rule(
-        "file",
-        rf"""(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*(?:/[\p{{L}}\p{{N}}_.-]+)*)
-        \.(?P<end>{any_word("ending of a file")})(?![\p{{L}}\p{{N}}_/])""",
-        _file,
-        wakes=".",
-    ),
-    Rule(
-        "hashtag",
-        r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)",
-        lambda match: f"hashtag {_camel(match['name'])}",
-        wakes="#",
-    ),
-    Rule(
-        "handle",
-        r"(?<![\p{L}\p{N}_@.])@(?P<name>\p{L}[\p{L}\p{N}_]*)",
-        lambda match: f"at {_camel(match['name'])}",
-        wakes="@",
-    ),
-    Rule(
-        "name in a program",
-        r"""(?<![\p{L}\p{N}_.])[\p{L}_][\p{L}\p{N}_]*\(\)
-        |(?<![\p{L}\p{N}_.-])\p{L}[\p{L}\p{N}]*(?:_[\p{L}\p{N}]+)+(?![\p{L}\p{N}])""",
-        lambda match: _camel(match.group()),
-        wakes="_(",
-    ),
-    Rule(
-        "camel case",
-        r"(?<![\p{L}\p{N}_.-])(?!mmHg)(?:\p{Ll}{2,}\p{Lu}\p{Ll}+(?:\p{Lu}\p{Ll}+)*)(?![\p{L}\p{N}_])",
-        lambda match: _camel(match.group()),
-    ),
-    digit_rule(
-        "date and time of a machine",
-        r"""(?<![\p{L}\p{N}_:-])(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T_\ ]|(?=[\d:]{8},\d{3}))
-        (?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:[.,]\d+)?))?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
-        _date_and_time,
-    ),
-    digit_rule(
-        "code in hexadecimal digits",
-        r"""(?<![\p{L}\p{N}_.-])(?:0[xX][\da-fA-F]+|[\da-fA-F]{8}-(?:[\da-fA-F]{4}-){3}[\da-fA-F]{12}
-        |(?:[\da-fA-F]{2}:){5}[\da-fA-F]{2}|(?!\d+[eE]\d+\b|\p{L}+\b|\d+\p{L}\b)(?=\d+\p{L}+\d|\p{L}+\d+\p{L}+\d)(?:[\da-f]{7,64}|[\dA-F]{8,64}))(?![\p{L}\p{N}_-])""",
-        _hexadecimal,
-    ),
-)
+
+def _packages(match: Any) -> str:
+    return " dot ".join(match.group().split("."))

@@ -7,9 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import number
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, LOOSE_END, LOOSE_START, NAMES, START
-from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
-from kokoro_lab.text.tables import any_of
+from kokoro_lab.text.normalise.english.patterns import DECIMAL, NAMES
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
@@ -96,94 +94,13 @@ _TOKENS = regex.compile(
 
 _WIDE_MARKS = dict(zip("，、。！？：；", ",,.!?:;", strict=True))
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "scientific number",
-        rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|
-        (?P<exponent>[⁺⁻]?[{SUPERSCRIPT}]+))|[eE](?P<exponent>[-−+]?\d+)){END}""",
-        _scientific,
-    ),
-    Rule(
-        "formula",
-        rf"""(?<![\p{{L}}\p{{N}}_.]){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|
-        (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
-        (?:\ ?(?:{_STRONG}|{_WEAK})\ ?{_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d)""",
-        _formula,
-        wakes="*<=>^±×÷∈∝≈≠≡≤≥",
-    ),
-    Rule(
-        "sum",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}
-        (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
-        _sum,
-        wakes=DIGITS + "+",
-    ),
-    Rule(
-        "power",
-        rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+
-        |\^(?:-?\d+|\p{{L}}\b|\{{[^}}]+\}}))""",
-        _exponent,
-    ),
-    Rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
-    Rule(
-        "square root",
-        rf"√\ ?(?P<number>{DECIMAL})",
-        lambda match: f"the square root of {number(match['number'])}",
-        wakes="√",
-    ),
-)
 
-SIGNS_ALONE: tuple[Rule, ...] = (
-    Rule(
-        "span of letters",
-        r"(?<![\p{L}\p{N}_-])(?P<first>A)\ ?[-–]\ ?(?P<last>[C-Z])(?![\p{L}\p{N}_-])",
-        lambda match: f"{match['first']} to {match['last']}",
-        wakes="-–",
-    ),
-    Rule(
-        "C plus plus",
-        rf"{START}(?P<letter>[A-Za-z])(?:(?P<plus>\+\+)|[#♯]){LOOSE_END}",
-        lambda m: f"{m['letter'].upper()} {'plus plus' if m['plus'] else 'sharp'}",
-        wakes="#+♯",
-    ),
-    Rule(
-        "letters joined by and",
-        rf"{LOOSE_START}(?P<first>\p{{Lu}}{{1,3}})&(?P<second>\p{{Lu}}{{1,3}}){LOOSE_END}",
-        lambda m: f"{' '.join(m['first'])} and {' '.join(m['second'])}",
-        wakes="&",
-    ),
-    Rule(
-        "operator of a program",
-        rf"(?<=\s|^|[\p{{L}}\p{{N}})]){any_of(NAMES['operator of a program'])}(?=\s|$|[\p{{L}}\p{{N}}(])",
-        lambda m: NAMES["operator of a program"][m.group()],
-        wakes="&+:<=>|",
-    ),
-    Rule(
-        "letter at an end",
-        r"(?<=(?<![\p{L}\p{N}.&°-]|\d\ )\p{Lu})\.(?=[\"'”)]*$)",
-        lambda m: " .",
-        wakes=".",
-    ),
-    Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
-    Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
-    Rule(
-        "sign between two",
-        r"(?<=\s)[<>|*](?=\s)",
-        lambda m: NAMES["sign between two"][m.group()],
-        wakes="<>|*",
-    ),
-    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\bHTTP)/", lambda m: " ", wakes="/"),
-    Rule(
-        "Greek letter",
-        rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
-        lambda m: GREEK[m["letter"]],
-    ),
-    Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
-    Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
-    Rule(
-        "mark beside Chinese or Japanese",
-        r"[，、。！？：；]",
-        lambda m: _WIDE_MARKS[m.group()],
-        wakes="，、。！？：；",
-    ),
-)
+def _musical_or_plus(match: Any) -> str:
+    return f"{match['letter'].upper()} {('plus plus' if match['plus'] else 'sharp')}"
+
+
+def _joined_letters(match: Any) -> str:
+    return f"{' '.join(match['first'])} and {' '.join(match['second'])}"
+
+
+_GREEK_LETTERS, _ANY_SIGN = "".join(GREEK), "".join(SIGNS)

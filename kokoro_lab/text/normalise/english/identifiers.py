@@ -7,16 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import DIGITS, cardinal, digits, in_pairs, number
-from kokoro_lab.text.normalise.english.patterns import (
-    END,
-    LOOSE_END,
-    LOOSE_START,
-    START,
-    WORDS,
-    any_word,
-    optional,
-)
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.english.patterns import WORDS, optional
 
 
 def serial(text: str) -> str:
@@ -96,119 +87,6 @@ def _digits(match: Any) -> str:
 _SEPARATORS = r"[-.\ ]"
 _TAIL = r"(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?"
 
-BEFORE_WORDS: tuple[Rule, ...] = (
-    digit_rule(
-        "model with its version and size",
-        r"""(?<![\p{L}\p{N}_.-])\p{Lu}\p{L}+-?\d+(?=[\d.-]*\d[BM]?\b)(?:(?:\.\d+)+(?:[BM]\b)?|-\d+[BM]\b)
-        (?:-(?:[vV]?\d+(?:\.\d+)*[BM]?|\p{L}+)){0,4}(?![\p{L}\p{N}_])
-        |(?<![\p{L}\p{N}_.-])\p{Lu}\p{L}+(?:-\p{L}+)?-\d+(?:\.\d+)?[BM](?:-(?:[vV]?\d+(?:\.\d+)*[BM]?|\p{L}+)){0,4}
-        (?![\p{L}\p{N}_])""",
-        _model,
-    ),
-    digit_rule(
-        "version and size behind a name",  # the lexicon may have this name
-        r"(?<=\p{L})-\d+(?:\.\d+)*-\d+(?:\.\d+)?[BM](?![\p{L}\p{N}_])",
-        _model,
-    ),
-    digit_rule(
-        "letter, point and number",
-        r"(?<![\p{L}\p{N}_.])(?P<letter>[A-Z])\.(?P<number>\d{2,4})(?![\p{L}\p{N}_]|[.,]\d)",
-        lambda match: f"{match['letter']} dot {digits(match['number'])}",
-    ),
-    digit_rule(
-        "standard of a network",
-        r"(?<![\p{L}\p{N}_.])802\.(?P<number>\d{1,2})(?P<letters>\p{Ll}{0,2})(?![\p{L}\p{N}_])",
-        lambda m: f"eight oh two dot {cardinal(int(m['number']))} {' '.join(m['letters'].upper())}".rstrip(),
-    ),
-    digit_rule(
-        "airliner, processor or status of a web server",
-        rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
-        |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4,5}}\p{{Lu}}{{0,2}}
-        |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
-        |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
-        |404(?=\ (?:error\b|page|[Nn]ot\ [Ff]ound|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
-        _spelt,
-    ),
-    digit_rule(
-        "last digits",
-        rf"""(?:\*{{2,}}\ ?|(?<=\b(?i:{any_word("before last digits")}):?\ ))(?P<number>\d{{3,4}})
-        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
-        _digits,
-    ),
-    digit_rule(
-        "padded number",
-        rf"(?<=\b(?i:{any_word('before a padded number')})\ )0+(?P<number>[1-9]\d?){END}(?![.:,/-]?\d)",
-        lambda match: cardinal(int(match["number"])),
-    ),
-    digit_rule(
-        "telephone number",
-        rf"""(?<![\p{{L}}\p{{N}}_.,+/-])(?:(?P<country>\+\d{{1,3}}|1(?={_SEPARATORS}\(?\d{{3}}))
-        (?:{_SEPARATORS}|(?=\()|(?<=\+\d)(?=\d{{10}}\b)))?
-        (?P<rest>\(\d{{1,5}}\)\ ?\d{{2,4}}(?:{_SEPARATORS}\d{{3,4}})*
-        |\d{{3}}[-.\ ]\d{{3}}[-.\ ]\d{{4}}
-        |\d{{3}}-\d{{4}}(?!-)
-        |[2-9]\d{{2}}-(?:\p{{Lu}}{{4,7}}|\p{{Lu}}{{3}}-\p{{Lu}}{{4}}|\p{{Lu}}+-\p{{Lu}}+(?:-\p{{Lu}}+)*
-        |\d{{3}}-\p{{Lu}}{{4}})
-        |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,8}}){{1,5}}
-        |0\d{{3,4}}\ \d{{6}}
-        |0\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
-        |(?<=\+\d)\d{{10}}
-        )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
-        _phone,
-    ),
-    digit_rule(
-        "emergency number",
-        rf"""(?<=\b(?i:{any_word("before a number that is dialled")})\ (?:the\ )?)
-        (?P<number>\d{{3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
-        _digits,
-    ),
-    digit_rule(
-        "emergency call",
-        rf"{LOOSE_START}(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
-        _digits,
-    ),
-    digit_rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
-    digit_rule(
-        "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
-    ),
-    digit_rule("ISBN", rf"(?<=\bIS(?:B|S|M)N:?\ (?:-13:?\ )?)(?P<number>\d[\d-]{{6,15}}\d){END}", _digits),
-    digit_rule(
-        "code in digits",
-        rf"""(?<=\b(?i:{any_word("before a code in digits")})(?::\ ?|[ ])(?:is\ |was\ |no\.\ |number[ ]|:\ )?)
-        (?P<number>\d{{4,}}(?:-\d+)*)(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
-        _digits,
-    ),
-)
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "version",
-        rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)",
-        _version,
-    ),
-    digit_rule(
-        "long version",
-        rf"{START}(?P<number>\d+(?:\.\d+){{2,}}){_TAIL}{END}(?!\.\d)",
-        _version,
-    ),
-    digit_rule(
-        "version of a program",
-        rf"(?<=\b{any_word('program with versions')}\ )(?P<number>\d+\.\d+){LOOSE_END}(?!\.\d)",
-        _version,
-    ),
-    digit_rule(
-        "letters and a number",
-        rf"""(?<![\p{{L}}\p{{N}}_.])(?:\p{{Lu}}{{1,4}}|[a-z]|\p{{Lu}}\p{{Ll}}+|covid|mp)-?\d{{1,4}}
-        (?:-?\p{{Lu}}{{1,2}})?(?:-\d{{1,3}})?{END}(?![.,]\d)""",
-        _spelt,
-    ),
-    digit_rule(
-        "number and letters", rf"(?<![\p{{L}}\p{{N}}_.,])\d{{1,4}}-?\p{{Lu}}{{1,3}}\d{{0,3}}{END}", _spelt
-    ),
-    digit_rule(
-        "mixed code",
-        rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
-        (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",
-        _spelt,
-    ),
-)
+def _network_standard(match: Any) -> str:
+    return f"eight oh two dot {cardinal(int(match['number']))} {' '.join(match['letters'].upper())}".rstrip()

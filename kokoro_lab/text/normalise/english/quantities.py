@@ -18,16 +18,12 @@ from kokoro_lab.text.normalise.english.numerals import (
     with_point,
 )
 from kokoro_lab.text.normalise.english.patterns import (
-    DECIMAL,
     END,
     LOOSE_END,
     LOOSE_START,
     MAGNITUDE,
     MAGNITUDES,
     NAMES,
-    SPAN,
-    START,
-    WITH_COMMA,
     WORDS,
     any_word,
     ends_text,
@@ -36,7 +32,6 @@ from kokoro_lab.text.normalise.english.patterns import (
     sign,
     took_part,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, units
 
 UNITS = units(__package__, "units.tsv")
@@ -209,235 +204,49 @@ def _pence(match: Any) -> str | None:
     return None if lines else counted(match["amount"], "penny", "pence")
 
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "inches by inches",
-        rf"""{_LEFT}(?P<first>{DECIMAL})-?\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
-        (?:\ ?["″]|\ in{LOOSE_END}\.?|(?P<compound>-)in(?:ch)?{LOOSE_END}\.?)""",
-        lambda match: (
-            f"{number(match['first'])} by {number(match['last'])} {'inch' if match['compound'] else 'inches'}"
-        ),
-    ),
-    Rule(
-        "degrees, minutes and seconds",
-        rf"""{_LEFT}(?P<degrees>\d+(?:\.\d+)?)\ ?°\ ?(?:(?P<minutes>\d+(?:\.\d+)?)\ ?['′]\ ?(?:
-        (?P<seconds>\d+(?:\.\d+)?)\ ?["″]\ ?)?)?(?P<direction>[NSEW]){END}""",
-        _degrees,
-        wakes="°",
-    ),
-    digit_rule(
-        "feet and inches",
-        r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
-        (?=[ ]|$|[,.;)]))|(?=\ (?:tall|high|long|wide|deep))|(?<=^\d+\ ?['′])$)""",
-        _height,
-    ),
-    digit_rule(
-        "inches",
-        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?:″|"(?=\ {any_word("noun behind inches")}|\ ?[x×])
-        |[-\ ]in(?:\.|(?=[-\ ](?:diameter|screen|wide|tall|long)))
-        |(?<=\d)in(?:\.(?=\ \p{{Ll}}))?{LOOSE_END}){_COMPOUND}""",
-        _inches,
-    ),
-    Rule(
-        "sides with their units",
-        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
-        (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
-        _sides,
-    ),
-    digit_rule(
-        "product",
-        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]+=)){DECIMAL}
-        (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:=|[?.!]?$|[?,;]))""",
-        lambda match: " times ".join(number(each) for each in regex.split("[x×]", match.group())),
-    ),
-    digit_rule(
-        "box",
-        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
-        (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
-        _box,
-    ),
-    Rule(
-        "measured part",
-        rf"""(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>[¼-¾⅐-⅞])\ ?
-        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}""",
-        _measured_part,
-        wakes="¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
-    ),
-    digit_rule(
-        "one unit or another",
-        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?/\ ?(?P<other>{DECIMAL})
-        \ ?(?P<other_unit>{_UNIT}){LOOSE_END}""",
-        lambda match: (
-            f"{_counted(match['number'], match['unit'])} or {_counted(match['other'], match['other_unit'])}"
-        ),
-    ),
-    digit_rule(
-        "games behind",
-        r"""(?<=\b(?i:record|standings?|place|wins?|losses)\b[^.!?]*\d[-–]\d+[,;(\ ]+)
-        (?P<number>\d+(?:\.5)?)\ GB(?!\p{L})""",
-        lambda match: f"{counted(match['number'], 'game', 'games')} back",
-    ),
-    digit_rule(
-        "basis points",
-        rf"{_SIGNED}{_LEFT}(?P<number>\d{{1,2}}(?:\.\d)?|1[0257][05]|200)\ ?bps{LOOSE_END}",
-        lambda match: sign(match) + counted(match["number"], "basis point", "basis points"),
-    ),
-    digit_rule(
-        "pressure of the blood",
-        r"""(?<![\p{L}\p{N}_.,/])(?P<high>\d{2,3})/(?P<low>\d{2,3})(?:\ ?(?P<unit>mm\ ?Hg)(?!\p{L})
-        |(?<=\b(?i:blood\ pressure|BP)(?:\ (?:is|was|of|at|reads?))?\ [\d/]+)(?![\d/]))""",
-        lambda match: (
-            f"{in_pairs(match['high'])} over {in_pairs(match['low'])}"
-            + (" millimeters of mercury" if match["unit"] else "")
-        ),
-    ),
-    Rule(
-        "fraction of a unit",
-        rf"""{_LEFT}(?:(?P<whole>\d+)(?:\ |-))?(?P<numerator>\d+)/(?P<denominator>\d+)[\ -]
-        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}{_COMPOUND}""",
-        _fractional,
-        wakes="/",
-    ),
-    digit_rule(
-        "stones",
-        rf"{_LEFT}(?P<number>\d*[02-9]|1\d|\d+(?=st\ \d+\ ?lb))st{LOOSE_END}",
-        lambda match: f"{number(match['number'])} stone",
-    ),
-    digit_rule(
-        "size by its letter",
-        rf"""{_LEFT}(?P<number>{DECIMAL})(?P<letter>[GT])(?:(?=\ (?:of\ )?(?:V?RAM|memory|swap|[\d.]+[GT])\b)
-        |(?<=\d[GT]\ of\ [\d.]+[GT])|(?<=[\d.]{{2}}[GT])(?=\ {any_word("behind a size")}\b)){LOOSE_END}""",
-        lambda match: _counted(match["number"], f"{match['letter']}B"),
-    ),
-    digit_rule(
-        "span of quantities",
-        rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?{SPAN}
-        (?P<last>{DECIMAL})\ ?-?(?P<unit>{_UNIT}){LOOSE_END}{_PER}{_COMPOUND}""",
-        _span,
-    ),
-    digit_rule(
-        "quantity",
-        rf"""{_SIGNED}{_LEFT}(?P<number>{DECIMAL}|{WITH_COMMA})(?:\ (?P<big>{MAGNITUDE}))?
-        (?:(?P<gap>\ )|(?P<hyphen>-))?
-        (?P<unit>{_UNIT}){LOOSE_END}(?:\.(?=\ \p{{Ll}}))?{_PER}{_COMPOUND}""",
-        _quantity,
-    ),
-    digit_rule(
-        "inches at an end",
-        rf"{_LEFT}(?P<number>{DECIMAL})\ in(?=\s*(?:$|[,;)]|\.$|\ {any_word('dimension')}\b))",
-        _inches,
-    ),
-    digit_rule(
-        "inches behind feet",
-        r"(?<=(?:\bft\.?|\bfeet|\bfoot)\ )(?P<number>\d{1,2}(?:\.\d+)?)\ in(?![\p{L}\p{N}])\.?",
-        _inches,
-    ),
-    Rule(
-        "unit per unit",
-        rf"(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}",
-        lambda match: match["noun"] + per(match),
-        wakes="/",
-    ),
-)
+def _currencies(match: Any) -> str:
+    return f"{match['first']} {match['last']}" + (f" {number(match['number'])}" if match["number"] else "")
 
-RATES: tuple[Rule, ...] = (
-    Rule(
-        "unit alone",
-        rf"""(?:(?<=\bper\ )(?P<per>{any_of(NAMES["per"].keys() - {"in"})})
-        |(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(u for u in UNITS if "/" in u)})){LOOSE_END}""",
-        lambda m: NAMES["per"][m["per"]] if m["per"] else UNITS[m["unit"]].many,
-    ),
-)
 
-MONEY: tuple[Rule, ...] = (
-    Rule(
-        "span of amounts",
-        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
-        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
-        _span_of_amounts,
-        wakes=SYMBOL_SIGNS,
-    ),
-    Rule(
-        "amount before a noun",
-        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
-        (?:-(?P<big>{MAGNITUDE}|{SHORT}))?-(?=(?!{MAGNITUDE})\p{{L}})""",
-        lambda match: f"{_compound(match)} ",
-        wakes=SYMBOL_SIGNS,
-    ),
-    Rule(
-        "large amount before a noun",
-        rf"""(?<=\b(?i:{any_word("before an attribute")}|{any_word("determiner")})\ )
-        (?P<symbol>{SYMBOL})(?P<amount>{DECIMAL})
-        (?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}))
-        (?=[\ -](?!{any_word("no noun behind an amount")}\b)\p{{Ll}})""",
-        _compound,
-        wakes=SYMBOL_SIGNS,
-    ),
-    Rule(
-        "amount before a bill",
-        rf"""{LOOSE_START}(?<=\b(?:[Aa]|[Oo]ne|[Tt]he|[Tt]his|[Tt]hat)\ )(?P<symbol>{SYMBOL})
-        (?P<amount>{DECIMAL})(?P<big>{SHORT})?(?=\ {any_word("noun behind an amount")}\b)""",
-        _compound,
-        wakes=SYMBOL_SIGNS,
-    ),
-    Rule(
-        "amount",
-        rf"""{_SIGN}{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<amount>{WITH_COMMA}|{DECIMAL}){_BIG}
-        (?!\p{{N}}|[.,]\d|(?!\p{{Lu}}{{3}})\p{{L}}){_PER_PRICE}""",
-        _amount,
-        wakes=SYMBOL_SIGNS,
-    ),
-    Rule(
-        "signed amount behind its symbol",
-        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
-        _amount,
-        wakes=SYMBOL_SIGNS,
-    ),
-    digit_rule(
-        "amount in rupees",
-        rf"""{START}(?P<symbol>Rs\.?)\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
-        _amount,
-    ),
-    digit_rule(
-        "amount before its symbol",
-        rf"""{_SIGN}{START}(?<![.,]\d*|[$€£¥])(?P<amount>{WITH_COMMA}|{DECIMAL}){_BIG}\ ?
-        (?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
-        (?!\p{{N}}){_PER_PRICE}""",
-        _amount,
-    ),
-    Rule(
-        "amount before its dollar sign",
-        rf"""{START}(?<![.,]\d*|[$€£¥])(?P<amount>{DECIMAL}){_BIG}(?P<symbol>\$)(?![\p{{L}}\p{{N}}])""",
-        _amount,
-        wakes="$",
-    ),
-    Rule(
-        "pair of currencies",
-        rf"""{START}(?P<first>{any_word("currency code")})/(?P<last>{any_word("currency code")})
-        (?:\ (?P<number>{DECIMAL}))?{END}""",
-        lambda m: f"{m['first']} {m['last']}" + (f" {number(m['number'])}" if m["number"] else ""),
-        wakes="/",
-    ),
-    digit_rule(
-        "amount and currency code",
-        rf"{_SIGN}{START}{_NO_DECIMALS}(?P<amount>{DECIMAL}){_BIG}\ ?{_CODE}{END}",
-        _code,
-    ),
-    digit_rule(
-        "currency code and amount",
-        rf"{START}{_CODE}\ ?(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d|\p{{L}})",
-        _code,
-    ),
-    Rule(
-        "cents",
-        rf"{START}{_NO_DECIMALS}(?P<amount>{DECIMAL})\ ?¢",
-        lambda match: counted(match["amount"], "cent", "cents"),
-        wakes="¢",
-    ),
-    digit_rule(
-        "pence",
-        rf"""{START}{_NO_DECIMALS}(?:(?P<amount>{DECIMAL})p{END}(?=\ (?:each|coin|off|per|a)\b|[,;!?]|\.?$)
-        |(?P<amount>\d+\.\d+)p{END})""",
-        _pence,
-    ),
-)
+def _cents(match: Any) -> str:
+    return counted(match["amount"], "cent", "cents")
+
+
+_PER_ALONE = NAMES["per"].keys() - {"in"}
+
+
+_RATES = [unit for unit in UNITS if "/" in unit]
+
+
+def _rate(match: Any) -> str:
+    return NAMES["per"][match["per"]] if match["per"] else UNITS[match["unit"]].many
+
+
+def _square_inches(match: Any) -> str:
+    unit = "inch" if match["compound"] else "inches"
+    return f"{number(match['first'])} by {number(match['last'])} {unit}"
+
+
+def _product(match: Any) -> str:
+    return " times ".join(number(each) for each in regex.split("[x×]", match.group()))
+
+
+def _either_unit(match: Any) -> str:
+    return f"{_counted(match['number'], match['unit'])} or {_counted(match['other'], match['other_unit'])}"
+
+
+def _games_behind(match: Any) -> str:
+    return f"{counted(match['number'], 'game', 'games')} back"
+
+
+def _basis_points(match: Any) -> str:
+    return sign(match) + counted(match["number"], "basis point", "basis points")
+
+
+def _blood_pressure(match: Any) -> str:
+    unit = " millimeters of mercury" if match["unit"] else ""
+    return f"{in_pairs(match['high'])} over {in_pairs(match['low'])}{unit}"
+
+
+def _size(match: Any) -> str:
+    return _counted(match["number"], f"{match['letter']}B")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
-from kokoro_lab.text.normalise.english.patterns import END, START, WORDS, any_word
+from kokoro_lab.text.normalise.english.patterns import END, WORDS, any_word
 from kokoro_lab.text.normalise.roman import roman, valued
-from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
 
 NUMERAL = r"(?P<roman>[IVX]+|[IVXLCDM]{2,})"
@@ -40,69 +39,3 @@ def _alone(match: Any) -> str | None:
 
 
 _END = rf"{END}(?!\.\p{{L}})"
-
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "Roman ruler with his title",
-        rf"""(?<=\b{any_word("ruler's title")}\ \p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)
-        (?P<roman>[IVX]+)(?P<own>'s)?{_END}""",
-        _regnal,
-    ),
-    Rule(
-        "Roman century",
-        rf"{START}(?P<roman>[IVX]+)(?:th|st|nd|rd)?(?=\ {any_word('noun behind a century')}\b)",
-        _century,
-    ),
-    Rule(
-        "span of Roman parts",
-        rf"(?<=\b{PART}s?\ )(?P<first>[IVXLCDM]+)\ ?[-–]\ ?(?P<last>[IVXLCDM]+){_END}",
-        _span,
-        wakes="-–",
-    ),
-    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part),
-    Rule(
-        "Roman parts",
-        rf"(?<=\b{PART}s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",
-        _cardinal,
-    ),
-    Rule(
-        "Roman ruler",
-        rf"""(?<=\b(?i:{any_word("ruler")})\ )(?!I\ (?:\p{{Ll}}+|'))(?P<roman>[IVX]+)(?P<own>'s)?{END}""",
-        _regnal,
-    ),
-    Rule(
-        "Roman ruler with his number",
-        rf"""(?<=\b\p{{Lu}}\p{{Ll}}+\ (?:the\ )?)(?P<roman>{any_word("Roman number of a ruler")})
-        (?P<own>'s)?{END}(?=,?\ (?:of\ (?:\p{{Lu}}|the)|{any_word("said of a ruler")}))""",
-        _regnal,
-    ),
-    Rule(
-        "lower-case Roman part",
-        rf"(?<=\b(?i:{any_word('Roman part')}|pages?|pp?\.)s?\ )(?P<roman>[ivxlc]+){_END}",
-        _cardinal,
-    ),
-    Rule(
-        "Roman number in brackets",
-        r"(?<=\()(?P<roman>ii|iii|iv|vi|vii|viii|ix|xi|xii)(?=\))",
-        _cardinal,
-        wakes="(",
-    ),
-    Rule(
-        "lower-case Roman number",
-        r"(?<![\p{L}\p{N}_.&-])(?P<roman>ii|iii|vii|viii|xii|xiii|xvii|xviii)(?![\p{L}\p{N}_&-]|\.\p{L}|')",
-        _cardinal,
-    ),
-    Rule(
-        "Roman number of a person",
-        rf"(?<=\b{GIVEN}\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)(?P<own>'s)?{_END}",
-        _regnal,
-    ),
-    Rule(
-        "Roman number of a name",
-        rf"(?<=\b\p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX){_END}",
-        _cardinal,
-    ),
-    Rule(
-        "Roman number", r"(?<![\p{L}\p{N}_.&-])(?P<roman>[IVXLCDM]{2,})(?![\p{L}\p{N}_&-]|\.\p{L}|')", _alone
-    ),
-)

@@ -7,18 +7,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits, number, ordinal
-from kokoro_lab.text.normalise.japanese.written import (
-    NO_LATIN_AFTER,
-    NO_LATIN_BEFORE,
-    NUMBER,
-    PLAIN,
-    SIGN,
-    SIGNS,
-    START,
-    either_width,
-)
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.japanese.numbers import SIGNS, cardinal, number
 
 _VULGAR = "".join(
     c for c in map(chr, (*range(0xBC, 0xBF), *range(0x2150, 0x215F))) if "FRACTION" in unicodedata.name(c)
@@ -54,82 +43,6 @@ def _span(match: Any) -> str:
 
 
 _DECIMAL = "[一二三四五六七八九〇]"
-RULES_BEFORE: tuple[Rule, ...] = (
-    Rule(
-        "decimal in kanji",
-        rf"(?<=[一二三四五六七八九十〇])・(?={_DECIMAL}+(?:[度倍割秒億万兆%]|パー|ポイ|メート|キロ|センチ|ミリ|リット|グラ|トン))",
-        lambda match: "点",
-        wakes="・",
-    ),
-    either_width("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
-    either_width(
-        "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus
-    ),
-    either_width(
-        "fraction",
-        rf"""(?<sign>{SIGN}){START}(?<![/A-Za-z])(?:(?<whole>\d+)(?:と|\s))?(?<top>\d+(?:,\d{{3}})*)/(?<bottom>\d+(?:,\d{{3}})*)
-            (?![\d/]|\.\d|[A-Za-z])""",
-        _fraction,
-    ),
-    Rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
-)
-"""Rules for a slash or a hyphen between two numbers; they come before the rules for money and units."""
-
-RANGES: tuple[Rule, ...] = (
-    either_width(
-        "range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"
-    ),
-    either_width(
-        "range or score with a hyphen",
-        rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
-        _span,
-    ),
-    either_width(
-        "range", r"(?<=[\d\p{Han}\p{Katakana}%°℃A-Za-z)])\s?~\s?(?=[-+▲]?[\d¥$€£第])", lambda _: "から"
-    ),
-    either_width("open range", rf"(?<=(?:\d|\d{_RANGE_END}|曜日))~(?=\s*(?:$|[、。,)」]))", lambda _: "から"),
-    either_width(
-        "range between words",
-        r"(?<!~.*)(?<=[\p{Han}\p{Katakana}A-Za-z\d)])\s?~\s?(?=[\p{Han}\p{Katakana}A-Za-z])(?!.*~.*~)",
-        lambda _: "から",
-    ),
-)
-
-RULES: tuple[Rule, ...] = (
-    either_width(
-        "number sign",
-        rf"{NO_LATIN_BEFORE}(?:No\.\s?|No|№\s?|\#(?=\d+位))(?=\d)",
-        lambda _: "ナンバー",
-        ignore_case=True,
-    ),
-    either_width(
-        "English ordinal",
-        rf"{START}(?<n>\d+)(?:st|nd|rd|th){NO_LATIN_AFTER}",
-        lambda match: ordinal(int(match["n"])),
-        ignore_case=True,
-    ),
-    either_width(
-        "rank by a hash",
-        rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)",
-        lambda match: "シャープ" + number(match["n"]),
-    ),
-    either_width(
-        "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
-    ),
-    either_width(
-        "number",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})",
-        lambda match: SIGNS[match["sign"]] + number(match["n"]),
-    ),
-    either_width("digits that are left", r"\d+", lambda match: number(match.group())),
-    Rule(
-        "digit of another script or shape",
-        r"\p{No}|(?![0-9０-９])\p{Nd}",
-        lambda match: _numbered(match.group()),
-    ),
-    Rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
-)
-"""Rules that come after all others."""
 
 
 def _numbered(character: str) -> str | None:

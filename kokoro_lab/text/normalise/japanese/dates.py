@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal, digits, number
-from kokoro_lab.text.normalise.japanese.written import (
-    NAMES,
-    NO_LATIN_AFTER,
-    NO_LATIN_BEFORE,
-    PLAIN,
-    START,
-    either_width,
-)
-from kokoro_lab.text.normalise.rules import Rule, in_calendar
+from kokoro_lab.text.normalise.japanese.numbers import DIGITS, NAMES, cardinal, digits, number
+from kokoro_lab.text.normalise.rules import in_calendar
 
 FIRST_SHORT_YEAR = 50
 """Years of two digits from this on are of the last century."""
@@ -134,102 +126,13 @@ def _ratio(match: Any) -> str:
     return "対".join(number(part) for part in match.group().replace(" ", "").split(":"))
 
 
-RULES: tuple[Rule, ...] = (
-    either_width(
-        "date without a sign between",
-        rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",
-        _full,
-    ),
-    either_width(
-        "date, the year in two digits",
-        rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _full,
-    ),
-    either_width(
-        "day that ends a range",
-        r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])",
-        lambda m: date(None, None, int(m["day"])),
-    ),
-    either_width(
-        "zero in front",
-        r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))",
-        lambda m: cardinal(int(m["n"])),
-    ),
-    either_width(
-        "date, the year first",
-        rf"""{START}(?<year>\d{{4}})(?:/(?<month>\d{{1,2}})/(?<day>\d{{1,2}})
-            |-(?<month>\d{{1,2}})-(?<day>\d{{1,2}})|\.\s?(?<month>\d{{1,2}})\.\s?(?<day>\d{{1,2}}))
-            (?!\d|[/\-.]\d)(?:\s?{_WEEKDAY})?(?:T(?=\d\d:\d\d))?""",
-        _full,
-    ),
-    either_width(
-        "date, the year last",
-        rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
-        _full,
-    ),
-    either_width(
-        "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
-    ),
-    either_width("season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season),
-    either_width(
-        "month and day",
-        rf"""{START}(?<![/A-Za-z])(?:(?<=(?<before>{_DAY_BEFORE}|\d/\d{{1,2}}(?:~|から)))|(?<=(?<share>{_SHARE_AROUND}))|)
-            (?<month>\d{{1,2}})/(?<day>\d{{1,2}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?(?=(?<behind>{_DAY_BEHIND})?)""",
-        _month_day,
-    ),
-    either_width(
-        "era by its letter",
-        rf"""{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}})
-            [./](?<month>\d{{1,2}})[./](?<day>\d{{1,2}})(?!\d)""",
-        _era,
-    ),
-    either_width(
-        "year of an era by its letter",
-        rf"{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}}|元)(?<month>)(?<day>)(?=年)",
-        lambda match: (_era(match) or "").removesuffix("年"),
-    ),
-    either_width(
-        "year without its century", r"(?<![\w])'(?<year>\d\d)(?=年)", lambda m: cardinal(int(m["year"]))
-    ),
-    either_width("year in single numerals", r"(?<year>[一二][〇一二三四五六七八九]{3})(?=年)", _spelt_year),
-    either_width(
-        "single numerals",
-        r"(?<![十百千万億])[一二三四五六七八九][〇一二三四五六七八九]*〇[〇一二三四五六七八九]*(?![十百千])|〇(?=[・、]?\d)",
-        lambda match: match.group().replace("〇", DIGITS[0]),
-    ),
-    either_width("day of the week", rf"(?<=日|\d|毎週|\))\s?{_WEEKDAY}", _weekday),
-)
+def _last_day(match: Any) -> str | None:
+    return date(None, None, int(match["day"]))
 
-TIMES: tuple[Rule, ...] = (
-    either_width("hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())),
-    either_width(
-        "minutes and seconds by their ticks",
-        rf"{START}(?<minutes>\d{{1,2}})['′](?<seconds>[0-5]\d)[\"″](?<hours>)",
-        _duration,
-    ),
-    either_width(
-        "aspect ratio",
-        rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
-        _ratio,
-    ),
-    either_width(
-        "clock time",
-        rf"""{START}(?<!\d:)(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
-            (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
-        _clock,
-    ),
-    either_width(
-        "hour of a half day",
-        rf"""{NO_LATIN_BEFORE}(?<before>{_HALF})\s?(?<hour>\d{{1,2}})(?<minute>)(?<second>)(?<behind>)(?![\d:.,])時?
-            |{START}(?<hour>\d{{1,2}})\s?(?<behind>{_HALF}){NO_LATIN_AFTER}""",
-        _clock,
-    ),
-    either_width(
-        "duration",
-        rf"""{START}(?:(?<hours>{PLAIN})\s?(?:hrs?|h)\s?(?<minutes>\d+)\s?(?:mins?|m)
-            |(?<hours>{PLAIN})\s?(?:hours?|hrs?|h)|(?<minutes>{PLAIN})\s?(?:minutes?|mins?)
-            |(?<seconds>{PLAIN})\s?(?:seconds?|secs?|s)){NO_LATIN_AFTER}(?![/\d])""",
-        _duration,
-    ),
-    either_width("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
-)
+
+def _era_year(match: Any) -> str:
+    return (_era(match) or "").removesuffix("年")
+
+
+def _single_numerals(match: Any) -> str:
+    return match.group().replace("〇", DIGITS[0])

@@ -1,4 +1,5 @@
-"""Web and mail addresses, file names and hashtags in Japanese.
+"""Web and mail addresses, file names and hashtags in Japanese; and digits that identify: telephone numbers,
+postal codes, versions, codes.
 
 A word of two letters and more stays Latin, so that it is spoken as a word; the signs and endings of an
 address (ドットコム, アットマーク, スラッシュ), and parts that cannot be said as a word, are put into
@@ -12,9 +13,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
-from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits
-from kokoro_lab.text.normalise.japanese.written import LATIN, NAMES, WORDS, either_width
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.japanese.numbers import NAMES, POINT, WORDS, cardinal, digits, number
 from kokoro_lab.text.tables import any_of
 
 SIGNS = NAMES["sign in an address"]
@@ -68,33 +67,30 @@ def _file(match: Any) -> str:
     return spoken(match["name"]) + SIGNS["."] + (_FILES.get(ending) or spelt(ending))
 
 
-RULES: tuple[Rule, ...] = (
-    either_width("mail", rf"(?<![A-Za-z0-9._%+-])(?<user>[A-Za-z0-9._%+-]+)@(?<host>{_HOST})", _mail),
-    either_width(
-        "page",
-        rf"(?<![A-Za-z0-9@._-])(?:https?|ftp)://(?<host>[A-Za-z0-9.-]*[A-Za-z0-9])(?<path>{_PATH})",
-        _address,
-        ignore_case=True,
-    ),
-    either_width(
-        "page without its scheme",
-        rf"(?<![A-Za-z0-9@._/-])(?<host>{_HOST})(?<path>{_PATH})",
-        _address,
-    ),
-    either_width(
-        "file",
-        rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{_EXTENSION})(?![A-Za-z0-9])",
-        _file,
-        ignore_case=True,
-    ),
-    either_width(
-        "path",
-        r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|(?:~|[~.]?/[A-Za-z0-9_.-]+)(?:/[A-Za-z0-9_.-]+)+/?)",
-        lambda m: spoken(m.group()),
-    ),
-    either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
-    either_width(
-        "handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())
-    ),
-    either_width("tag", r"(?<![A-Za-z0-9&])\#(?=[\p{L}_])", lambda _: "ハッシュタグ"),
-)
+_DASH = "[-ー—]"
+_ALONE = rf"(?!\d|{_DASH}\d)"
+_UNDER_WAY = rf"(?<!\d|\d{_DASH}|[.,/]|\d:|{_DASH})"
+# What is read out digit by digit, perhaps with は or a colon behind it
+_CODES = r"""(?:内線|番号|パスワード|暗証|PIN|ID|コード|シリアル|型番|ナンバー)(?:は|が|、|:|\s)*"""
+_COUNTED = r"(?!\d|\s?[番件個回人つ年月日時分%桁]|円)"
+
+
+def in_groups(written: str) -> str:
+    """Digits one by one, with の for a hyphen, a bracket or a space between them."""
+    return "の".join(digits(group) for group in regex.findall(r"\d+", written))
+
+
+def version(written: str) -> str:
+    """`2.10` is 二点十: the tenth after the ninth, not a decimal."""
+    return POINT.join(number(part) for part in written.split("."))
+
+
+def _dotted(match: Any) -> str:
+    parts = match.group().split(".")
+    if len(parts) == 4 and all(int(part) < 256 for part in parts):  # an address on a network
+        return POINT.join(digits(part) for part in parts)
+    return version(match.group())
+
+
+def _block(match: Any) -> str:
+    return "の".join(cardinal(int(part)) for part in regex.findall(r"\d+", match.group()))

@@ -1,21 +1,18 @@
-"""Latin letters in Japanese: acronyms and single letters by their Japanese names.
+"""Latin letters in Japanese: acronyms and single letters by their Japanese names; Roman numerals; signs of
+mathematics and print.
 
 Words stay as they are written; they are spoken by the G2P of their own language.
 """
 
 from __future__ import annotations
 
+import unicodedata
+from typing import Any
+
 import regex
 
-from kokoro_lab.text.normalise.japanese.written import (
-    LATIN,
-    NAMES,
-    NO_LATIN_AFTER,
-    NO_LATIN_BEFORE,
-    either_width,
-    narrow,
-)
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.japanese.numbers import LATIN, NAMES, cardinal, number
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.tables import any_of
 
 LETTERS, GREEK = NAMES["letter"], NAMES["Greek letter"]
@@ -23,7 +20,7 @@ LONGEST_SPELT = 6
 """Longer runs of capitals are words that somebody shouts."""
 
 _VOWEL = "AEIOUY"
-_ABBREVIATED = {written.lower(): said for written, said in NAMES["abbreviation"].items()}
+_SHORT_WORDS = {written.lower(): said for written, said in NAMES["abbreviation"].items()}
 
 
 def spelt(letters: str) -> str:
@@ -51,56 +48,34 @@ _NAME = (
 )
 STAYS = regex.compile(f"{_NAME}|{LAUGH}")
 """Latin letters that are read by these rules, and not by those of another language."""
-WHOLE_NAMES: tuple[Rule, ...] = (
-    either_width(
-        "name in Latin letters",
-        _NAME,
-        lambda match: NAMES["name in Latin letters"][match.group()],
-    ),
-    either_width("laugh", LAUGH, lambda match: "笑い"),
-    either_width(
-        "name with a digit",
-        rf"(?<![A-Za-z0-9]){any_of(NAMES['name with a digit'])}(?![A-Za-z0-9])",
-        lambda match: NAMES["name with a digit"][match.group()],
-    ),
-    either_width(
-        "abbreviation",
-        rf"{NO_LATIN_BEFORE}(?<word>{any_of(NAMES['abbreviation'])})\.\s?(?!\s*{LATIN})",
-        lambda match: _ABBREVIATED[match["word"].lower()],
-        ignore_case=True,
-    ),
-    either_width(
-        "against",
-        rf"""{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?:(?<one>[A-Z])\s)?[Vv][Ss]\.?(?:\s(?<other>[A-Z]){NO_LATIN_AFTER})?
-            {NO_LATIN_AFTER}{_PHRASE_AHEAD}""",
-        lambda match: f"{spelt(match['one'] or '')}対{spelt(match['other'] or '')}",
-    ),
-    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ"),
-    either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
-    either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
-)
-"""Names in Latin letters, which no number rule may take apart."""
 
-RULES: tuple[Rule, ...] = (
-    either_width(
-        "acronym",
-        rf"{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?<letters>[A-Z]{{2,}}){NO_LATIN_AFTER}(?!'[a-z]){_PHRASE_AHEAD}",
-        lambda match: acronym(match["letters"]),
-    ),
-    either_width(
-        "acronym with points",
-        rf"{NO_LATIN_BEFORE}(?:[A-Z]\.){{2,}}[A-Z]?{NO_LATIN_AFTER}",
-        lambda match: spelt(match.group().replace(".", "")),
-    ),
-    either_width(
-        "single letter",
-        rf"(?<!{LATIN}['.]?\s?|[@_]){LATIN}(?!['.]?\s?{LATIN}|[@_'])",
-        lambda match: spelt(match.group()),
-    ),
-    either_width(
-        "Greek letter",
-        r"(?<!\p{Greek})\p{Greek}(?!\p{Greek})",
-        lambda match: GREEK.get(match.group().lower()),
-    ),
-    Rule("wide Latin word", r"[Ａ-Ｚａ-ｚ]+", lambda match: narrow(match.group())),
-)
+
+def _abbreviation(match: Any) -> str:
+    return _SHORT_WORDS[match["word"].lower()]
+
+
+def _acronym_with_points(match: Any) -> str:
+    return spelt(match.group().replace(".", ""))
+
+
+def _greek_letter(match: Any) -> str | None:
+    return GREEK.get(match.group().lower())
+
+
+_ABBREVIATED, _SIGNS = NAMES["abbreviation in one sign"], NAMES["sign"]
+_BETWEEN = NAMES["sign between operands"]
+"""Said only between two operands; elsewhere these divide words or decorate."""
+_OPERAND = r"[\d)A-Za-zα-ωπ∞²³%円]"
+
+
+def _roman_said(match: Any) -> str | None:
+    value = roman(unicodedata.normalize("NFKC", match["numeral"]).upper())
+    return None if value is None else cardinal(value)
+
+
+def _power(match: Any) -> str:
+    exponent = unicodedata.normalize("NFKC", match["exponent"]).lstrip("^").replace("−", "-")
+    sign = "マイナス" if exponent[0] == "-" else ""
+    base = match["base"]
+    said = number(base) if base[0].isdigit() else spelt(base)
+    return f"{said}の{sign}{number(exponent.lstrip('-'))}乗"

@@ -1,16 +1,37 @@
-"""Numbers in kanji numerals.
+"""How numbers are written in Japanese, as parts of the rules' patterns, and how they are said in kanji.
 
-num2words writes 10,000,000 as 千万, but it is said いっせんまん and written 一千万: so the numerals are made
-here.
-Zero is 零, as in print; the G2P knows how it sounds.
+Digits, letters and signs come in two widths. Rules see all of them as narrow ones, mapped one to one, so
+that offsets stay valid. num2words writes 10,000,000 as 千万, but it is said いっせんまん and written 一千万:
+so the numerals are made here. Zero is 零, as in print; the G2P knows how it sounds.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 import regex
 
+from kokoro_lab.text.tables import names, words
+
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
+    "￥￡￠￦〜～−–‐", "¥£¢₩~~---"
+)
+
+WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
+PLAIN = rf"(?:{WHOLE}(?:\.\d+)?)"
+_MYRIAD = r"(?:[十百千]?[万億兆](?!博|葉)|京(?![都成阪王急浜])|千(?![葉代鳥歳駄羽])|百(?!貨))"
+NUMBER = rf"(?:{PLAIN}(?:{_MYRIAD}{PLAIN})*{_MYRIAD}?)"
+"""A pattern for digits with thousands commas, a point, and 万, 億 and the like after or between them."""
+START = r"(?<!\d|\d[.,])"
+"""A pattern for a place that is not inside a number."""
+END = r"(?!\d|[.,]\d)"
+SIGN = r"(?:(?<![\dA-Za-z)\]%])[-+±▲△])?"
+LATIN = "[A-Za-z]"
+NO_LATIN_BEFORE, NO_LATIN_AFTER = f"(?<!{LATIN})", f"(?!{LATIN})"
+
+NAMES, WORDS = names(__package__), words(__package__)
+SIGNS = NAMES["sign before a number"] | {"": ""}
 DIGITS = "零一二三四五六七八九"
 MINUS, POINT = "マイナス", "点"
 _WITHIN = ("", "十", "百", "千")
@@ -73,3 +94,9 @@ def number(written: str) -> str:
 def ordinal(value: int) -> str:
     """`value` as a place in a row: 三番目."""
     return f"{cardinal(value)}番目"
+
+
+@lru_cache(maxsize=4)
+def narrow(text: str) -> str:
+    """`text` with every wide character that has a narrow twin replaced by it, one for one."""
+    return text.translate(_NARROW)

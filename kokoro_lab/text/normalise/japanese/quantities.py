@@ -6,19 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from kokoro_lab.text.normalise.japanese.numbers import cardinal, number
-from kokoro_lab.text.normalise.japanese.written import (
-    NAMES,
-    NO_LATIN_AFTER,
-    NO_LATIN_BEFORE,
-    NUMBER,
-    SIGN,
-    SIGNS,
-    START,
-    WORDS,
-    either_width,
-)
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.japanese.numbers import NAMES, NO_LATIN_AFTER, SIGNS, WORDS, cardinal, number
 from kokoro_lab.text.tables import any_of, entries, rows
 
 _SIGNS, _CODES = NAMES["currency sign"], NAMES["currency code"]
@@ -84,57 +72,12 @@ def _multiplied(amount: str, size: int) -> str:
 
 
 _SIZE = rf"(?:\s?(?<size>{any_of(_ENGLISH_SIZES)}){NO_LATIN_AFTER})?"
-RULES: tuple[Rule, ...] = (
-    either_width(
-        "money, the sign first",
-        rf"""(?<sign>{SIGN}){NO_LATIN_BEFORE}(?<currency>{any_of(_SIGNS)}|{any_of(_CODES)})
-            \s?(?<inner>[-▲△]?)(?<n>{NUMBER}){_SIZE}円?""",
-        _money,
-    ),
-    either_width(
-        "money, the currency last",
-        rf"""(?<sign>{SIGN})(?<inner>){START}(?<n>{NUMBER})(?<size>)\s?
-            (?<currency>{any_of(_SIGNS)}|{any_of(_CODES)}{NO_LATIN_AFTER})""",
-        _money,
-    ),
-    either_width(
-        "per cent",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>[%‰])(?<point>pt{NO_LATIN_AFTER})?",
-        lambda m: (
-            SIGNS[m["sign"]] + number(m["n"]) + _PERCENT[m["unit"]] + ("ポイント" if m["point"] else "")
-        ),
-    ),
-    either_width(
-        "per cent, the sign alone",
-        r"[%‰](?=\s|\P{L}|[\p{Han}\p{Hiragana}\p{Katakana}]|$)",
-        lambda m: _PERCENT[m.group()],
-    ),
-    either_width(
-        "degrees Fahrenheit",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?:°F|℉)",
-        lambda match: "華氏" + SIGNS[match["sign"]] + number(match["n"]) + "度",
-    ),
-    either_width(
-        "angle",
-        rf"{START}(?<d>{NUMBER})°\s?(?<m>\d+)[′'](?:\s?(?<s>{NUMBER})[″\"])?",
-        lambda m: f"{number(m['d'])}度{number(m['m'])}分" + (f"{number(m['s'])}秒" if m["s"] else ""),
-    ),
-    either_width(
-        "measure",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>{_COMPOUND})(?![A-Za-z²³]|\d(?!\d*(?:\.\d+)?{_BASE}))",
-        _measure,
-    ),
-    either_width(
-        "measure in one sign",
-        rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})?(?<unit>[{_COMPATIBLE}](?:/{any_of(_PER)})?)",
-        _compatible,
-    ),
-    either_width(
-        "unit alone",
-        rf"(?<![A-Za-z0-9/])(?:(?:{_LENGTHS})[²³]|{_ALONE})(?![A-Za-z0-9'./])",
-        lambda match: _unit(match.group()),
-    ),
-    either_width(
-        "a time", r"(?<=\d\p{Han}{1,2})/(?=(?:時間?|[分秒日月年週人個回])(?!\p{Han}))", lambda _: "毎"
-    ),
-)
+
+
+def _per_cent(match: Any) -> str:
+    point = "ポイント" if match["point"] else ""
+    return SIGNS[match["sign"]] + number(match["n"]) + _PERCENT[match["unit"]] + point
+
+
+def _angle(match: Any) -> str:
+    return f"{number(match['d'])}度{number(match['m'])}分" + (f"{number(match['s'])}秒" if match["s"] else "")

@@ -1,31 +1,12 @@
-"""Spanish of Spain and of America; where these differ, a form that both understand."""
+"""Spanish of Spain and of America; where these differ, a form that both understand.
+
+In `rules.tsv`, more specific rules come first: a number is read as a plain number only if it is nothing else.
+"""
 
 from __future__ import annotations
 
-from kokoro_lab.text.normalise.rules import Rule
-from kokoro_lab.text.normalise.spanish import (
-    abbreviations,
-    counts,
-    dates,
-    electronic,
-    quantities,
-    roman,
-    signs,
-)
+from kokoro_lab.text.normalise.rules import read_rules
 from kokoro_lab.text.normalise.spanish.dates import date, time
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
 
-RULES: tuple[Rule, ...] = (
-    *electronic.RULES,
-    *dates.RULES,
-    *electronic.TELEPHONE,
-    *counts.VERSIONS,
-    *quantities.MONEY,
-    *quantities.RULES,
-    *roman.RULES,
-    *counts.ORDINALS,
-    *abbreviations.RULES,
-    *counts.RULES,
-    *signs.RULES,
-)
-"""More specific rules come first: a number is read as a plain number only if it is nothing else."""
+RULES = read_rules(__package__, "numerals")

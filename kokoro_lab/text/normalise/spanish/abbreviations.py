@@ -11,7 +11,6 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
 
@@ -94,7 +93,6 @@ def _era(match: Any) -> str:
 
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
-LONGEST = 5
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"
 _SUBSCRIPTS = str.maketrans(_LOWERED, "0123456789")
 
@@ -136,31 +134,6 @@ def _part(part: str) -> str:
     return part if len(part) > 3 and is_sayable(part) else spell(part)
 
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "abbreviation before a number",
-        rf"{_EDGE}{_any(_BEFORE_NUMBER)}(?=[ ]?\d)",
-        lambda match: _BEFORE_NUMBER[match.group()],
-    ),
-    Rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
-    Rule(
-        "abbreviation before a name",
-        rf"{_EDGE}{_any(_BEFORE_NAME)}(?=[ ]\p{{Lu}}\p{{Ll}})",
-        lambda match: _BEFORE_NAME[match.group()],
-    ),
-    Rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
-    Rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted, wakes="."),
-    Rule(
-        "code",
-        r"(?<![\w.,-])(?=\d*\p{Lu})(?=\p{Lu}*[\d₀-₉])(?:\p{Lu}{1,5}|\d{1,12}|[₀-₉]{1,3}){2,6}(?!\w)(?![.,]\d)",
-        _code,
-    ),
-    digit_rule("code with a hyphen", r"(?<![\w-])(?:\p{Lu}{1,3}-\d{1,12}|\d{1,4}-\p{Lu})(?![\w-])", _code),
-    Rule("letters and letters", r"(?<![\w&])\p{Lu}{1,3}&\p{Lu}{1,3}(?![\w&])", _ampersand, wakes="&"),
-    digit_rule("word and number", r"(?<=\p{L}{2})-(?=\d)", lambda _: " "),
-    Rule(
-        "acronym",
-        rf"(?<![\w.@#])(?P<letters>\p{{Lu}}{{2,{LONGEST}}})(?:'?s)?(?:-(?=\p{{L}}))?(?<=-|(?![\w@]|\.\p{{L}}))",
-        _acronym,
-    ),
+_ANY_BEFORE_NUMBER, _ANY_BEFORE_NAME, _ANY_ABBREVIATION = map(
+    _any, (_BEFORE_NUMBER, _BEFORE_NAME, _ABBREVIATIONS)
 )

@@ -6,11 +6,8 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender, word_before
 from kokoro_lab.text.normalise.spanish.numerals import (
-    NUMERAL,
-    SIGN,
     VULGAR,
     cardinal,
     digits,
@@ -157,49 +154,10 @@ _OPERATOR = regex.compile(r"[ ]?[-+=×*÷]")
 _IDENTIFIES = 8
 """Digits of a number in groups from which on it is a name and no quantity."""
 
-VERSIONS: tuple[Rule, ...] = (
-    digit_rule(
-        "version or address of a machine",
-        r"""(?<![\w.,])(?:
-              (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
-            | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})  # thousands are none
-            )(?![\w])(?!\.\d)""",
-        _version,
-    ),
-)
 
-ORDINALS: tuple[Rule, ...] = (
-    digit_rule(
-        "ordinal",
-        rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
-        _ordinal,
-    ),
-    digit_rule(
-        "mixed fraction",
-        rf"{_START}(?P<sign>{SIGN})(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
-        rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
-        _mixed,
-    ),
-    Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
-    Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
-    Rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
-)
+def _fraction_in_one_sign(match: Any) -> str:
+    return fraction(*VULGAR[match.group()])
 
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "range or score",
-        rf"(?<![\w.,/:-])(?P<low>{NUMERAL})(?:[ ]?[-–][ ]?)(?P<high>{NUMERAL})(?![\w/:]|-\w)",
-        _range,
-    ),
-    digit_rule(
-        "number in groups",
-        r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
-        _groups,
-    ),
-    digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
-    Rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
-    Rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
-    digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),
-    # Behind something else that ends in a digit, as in `#A0.0`
-    digit_rule("digits left over", r"\d+", lambda match: " ".join(cardinal(int(d)) for d in match.group())),
-)
+
+def _one_by_one(match: Any) -> str:
+    return " ".join(cardinal(int(d)) for d in match.group())

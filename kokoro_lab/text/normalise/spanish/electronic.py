@@ -13,7 +13,6 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.abbreviations import is_sayable, spell
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
@@ -89,70 +88,3 @@ def _two_fours(match: Any) -> str | None:
     range_of_years = low < high <= LAST_YEAR
     range_of_round = low < high and low % 50 == high % 50 == 0
     return None if range_of_years or range_of_round else _telephone(match)
-
-
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "URL",
-        rf"(?<!\w)(?:(?:https?|ftp|file)://|www\.)[^\s<>\"“”]+{_TRAILING}",
-        _address,
-        ignore_case=True,
-        wakes="./",
-    ),
-    Rule("e-mail address", r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+", _address, wakes="@"),
-    Rule(
-        "domain",
-        rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.){_DOMAINS}(?![\w-]|\.\w)"
-        rf"(?:[:/][^\s<>\"“”]*{_TRAILING})?",
-        _address,
-        wakes=".",
-    ),
-    Rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes="."),
-    Rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
-    Rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
-    Rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),
-    Rule("hashtag", r"(?<![\w\#])\#(?P<tag>\w*\p{L}\w*)", _tag, wakes="#"),
-)
-
-TELEPHONE: tuple[Rule, ...] = (
-    Rule(
-        "international telephone number",
-        rf"(?<![\w+])(?P<number>\+\d{{1,3}}(?:{_SPACE}?\(\d{{1,4}}\))?(?:{_SPACE}?\d{{1,4}}){{2,6}}){_EXTENSION}{_STOP}",
-        _counted,
-        wakes="+",
-    ),
-    digit_rule(
-        "telephone number with an area code",
-        rf"(?<![\w+])(?P<number>\(\d{{2,4}}\)[ ]?\d{{3,4}}[ -]?\d{{2,4}}(?:[ -]?\d{{2,4}})?)"
-        rf"{_EXTENSION}{_STOP}",
-        _counted,
-    ),
-    digit_rule(
-        "telephone number in groups",
-        rf"""{_START}(?P<number>
-              [89]\d[ .-]\d{{3}}[ .-]\d{{2}}[ .-]\d{{2}}        # 91 123 45 67
-            | [6-9]\d{{2}}[ .-]\d{{2}}[ .-]\d{{2}}[ .-]\d{{2}}  # 600 11 22 33
-            | [6-9]\d{{2}}[ -]\d{{3}}[ -]\d{{3}}                # 912 345 678
-            | \d{{3}}-\d{{3}}-\d{{4}} | \d{{3}}[ ]\d{{3}}[ ]\d{{4}} | \d{{3}}-\d{{4}}
-            | \d{{2}}[ -]\d{{4}}[ -]\d{{4}} | \d{{3}}-\d{{2}}-\d{{2}} | \d{{1,2}}-\d{{3}}-\d{{3}}-\d{{4}}
-            | \d[ -]\d{{3}}-\d{{4}}
-            ){_EXTENSION}{_STOP}{_COUNTED}""",
-        _telephone,
-    ),
-    digit_rule(
-        "number that can only be a telephone's",
-        rf"{_START}(?P<number>[679]\d{{8}}|\d{{10,11}})(?<!000){_EXTENSION}{_STOP}{_COUNTED}",
-        _counted,
-    ),
-    digit_rule(
-        "two fours that are no years",
-        rf"{_START}(?P<number>(?P<left>\d{{4}})-(?P<right>\d{{4}})){_EXTENSION}{_STOP}{_COUNTED}",
-        _two_fours,
-    ),
-    digit_rule(
-        "number that is said to be a telephone's",
-        rf"{_LEAD}(?P<number>\d(?:{_SPACE}?\d){{6,14}}){_EXTENSION}{_STOP}{_COUNTED}",
-        _counted,
-        ignore_case=True,
-    ),
-)

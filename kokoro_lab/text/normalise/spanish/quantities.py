@@ -6,12 +6,8 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.agreement import names_a_thing
 from kokoro_lab.text.normalise.spanish.numerals import (
-    AMOUNT,
-    NUMERAL,
-    START,
     VULGAR,
     Amount,
     amount_of,
@@ -165,64 +161,3 @@ def _cents(match: Any) -> str:
     amount = amount_of(match)
     name = "centavo" if match["cents"] == "¢" else "céntimo"
     return f"{amount.words('m')} {name}{'' if amount.is_one else 's'}"
-
-
-RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "degrees, minutes, seconds",
-        r"""(?<!\w)(?P<degrees>\d{1,3})[°º][ ]?(?P<minutes>\d{1,2})[′'](?:[ ]?(?P<seconds>\d{1,2})[″"])?
-            (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
-        _in_parts,
-    ),
-    digit_rule(
-        "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _in_parts
-    ),
-    # With the sign of an ordinal, as it is often typed; no ordinal is below zero
-    digit_rule(
-        "degrees of frost",
-        r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)",
-        lambda match: f"menos {_in_parts(match)}",
-    ),
-    Rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
-    Rule(
-        "part of a unit",
-        rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))"
-        rf"[ ]?(?P<unit>{_SYMBOLS}){_END}",
-        _part_of_unit,
-    ),
-    digit_rule(
-        "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure
-    ),
-    Rule(
-        "unit alone",
-        rf"(?<![\w/.])(?P<unit>{_ALONE}|km\.(?=[ ]\d)){_END}",
-        _alone,
-    ),
-)
-
-MONEY: tuple[Rule, ...] = (
-    digit_rule(
-        "money with an apostrophe",
-        rf"{START}(?P<whole>\d{{1,6}})['’](?P<cents>\d\d)[ ]?(?P<symbol>{_SIGNS}|{_NAMES})(?!\w)",
-        _with_apostrophe,
-    ),
-    digit_rule(
-        "money, symbol first",
-        rf"""(?<![\w$])(?P<minus>(?<![\w)])-)?(?:(?P<lead>{_CODES})[ ]?(?=\$))?(?P<symbol>{_SIGNS})[ ]?
-             {AMOUNT}(?:{_SCALE}(?!\w|\.\w))?
-             (?:[ ](?P<code>{_CODES})(?!\w)|[ ](?:de[ ])?(?P<word>{_NAMES})(?!\w))?{_PER_PRICE}""",
-        _money,
-    ),
-    digit_rule(
-        "money, symbol behind",
-        rf"""{START}{AMOUNT}(?:{_SCALE}(?:[ ]de)?)?[ ]?(?P<symbol>{_SIGNS})(?![\w$])
-             (?:[ ](?P<code>{_CODES})(?!\w))?{_PER_PRICE}""",
-        _money,
-    ),
-    digit_rule(
-        "money, in words with cents",
-        rf"{START}(?P<sign>-?)(?P<low>{NUMERAL})[ ](?P<name>{_NAMES})(?!\w)",
-        _written,
-    ),
-    digit_rule("cents", rf"{START}{AMOUNT}[ ]?(?P<cents>¢|cts?\.?|cénts?\.?)(?!\w)", _cents),
-)

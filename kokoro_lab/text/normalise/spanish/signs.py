@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 from unicodedata import digit
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
 from kokoro_lab.text.tables import names
 
@@ -46,17 +45,4 @@ def _space(beside: str, close: AbstractSet[str]) -> str:
     return "" if not beside or beside.isspace() or beside.isalnum() or beside in close else " "
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("minus", r"(?<=[\p{L})²³\d][ ]?)[-–](?=[ ]?[\d\p{L}(²³]+[ ]?[-+=<>≤≥≈])", _minus, wakes="-–"),
-    Rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
-    Rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
-    digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
-    Rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
-    Rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
-    Rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
-    Rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
-    Rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
-    Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
-    Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
-    Rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
-)
+_GREEK_LETTERS, _ANY_SIGN = "".join(_GREEK), "".join(_OTHERS)
