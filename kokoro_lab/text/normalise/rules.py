@@ -97,7 +97,8 @@ def read_rules(
     A pattern takes other patterns and lists by their names: `{START}(?P<hour>\\d+)\\ {before a year}`. What
     is said is the name of a function that takes the match, or words in quotes, in which `{hour}` stands for a
     group, `{0}` for all that matched, and `{hour:cardinal}` for what a function or a table makes of it.
-    `{match:sign}` gives the function the match itself. A function that takes a whole number gets one.
+    `{match:sign}` gives the function the match itself. A function that takes a whole number gets one; if one
+    returns None, the match is left to later rules.
 
     Parameters
     ----------
@@ -163,25 +164,27 @@ def _filled(written: str, named: Callable[[str], Any]) -> Say:
     first, *rest = _PLACE.split(written)
     if {"{", "}"} & set("".join((first, *rest[2::3]))):
         raise KeyError(written)
-    places = [
+    places: list[tuple[int | str, Callable[[Any], str | None], str]] = [
         (int(group) if group.isdecimal() else group, _reading(named(reading)) if reading else str, behind)
         for group, reading, behind in zip(rest[::3], rest[1::3], rest[2::3], strict=True)
     ]
 
-    def said(match: Any) -> str:
-        return first + "".join(
-            read(match if group == "match" else match[group] or "") + behind for group, read, behind in places
-        )
+    def said(match: Any) -> str | None:
+        words = [read(match if group == "match" else match[group] or "") for group, read, _ in places]
+        if None in words:
+            return None
+        return first + "".join(f"{word}{behind}" for word, (*_, behind) in zip(words, places, strict=True))
 
     return said
 
 
-def _reading(found: Any) -> Callable[[Any], str]:
+def _reading(found: Any) -> Callable[[Any], str | None]:
     """What makes words of the text of a group: the look-up in a table, or a function."""
     if isinstance(found, Mapping):
         return found.__getitem__
     takes_number = next(iter(signature(found).parameters.values())).annotation in (int, "int")
-    return (lambda text: found(int(text))) if takes_number else found  # type: ignore[no-any-return]
+    read: Callable[[Any], str | None] = found
+    return (lambda text: read(int(text))) if takes_number else read
 
 
 def characters(text: str) -> set[str]:

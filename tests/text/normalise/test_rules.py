@@ -122,6 +122,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
             'kinds\tsize\t0\t\t"{n:twice} {size:SIZES}, {size:loud}{more}"\t(?P<n>\\d{1,3})',
             "\t(?P<size>{SIZE})(?P<more>!)?  # a comment",
             'kinds\tnumber\t0\t\t"{0} {match:marked}"\t\\d+',
+            'kinds\tno colour\t\t\t"no {match:marked}"\tred',
             "kinds\tcolour\t\tany case\tmarked\t{colour}",
             'kinds\tsign\t&\teither width\t"{0:sign}"\t{sign}',
         ]
@@ -130,8 +131,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 )
 def test_a_table_of_rules_is_read_in_its_order(package: str) -> None:
     rules = read_rules(package, seen=str.lower)
-    assert [rule.name for rule in rules] == ["size", "number", "colour", "sign"]
-    assert [rule.seen for rule in rules] == [None, None, None, str.lower]
+    assert [rule.name for rule in rules] == ["size", "number", "no colour", "colour", "sign"]
+    assert [rule.seen for rule in rules] == [None, None, None, None, str.lower]
     assert read("21k, 5m! 7 red Dark Blue &", *rules) == (
         "42 thousand, K, 10 million, M! 7 <7> red <Dark Blue> and"
     )
