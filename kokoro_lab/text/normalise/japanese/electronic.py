@@ -1,5 +1,4 @@
-"""Web and mail addresses, file names and hashtags in Japanese; and digits that identify: telephone numbers,
-postal codes, versions, codes.
+"""Addresses, file names, hashtags, telephone numbers, postal codes, versions and codes in Japanese.
 
 A word of two letters and more stays Latin, so that it is spoken as a word; the signs and endings of an
 address (ドットコム, アットマーク, スラッシュ), and parts that cannot be said as a word, are put into

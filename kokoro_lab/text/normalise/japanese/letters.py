@@ -1,7 +1,7 @@
-"""Latin letters in Japanese: acronyms and single letters by their Japanese names; Roman numerals; signs of
-mathematics and print.
+"""Latin letters, acronyms, Roman numerals and signs of mathematics and print in Japanese.
 
-Words stay as they are written; they are spoken by the G2P of their own language.
+Acronyms and single letters are said by their Japanese names. Words stay as they are written; they are spoken
+by the G2P of their own language.
 """
 
 from __future__ import annotations
