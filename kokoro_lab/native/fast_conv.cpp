@@ -92,22 +92,6 @@ void activate(const Work &w, int64_t channel, const float *x, int64_t count, flo
   for (int64_t i = 0; i < count; ++i) a[i] = snake(x[i] * scale + shift);
 }
 
-// Phase p of x begins at out + p * apart. P is the number of phases, known beforehand for the sake of vectors.
-template <int P>
-void split(const float *x, int64_t length, float *out, int64_t apart) {
-  const int64_t whole = length / P;
-  for (int64_t n = 0; n < whole; ++n)
-    for (int p = 0; p < P; ++p) out[p * apart + n] = x[n * P + p];
-  for (int64_t i = whole * P; i < length; ++i) out[i % P * apart + whole] = x[i];
-}
-
-// The other way: sample n of y's phase p is phases[p][n - at[p]].
-template <int P>
-void join(const float (*phases)[COLUMNS], const int64_t *at, int64_t begin, int64_t end, float *y) {
-  for (int64_t n = begin; n < end; ++n)
-    for (int p = 0; p < P; ++p) y[n * P + p] = phases[p][n - at[p]];
-}
-
 // What one product reads of one input channel: `TERMS` phases, or neighbours of theirs, with their factors.
 template <int TERMS>
 void sum(const Term *terms, const float *parts, int64_t row, int64_t count, float *out) {
@@ -147,7 +131,7 @@ void make_signals_of(const Work &w, int64_t channel, int64_t first, int64_t runs
       activate(w, channel, x, count, made);
       x = made;
     }
-    const auto take_apart = phases == 4 ? split<4> : phases == 2 ? split<2> : split<1>;
+    const auto take_apart = phases == 4 ? split<4, float> : phases == 2 ? split<2, float> : split<1, float>;
     take_apart(x, count, first_phase + from - origin, row);
   }
   for (size_t k = 0; k < w.plan.products.size(); ++k) {
@@ -198,8 +182,8 @@ void multiply(const float *x, int64_t stride, int64_t channels, int64_t taps, in
 void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, const float *products, int64_t apart) {
   const Plan &plan = w.plan;
   for (int64_t r = 0; r < TILE; ++r) {
-    float sums[Plan::MOST_PHASES][COLUMNS];
-    int64_t at[Plan::MOST_PHASES], from[Plan::MOST_PHASES], to[Plan::MOST_PHASES], all_from = 0, all_to = w.length;
+    float sums[MOST_PHASES][COLUMNS];
+    int64_t at[MOST_PHASES];
     for (int64_t p = 0; p < plan.phases; ++p) {
       const Output &output = plan.outputs[p];
       for (int i = 0; i < COLUMNS; ++i) sums[p][i] = w.bias[channel + r];
@@ -208,28 +192,11 @@ void add_up(const Work &w, int64_t channel, int64_t begin, int64_t columns, cons
         const float *product = products + part.product * apart + r * COLUMNS, factor = static_cast<float>(part.factor);
         for (int i = 0; i < COLUMNS; ++i) sums[p][i] += factor * product[i];
       }
-      // Column i is sample at + i of this phase; those outside of y are nobody's
-      at[p] = begin - output.shift;
-      from[p] = std::max<int64_t>(0, at[p]);
-      to[p] = std::min(at[p] + columns, (w.length - p + plan.phases - 1) / plan.phases);
-      all_from = std::max(all_from, from[p]);
-      all_to = std::min(all_to, to[p]);
+      at[p] = begin - output.shift;  // the sample of this phase that column 0 is
     }
-    float *y = w.y + (channel + r) * w.length;
-    const auto put_together = plan.phases == 4 ? join<4> : plan.phases == 2 ? join<2> : join<1>;
-    const float *by = w.by == nullptr ? nullptr : w.by + (channel + r) * w.length;
-    put_together(sums, at, all_from, all_to, y);
-    if (by != nullptr)
-      for (int64_t i = all_from * plan.phases; i < all_to * plan.phases; ++i) y[i] += by[i];
-    // Shifts differ, so at either end some phases have samples that the others have not
-    for (int64_t p = 0; p < plan.phases; ++p) {
-      const auto put = [&](int64_t n) {
-        const int64_t i = n * plan.phases + p;
-        y[i] = by == nullptr ? sums[p][n - at[p]] : sums[p][n - at[p]] + by[i];
-      };
-      for (int64_t n = from[p]; n < std::min(all_from, to[p]); ++n) put(n);
-      for (int64_t n = std::max(all_from, all_to); n < to[p]; ++n) put(n);
-    }
+    const int64_t channel_begin = (channel + r) * w.length;
+    put_together(sums, at, columns, plan.phases, w.y + channel_begin, w.length,
+                 w.by == nullptr ? nullptr : w.by + channel_begin);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "interleave.h"
 #include "operator.h"
 
 struct Term {
@@ -31,7 +32,7 @@ struct Output {
 
 struct Plan {
   // What fast_conv.cpp has room and code for. Products are as many as the plan says: their room follows from it.
-  static constexpr int64_t MOST_PHASES = 4, MOST_TERMS = 6, TILE = 8;
+  static constexpr int64_t MOST_TERMS = 6, TILE = 8;
   // Of an offset, shift or number of taps, so that sums of them with lengths stay numbers
   static constexpr int64_t MOST_SAMPLES = 65536;
 

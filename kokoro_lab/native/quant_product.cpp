@@ -11,6 +11,7 @@
 // drowns the others, and no token the next one.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "operator.h"
@@ -36,6 +37,7 @@ struct Work {
 // A block of rows as columns of words.
 void quantise(const Work &w, int64_t block) {
   const int64_t begin = block * COLUMNS, end = std::min(w.rows, begin + COLUMNS);
+  thread_local std::vector<uint8_t> bytes;
   for (int64_t n = begin; n < end; ++n) {
     const float *x = w.x + n * w.inputs;
     float largest = 0.0f, nothing = 0.0f;  // the latter, unless something is not finite
@@ -52,14 +54,14 @@ void quantise(const Work &w, int64_t block) {
       for (int64_t group = 0; group < w.inputs / 4; ++group) w.words[group * w.stride + n] = 0;
       continue;
     }
-    for (int64_t group = 0; group < w.inputs / 4; ++group) {
-      uint32_t word = 0;
-      for (int lane = 0; lane < 4; ++lane) {
-        const float level = std::nearbyint(x[4 * group + lane] * w.profile[4 * group + lane] * inverse) + MIDDLE;
-        word |= static_cast<uint32_t>(static_cast<int32_t>(level)) << (8 * lane);
-      }
-      w.words[group * w.stride + n] = static_cast<int32_t>(word) ^ (FLIP ? static_cast<int32_t>(0x80808080u) : 0);
+    uint8_t *row = ort::room(bytes, w.inputs);
+#pragma omp simd
+    for (int64_t k = 0; k < w.inputs; ++k) {
+      const int32_t level = static_cast<int32_t>(std::nearbyint(x[k] * w.profile[k] * inverse) + MIDDLE);
+      row[k] = static_cast<uint8_t>(FLIP ? level ^ 0x80 : level);
     }
+    for (int64_t group = 0; group < w.inputs / 4; ++group)
+      std::memcpy(w.words + group * w.stride + n, row + 4 * group, 4);
   }
 }
 
@@ -74,18 +76,19 @@ void multiply_block(const Work &w, int64_t task) {
   const int64_t last = std::min(w.outputs, first + OUTPUTS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t o = first; o < last; o += TILE) {
-    multiply(columns, w.words + begin, w.stride, w.inputs / 4, 1, 0, w.weights + o * w.inputs,
-             SATURATES ? w.large + o / TILE * (w.inputs / 4) : nullptr, sums);
-    for (int64_t n = 0; n < columns; ++n) {
-      float *y = w.y + (begin + n) * w.outputs + o;
-      const float step = w.steps[begin + n];
-      for (int r = 0; r < TILE; ++r) {
-        // Without a sign, where what does not fit wraps around
-        const uint32_t offset = FLIP ? 0 : static_cast<uint32_t>(MIDDLE) * static_cast<uint32_t>(w.sums[o + r]);
+    multiply<Quads>(columns, w.words + begin, w.stride, w.inputs / 4, 1, 0, w.weights + o * w.inputs,
+                    SATURATES ? w.large + o / TILE * (w.inputs / 4) : nullptr, sums);
+    float made[TILE][COLUMNS];
+    for (int r = 0; r < TILE; ++r) {
+      // Without a sign, where what does not fit wraps around
+      const uint32_t offset = FLIP ? 0 : static_cast<uint32_t>(MIDDLE) * static_cast<uint32_t>(w.sums[o + r]);
+      for (int64_t n = 0; n < columns; ++n) {
         const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(sums[r * COLUMNS + n]) - offset);
-        y[r] = static_cast<float>(sum) * (step * w.scale[o + r]);
+        made[r][n] = static_cast<float>(sum) * (w.steps[begin + n] * w.scale[o + r]);
       }
     }
+    for (int64_t n = 0; n < columns; ++n)
+      for (int r = 0; r < TILE; ++r) w.y[(begin + n) * w.outputs + o + r] = made[r][n];
   }
 }
 

@@ -88,7 +88,6 @@ constexpr int64_t MOST_SUMMED = 65536;  // products of two bytes whose sum is a 
 // each weight, so that no sum is another one than elsewhere.
 #if defined(KOKORO_SATURATES)
 constexpr bool SATURATES = true;
-constexpr int AT_ONCE = LANES == 8 ? 1 : WIDE;  // vectors that there are registers for
 static_assert(ROWS == TILE);
 
 // Which steps of a tile, [steps][TILE][4], would saturate: 1 or 0 each.
@@ -105,19 +104,25 @@ inline void find_large(const int8_t *weights, int64_t steps, uint8_t *large) {
 }
 #else
 constexpr bool SATURATES = false;
-constexpr int AT_ONCE = WIDE;
 
 inline void find_large(const int8_t *, int64_t, uint8_t *) {}
 #endif
 
-// Sums of TILE outputs by V vectors: out[r][n] = Σ over groups and taps of four weights times four bytes.
-//   x        [groups][stride] words of four bytes; tap t is read t * dilation words further on
-//   weights  [groups][taps][TILE][4]
+// What a step multiplies: words of four bytes.
+struct Quads {
+  static constexpr bool SATURATES = ::SATURATES;
+  static constexpr int ROWS = ::ROWS, AT_ONCE = SATURATES && LANES == 8 ? 1 : WIDE;  // as many as fit into registers
+  static Words add(Words sum, Words x, Words w) { return dot(sum, x, w); }
+};
+
+// Sums of TILE outputs by V vectors: out[r][n] = Σ over groups and taps of a word of weights times a word of x.
+//   x        [groups][stride] words; tap t is read t * dilation words further on
+//   weights  [groups][taps][TILE] words
 //   large    [groups][taps] of `find_large`; none where nothing saturates
-template <int V>
+template <typename Kind, int V>
 void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, int64_t dilation,
-              const int8_t *weights, const uint8_t *large, int32_t *out) {
-  constexpr int N = std::min(V, AT_ONCE);
+              const void *weights, const uint8_t *large, int32_t *out) {
+  constexpr int N = std::min(V, Kind::AT_ONCE), ROWS = Kind::ROWS;
   for (int part = 0; part < TILE; part += ROWS)
     for (int from = 0; from < V; from += N) {
       Words sums[ROWS][N];
@@ -128,7 +133,7 @@ void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, in
       const uint8_t *is_large = large;
       for (int64_t group = 0; group < groups; ++group) {
         const int32_t *row = x + group * stride + from * LANES;
-        const int8_t *weight = weights + (group * taps * TILE + part) * 4;
+        const int8_t *weight = static_cast<const int8_t *>(weights) + (group * taps * TILE + part) * 4;
         for (int64_t tap = 0; tap < taps; ++tap, row += dilation, weight += 4 * TILE) {
           ask_ahead(weight);
           Words in[N];
@@ -137,14 +142,14 @@ void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, in
           const auto add = [&](const int8_t *factors) {
 #pragma GCC unroll 8
             for (int r = 0; r < ROWS; ++r) {
-              int32_t four;
-              std::memcpy(&four, factors + 4 * r, 4);
-              const Words factor = all(four);
+              int32_t word;
+              std::memcpy(&word, factors + 4 * r, 4);
+              const Words factor = all(word);
 #pragma GCC unroll 4
-              for (int v = 0; v < N; ++v) sums[r][v] = dot(sums[r][v], in[v], factor);
+              for (int v = 0; v < N; ++v) sums[r][v] = Kind::add(sums[r][v], in[v], factor);
             }
           };
-          if (__builtin_expect(SATURATES && *is_large++ != 0, false)) {
+          if (__builtin_expect(Kind::SATURATES && *is_large++ != 0, false)) {
             int8_t halves[2][4 * TILE];
             for (int i = 0; i < 4 * TILE; ++i) {
               halves[0][i] = weight[i] / 2;
@@ -166,10 +171,11 @@ void multiply(const int32_t *x, int64_t stride, int64_t groups, int64_t taps, in
 }
 
 // The same for as many vectors as `columns` fill.
-inline void multiply(int64_t columns, const int32_t *x, int64_t stride, int64_t groups, int64_t taps,
-                     int64_t dilation, const int8_t *weights, const uint8_t *large, int32_t *out) {
+template <typename Kind>
+void multiply(int64_t columns, const int32_t *x, int64_t stride, int64_t groups, int64_t taps, int64_t dilation,
+              const void *weights, const uint8_t *large, int32_t *out) {
   const int64_t vectors = (columns + LANES - 1) / LANES;
-  const auto run = vectors == 3 ? multiply<3> : vectors == 2 ? multiply<2> : multiply<1>;
+  const auto run = vectors == 3 ? multiply<Kind, 3> : vectors == 2 ? multiply<Kind, 2> : multiply<Kind, 1>;
   run(x, stride, groups, taps, dilation, weights, large, out);
 }
 

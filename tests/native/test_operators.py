@@ -27,7 +27,7 @@ from kokoro_lab.sessions.arenas import out_of_memory
 from kokoro_lab.sessions.guarded_session import RAISED
 from kokoro_lab.sessions.providers import make_session
 from tests.native import fuzz
-from tests.native.cases import DRAWN, Values, broken
+from tests.native.cases import DRAWN, Values, broken, convolved
 from tests.native.driver import PROCESSORS, Case, Driver, build
 
 CONFIG = EngineConfig(threads=2)
@@ -313,22 +313,25 @@ def skip_unless_here(processor: str) -> None:
 @pytest.mark.test_all
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_no_sum_of_bytes_saturates(tmp_path: Path, processor: str) -> None:
-    """Two products of the largest bytes do not fit into the 16 bits in which some processors add them."""
+    """Two products of the largest bytes do not fit into the 16 bits in which some processors add them. There,
+    sums of samples and of weights save multiplications, and give the same outputs."""
     rng = np.random.default_rng(0)
-    out, channels, taps, length = 16, 8, 3, 100
-    weights = rng.choice([-128, -127, -65, -64, 0, 64, 65, 127], (out, channels, taps)).astype(np.int8)
-    x = rng.choice([0, 1, 254, 255], (channels, length)).astype(np.float32)
-    around = np.pad(x, ((0, 0), (1, 1))).astype(np.int64)
-    right = sum(weights[:, :, tap].astype(np.int64) @ around[:, tap : tap + length] for tap in range(taps))
-    tiles = weights.reshape(out // 8, 8, channels // 4, 4, taps).transpose(0, 2, 4, 1, 3)
-    sums = np.stack([np.zeros(out), weights.sum((1, 2), np.int64)]).astype(np.int32)
-    steps = np.stack([np.ones(channels), np.zeros(channels)]).astype(np.float32)
-    outputs = np.stack([np.ones(out), np.zeros(out)]).astype(np.float32)
-    plan = np.array([out, channels, taps, 1])
     skip_unless_here(processor)
     with Driver(build(tmp_path, processor, sanitizers=("-O1",))) as driver:
-        made = driver.run(Case("QuantConv", (x[None], plan, tiles, sums, steps, outputs)))
-    assert np.array_equal(made.outputs[0][0], right)
+        for taps, dilation in ((1, 1), (3, 1), (3, 5), (5, 1), (7, 3), (7, 2), (11, 5)):
+            out, channels, length = 72, 8, int(rng.integers(1, 900))
+            weights = rng.choice([-128, -127, -65, -64, 0, 64, 65, 127], (out, channels, taps)).astype(
+                np.int8
+            )
+            x = rng.choice([0, 1, 254, 255], (channels, length)).astype(np.float32)
+            right = convolved(x, weights, dilation)
+            tiles = weights.reshape(out // 8, 8, channels // 4, 4, taps).transpose(0, 2, 4, 1, 3)
+            sums = np.stack([np.zeros(out), weights.sum((1, 2), np.int64)]).astype(np.int32)
+            steps = np.stack([np.ones(channels), np.zeros(channels)]).astype(np.float32)
+            outputs = np.stack([np.ones(out), np.zeros(out)]).astype(np.float32)
+            plan = np.array([out, channels, taps, dilation])
+            made = driver.run(Case("QuantConv", (x[None], plan, tiles, sums, steps, outputs)))
+            assert np.array_equal(made.outputs[0][0], right), (taps, dilation)
 
 
 # ------------------------------------------------------------------------------ under sanitizers
