@@ -25,7 +25,7 @@ from kokoro_lab.config import settings
 SCRIPT = Path(sys.executable).with_name("kokoro-lab")
 MUTATED_COPY = "MUTATED_COPY"
 """Set by `scripts/mutations.py`: the folder of the package that it has broken on purpose."""
-STEADY = {"KOKORO_DEGRADE": "off"}
+STEADY = {"KOKORO_DEGRADE": "off", "KOKORO_CAPACITY": "1000000"}
 """How a server is tested: beside a busy neighbour it would else admit one at a time, or cut other chunks."""
 READY_S = 180
 """A start that may have to make graphs first, beside a busy neighbour."""

@@ -345,7 +345,7 @@ def test_what_is_there_at_times_is_described(client: FlaskClient) -> None:
         assert headers[f"X-Kokoro-{name}"]["required"] is False
     assert headers["X-Kokoro-Voice"]["required"] is True
     cleared = described["paths"]["/performance/clear_cache"]["post"]["summary"]
-    assert cleared == "Forget first audio, phonemes and loaded voices."
+    assert cleared == "Empty the caches of first audio, phonemes and loaded voices."
 
 
 def advice(app: Flask, **changed: Any) -> Callable[[str, bool], str]:

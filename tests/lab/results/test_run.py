@@ -49,7 +49,7 @@ def test_a_passed_run_says_what_it_ran_on(hum: Engine, tmp_path: Path) -> None:
     toolchain: Any = found["toolchain"]
     assert {"compiler", "compiler_flags", "onnxruntime", "onnxruntime_build", "onnx"} <= set(toolchain)
     assert all(len(digest) == 64 for digest in toolchain["shipped_sha256"].values())
-    rooms = (Path(kokoro_lab.__file__).parent / name for name in ("weights", "graphs", "model"))
+    rooms = (Path(kokoro_lab.__file__).parent / name for name in ("weights", "graphs", "model", "text"))
     shipped = {path.name for room in rooms for path in room.iterdir() if path.suffix in (".npz", ".json")}
     assert set(toolchain["shipped_sha256"]) == shipped
     assert found["conversion"] == {}, "published weights are run as they are"
