@@ -387,7 +387,7 @@ def test_a_unit_is_held_for_nobody_who_can_wait_and_not_if_it_is_needed_soon_its
     assert not enough.asks(SHORT_S * 2).granted.is_set()
     assert not enough.asks(listened=False).granted.is_set()
     assert not is_held(enough.first)
-    for in_hand_s in (None, YIELDS_S / 2):
+    for in_hand_s in (None, (GUARD_S + YIELDS_S) / 2):
         needed = BrakedScene(in_hand_s)
         assert not needed.asks().granted.is_set()
         assert not is_held(needed.first)
