@@ -34,9 +34,8 @@ from contextlib import contextmanager, nullcontext
 from itertools import count
 from typing import Any, Literal, NamedTuple, Protocol
 
-from cachetools import LRUCache
-
 from kokoro_lab.errors import Interrupted
+from kokoro_lab.scheduling.round_robin import RoundRobin
 
 GUARD_S = 0.3
 """A stream with less speech in hand than this comes before streams that wait for their first sound: several
@@ -61,8 +60,6 @@ UNIT_S = 0.5
 should take this long."""
 WHOLE_S = 30.0
 """The same limit for a unit that is a whole segment; only other whole segments wait for such a unit."""
-CLIENTS = 256
-"""Clients whose last turn is remembered."""
 LOOK_BACK = 2048
 """Units that the figures look back on."""
 USED_S = 60.0
@@ -81,33 +78,6 @@ class Brake(Protocol):
 
     def let_go(self) -> None:
         """Let the computing go on."""
-
-
-class RoundRobin:
-    """The order of clients who ask at the same time: each client's next request comes after one request of
-    every other client.
-
-    Not thread-safe.
-
-    Attributes
-    ----------
-    round : int
-        The round of the request that was served last.
-    """
-
-    def __init__(self) -> None:
-        self.round = 0
-        self._last: LRUCache[str, int] = LRUCache(CLIENTS)
-
-    def round_of(self, client: str, since: int) -> int:
-        """The round of a client's next request, which has waited since the round `since`."""
-        return max(since, self._last.get(client, 0)) + 1
-
-    def serve(self, client: str, since: int) -> int:
-        """Serve the client's request; returns its round."""
-        self._last[client] = served = self.round_of(client, since)
-        self.round = max(self.round, served)
-        return served
 
 
 class Claim:

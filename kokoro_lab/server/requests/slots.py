@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from werkzeug.exceptions import HTTPException, TooManyRequests
 
 from kokoro_lab.errors import Unavailable
-from kokoro_lab.scheduling.deadlines import RoundRobin
+from kokoro_lab.scheduling.round_robin import RoundRobin
 
 RETRY_AFTER_S = 1
 LOOK_S = 0.1
