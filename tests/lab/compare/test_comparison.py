@@ -28,8 +28,8 @@ pytestmark = pytest.mark.test_all  # engines in processes of their own
 
 BASE = EngineConfig(variant="fp32", threads=1)
 TEXTS = ["The kettle is on.", "She reads the letter twice.", "Rain again."]
-COLD_AND_WARM = 2
-"""Segments that are spoken before the texts."""
+COLD_AND_WARM = 3
+"""Segments that are spoken before the texts: two of `COLD_TEXT`, and the longest text."""
 
 
 class Later:
