@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from kokoro_lab.lab.bench import client
 from kokoro_lab.lab.bench.own_server import OwnServer, own_server
-from kokoro_lab.lab.bench.persistent import OfEngine, SpeechSource, listen
+from kokoro_lab.lab.bench.persistent import PATIENCE_S, OfEngine, SpeechSource, listen
 from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.bench.timing import InProcess
 from kokoro_lab.lab.faults.engine import FaultyEngine
@@ -147,12 +149,16 @@ def disturbed(
     Parameters
     ----------
     whole : ReceivedStream, optional
-        The undisturbed stream, whose length tells where the middle of a stream is.
+        The undisturbed stream. Its length tells where the middle of a stream is. Its longest silence tells
+        how long a listener must wait on this machine before a silence means a fault.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """
     subject.forget()
     subject.arm(scenario)
+    patience_s = client.ANSWER_S
+    if whole is not None:
+        patience_s = max(PATIENCE_S, 2 * float(np.diff(whole.arrivals_s, prepend=0.0).max()))
     try:
         of_line = () if scenario is None else scenario.of_seam("transport")
         seed = 0 if scenario is None else scenario.seed
@@ -172,7 +178,7 @@ def disturbed(
             proxied = fault_proxy(subject.url, scenario, wire_bytes)
         with proxied as proxy:
             source = subject.source(None if proxy is None else proxy.url)
-            heard = listen(source, None, line=partial(_over, drawn), **listener)
+            heard = listen(source, None, line=partial(_over, drawn), patience_s=patience_s, **listener)
             struck = sum(one.struck for one in drawn) + (0 if proxy is None else len(proxy.struck))
         journal = subject.journal()
     finally:

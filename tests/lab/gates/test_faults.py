@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,11 @@ import pytest
 
 from kokoro_lab.errors import ParameterError, SynthesisError
 from kokoro_lab.lab import plots
-from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, subjects
+from kokoro_lab.lab.bench.client import ANSWER_S, Patience
+from kokoro_lab.lab.bench.faulty import DisturbedStream, FaultySpeaker, disturbed, subjects
 from kokoro_lab.lab.bench.own_server import own_server
-from kokoro_lab.lab.bench.received import ReceivedStream
+from kokoro_lab.lab.bench.persistent import PATIENCE_S
+from kokoro_lab.lab.bench.received import ReceivedChunk, ReceivedStream
 from kokoro_lab.lab.faults import load_scenario, load_scenarios
 from kokoro_lab.lab.faults.injector import WholeStream
 from kokoro_lab.lab.faults.scenario import Transport
@@ -70,6 +72,37 @@ def test_every_word_survives_by_every_transport_and_every_control_is_caught(
     assert speaking["library"].facts()["variant"] == "fp32"
     assert faults.figures(table, rtf)["streams_by_words_count"] == len(TRANSPORTS)
     assert len(faults.worst(table, 3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("whole", "waits_s"),
+    [
+        (None, ANSWER_S),  # nothing is wrong with an undisturbed stream, however slow
+        (ReceivedStream(arrivals_s=[0.1, 0.2]), PATIENCE_S),
+        (ReceivedStream(arrivals_s=[0.5, 3.0]), 5.0),
+    ],
+    ids=["undisturbed", "quick", "slow"],
+)
+def test_on_a_slow_machine_a_silence_is_not_taken_for_a_fault(
+    whole: ReceivedStream | None, waits_s: float
+) -> None:
+    waited_s = []
+
+    def source(heard: ReceivedStream, patience: Patience) -> Generator[ReceivedChunk]:
+        waited_s.append(patience())
+        yield ReceivedChunk("0.0", bytes(2_400))
+
+    speaker = FaultySpeaker(
+        transport="library",
+        url=None,
+        arm=lambda scenario: None,
+        journal=lambda: {"struck": 0, "spoken": []},
+        forget=lambda: None,
+        facts=dict,
+        source=lambda _: source,
+    )
+    disturbed(speaker, None, whole)
+    assert waited_s == [waits_s]
 
 
 def test_a_library_alone_needs_no_server_and_has_its_controls(hum: Engine) -> None:
