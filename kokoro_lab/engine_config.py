@@ -86,7 +86,8 @@ class EngineConfig:
     threads : int
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
-        Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+        Upper bound of the memory that ONNX Runtime keeps for tensors on the CPU (its *arena*), in MiB; 0 sets
+        no bound.
     window_frames : int
         The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
         those between grow: see `model.windows.WindowSizes`. Another length changes the samples by rounding

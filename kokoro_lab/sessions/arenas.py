@@ -1,4 +1,8 @@
-"""Sessions on the CPU with a bounded arena, which free memory on request and can interrupt runs."""
+"""Sessions on the CPU that free memory on request, whose memory can be bounded, and whose runs can be
+interrupted.
+
+ONNX Runtime takes memory for tensors from the system, and keeps it for the next run: its *arena*.
+"""
 
 from __future__ import annotations
 
