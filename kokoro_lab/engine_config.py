@@ -97,7 +97,7 @@ class EngineConfig:
     pauses : {"lengthened", "ruled", "model"}
         Whether pauses at marks are made longer where they are shorter than promised (see `model.pauses`),
         shorter, too, where they are longer, those between segments included, or left as the model makes them.
-        A variant that runs as one graph makes those within a segment as it likes.
+        A variant that runs as one graph keeps the model's own pauses within a segment.
     next_threads : int
         Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
         do both. Off by default: see `compare.configurations.NEXT`.
