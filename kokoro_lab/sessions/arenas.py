@@ -1,5 +1,4 @@
-"""Sessions on the CPU that free memory on request, whose memory can be bounded, and whose runs can be
-interrupted.
+"""Sessions on the CPU: memory that is bounded and freed on request, and runs that can be interrupted.
 
 ONNX Runtime takes memory for tensors from the system, and keeps it for the next run: its *arena*.
 """
