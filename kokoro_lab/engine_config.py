@@ -86,7 +86,8 @@ class EngineConfig:
     threads : int
         Threads inside one inference; 0 takes every core.
     memory_arena_size_mb : int
-        Upper bound of the CPU arena in MiB; 0 leaves it unbounded.
+        Upper bound of the memory that ONNX Runtime keeps for tensors on the CPU (its *arena*), in MiB; 0 sets
+        no bound.
     window_frames : int
         The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
         those between grow: see `model.windows.WindowSizes`. Another length changes the samples by rounding
@@ -96,7 +97,7 @@ class EngineConfig:
     pauses : {"lengthened", "ruled", "model"}
         Whether pauses at marks are made longer where they are shorter than promised (see `model.pauses`),
         shorter, too, where they are longer, those between segments included, or left as the model makes them.
-        A variant that runs as one graph makes those within a segment as it likes.
+        A variant that runs as one graph keeps the model's own pauses within a segment.
     next_threads : int
         Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
         do both. Off by default: see `compare.configurations.NEXT`.

@@ -191,7 +191,8 @@ class ProviderError(KokoroLabError):
 
 
 class OutOfMemory(KokoroLabError):
-    """ONNX Runtime has no memory left for a model or for one run of it, in its arena or on the machine."""
+    """ONNX Runtime has no memory left for a model or for one run of it: the bound that
+    `KOKORO_MEMORY_ARENA_SIZE_MB` sets is reached, or the machine's memory is full."""
 
     code = "out_of_memory"
 

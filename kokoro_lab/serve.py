@@ -175,7 +175,8 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
     Parameters
     ----------
     make_app : callable
-        Called in the worker process, with a function to which it reports its steps. ONNX Runtime must not be
+        Returns the WSGI application. Called in the worker process, with a function that it calls before each
+        step of loading; `/health` shows the step. ONNX Runtime must not be
         loaded before this call: loaded before the fork, it makes the worker abort when it exits, and on macOS
         its frameworks may not survive the fork at all.
     settings : Settings

@@ -35,13 +35,14 @@ WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA 
 
 @dataclass(slots=True)
 class Speakers:
-    """The G2P of each language, with the levels below it. Thread-safe; loading one language does not delay
-    another.
+    """The G2P of each language, with the simpler ones that read if it fails. Thread-safe; loading one
+    language does not delay another.
 
     Parameters
     ----------
     around : callable
-        Wraps the first level of a language once it is loaded; its return value is used instead.
+        Called with the G2P of a language once it is loaded; the return value is used instead, such as one
+        that stalls on purpose.
     room : callable
         Called before a language is loaded, with its tag and the MiB that it takes. Raises if there is not
         enough memory.

@@ -3,7 +3,7 @@
 A token is seen by six features: its word in lower case (or what stands for it), its first letter, its last
 three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space. Each finds four rows of
 a table by its hash, which are added up. A maxout layer mixes the six; four residual maxout layers each look
-at a token and its neighbours; one linear layer gives a figure for each tag.
+at a token and its neighbours; one linear layer gives a score for each tag.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ class AdainLayers:
         return cls(weight=weight, names=names, **found)
 
     def save(self, path: Path, *, compact: bool = False) -> None:
-        """Write `path`; `compact` keeps the weights in half precision."""
+        """Write all arrays to `path`, a NumPy archive that `load` reads. `compact` stores the weights in 16
+        bits, which halves the file and rounds them."""
         values = {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
         np.savez(path, **values | {"weight": self.weight.astype(np.float16 if compact else np.float32)})
 
@@ -122,7 +123,8 @@ class AdainLayers:
     def found(self, style: Values, scale: Values, shift: Values) -> tuple[Values, Values]:
         """The statistics behind a scale and shift: what `scale_and_shift` was given, float32 (8448,) each.
 
-        For channels that share statistics, they are computed from the one with the largest factor.
+        Channels that share statistics would give the same ones, but for rounding; they are computed from the
+        channel with the largest factor, in which rounding matters least.
         """
         factor, offset = self.style_alone(style)
         order = np.lexsort((np.abs(factor), self.source))

@@ -79,7 +79,7 @@ def _told(g: Graph, layer: Adain) -> list[str]:
 
 @node_by_node
 def layer_norms(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace layer normalisations over the last axis, with a factor and an offset."""
+    """Replace layer normalisations over the last axis, with a factor and an offset, by our operator."""
     given = attributes_of(node)
     if node.op_type != "LayerNormalization" or given.get("axis", -1) != -1 or len(node.input) != 3:
         return None
@@ -89,13 +89,13 @@ def layer_norms(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def softmaxes(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace softmax over the last axis."""
+    """Replace softmax over the last axis by our operator, which gives every processor the same bits."""
     return [native_node("Softmax", node.input, node)] if _is_row_by_row(node, "Softmax") else None
 
 
 @node_by_node
 def arctangents(_: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace arctangents."""
+    """Replace arctangents by our operator, which gives every processor the same bits."""
     return [native_node("Arctangent", node.input, node)] if _is_row_by_row(node, "Atan") else None
 
 
@@ -105,7 +105,8 @@ def _is_row_by_row(node: NodeProto, operator: str) -> bool:
 
 @node_by_node
 def gelus(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace GELU in its form with tanh: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
+    """Replace GELU by our operator, if it is written so:
+    `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
     for half, other in either_way(node, "Mul"):
         x = _with(g, half, "Mul", 0.5)
         tanh = g.made_by(_with(g, other, "Add", 1.0), "Tanh")

@@ -123,8 +123,9 @@ def phases(model: Model) -> Model:
 
 @node_by_node
 def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace each If node of `passes.own_statistics_unless_known` by an operator of ours. Starting a branch
-    of an If took longer than computing it, and ONNX Runtime's sums round differently on another processor."""
+    """Replace each If node of `passes.own_statistics_unless_known` by an operator of ours, which takes the
+    given statistics, or computes those of its input if none are known. Starting a branch of an If took longer
+    than computing it, and ONNX Runtime's sums round differently on another processor."""
     if choice.op_type != "If" or choice.input[0] != KNOWN:
         return None
     branches = attributes_of(choice)

@@ -99,8 +99,9 @@ class Contours(NamedTuple):
     """Durations, pitch and energy of a segment: the features whose changes a listener notices first.
 
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
-    are float32 (1, 2T); `durations` is float32, one for each input id. `fallbacks` name requests that could
-    not be followed, `moved_semitones` is the mean distance of the pitch from the model's own. `plain_frames`
+    are float32 (1, 2T); `durations` is float32, one for each input id. If the text asks for another rate or
+    pitch (SSML), `fallbacks` name what could not be done, and `moved_semitones` is the mean distance of the
+    pitch from the model's own. `plain_frames`
     is the length of the segment at speed 1, in frames of 25 ms.
     """
 

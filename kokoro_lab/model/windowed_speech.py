@@ -1,6 +1,6 @@
 """Speaks a segment window by window, the early windows before the trunk of the whole segment has run.
 
-Trunk and vocoder see only a few frames around each one, except for the statistics with which their layers
+Trunk and vocoder see only a few frames around each frame, except for the statistics with which their layers
 normalise: mean and variance of each channel over the segment. A predictor that looks at the contours alone
 gives these statistics before the trunk runs, so that the early windows are spoken when a third of the trunk
 has run. This early predictor knows less of the segment than the predictor that works after the trunk, and its

@@ -114,8 +114,11 @@ class WindowSizes:
 
     @classmethod
     def of(cls, config: EngineConfig, energy: Values | None = None, *, urgent: bool) -> WindowSizes:
-        """The sizes that `config` sets. Only in an `urgent` segment is the first window as small as possible:
-        it then ends with the first chunk, which is found by the segment's `energy`, float32 (2T,).
+        """The sizes that `config` sets.
+
+        If the segment is `urgent`, because somebody waits for its first sound, the first window is as small
+        as possible. It ends where the first chunk is likely to be complete, by `energy`: float32, one value
+        for each trunk frame.
         """
         return cls(
             first=min(FIRST_WINDOW_FRAMES if urgent else LATER_WINDOW_FRAMES, config.window_frames),
@@ -160,7 +163,7 @@ def window_plan(
     config : EngineConfig
         Says how large windows are.
     energy : numpy.ndarray
-        float32, 2T values: the model's energy curve.
+        float32, one value for each trunk frame: the model's energy curve.
     urgent : bool
         Whether somebody waits for the first window.
     fixed : callable, optional

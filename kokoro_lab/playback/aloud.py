@@ -19,7 +19,7 @@ class Aloud:
     Parameters
     ----------
     deck : Deck
-        A deck that is running.
+        The player, already started (see `deck.running`).
     dither : Dither
         A new one: the samples heard then equal those of a file written with a new one of the same kind.
     """

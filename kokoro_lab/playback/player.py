@@ -1,4 +1,4 @@
-"""The playback daemon: takes speech over a WebSocket on the loopback and plays it on a deck.
+"""The playback daemon: takes speech over a WebSocket on the loopback and plays it.
 
 It uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only the
 server may import Flask.

@@ -1,4 +1,7 @@
-"""Sessions on the CPU with a bounded arena, which free memory on request and can interrupt runs."""
+"""Sessions on the CPU: memory that is bounded and freed on request, and runs that can be interrupted.
+
+ONNX Runtime takes memory for tensors from the system, and keeps it for the next run: its *arena*.
+"""
 
 from __future__ import annotations
 

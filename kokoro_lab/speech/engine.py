@@ -240,7 +240,8 @@ class Engine:
         place : Place, optional
             Begin there: one of the `places` of an earlier stream of the same utterance.
         heard_samples : int
-            How much of that stream the listener has: earlier samples are not decoded, and may come out wrong.
+            How much of that stream the listener has. Windows that lie wholly before are not decoded, so the
+            stream's samples up to there may be wrong; the listener does not need them.
         longest_s : float
             The longest speech allowed, in seconds; beyond it, `next` raises `TextError`.
         stop : threading.Event, optional

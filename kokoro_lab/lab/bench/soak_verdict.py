@@ -74,7 +74,8 @@ def judge_times(soak: Soak) -> list[Check]:
 def drifts(soak: Soak) -> dict[str, tuple[FigureDrift, FigureDrift]]:
     """For TTFA and RTF: the drift of the windows' medians, and of their 95th percentiles.
 
-    A stream is compared with others of the same reading alone.
+    A *reading* is one text by one voice, spoken again and again; each stream is compared only with others of
+    its reading.
     """
     heard = soak.heard
     found = {}

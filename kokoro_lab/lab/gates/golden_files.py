@@ -1,7 +1,7 @@
 """The folder `golden/`, as gates and tests read it; `golden_speaking` writes it.
 
-`plan.json` is written by hand: the cases, and the tolerances of later versions. `manifest.json` describes
-each recorded clip, and the FLAC files beside it are the clips.
+`plan.json` is written by hand: the cases, and how far a later version's speech may differ from the
+recordings. `manifest.json` describes each recorded clip, and the FLAC files beside it are the clips.
 """
 
 from __future__ import annotations

@@ -250,8 +250,8 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
 
 
 def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[NegativeControl]:
-    """Faults that must be caught: each of them by comparison with the file, some by the clip alone, and lost
-    chunks.
+    """Faults that the gate must catch: every damage of the samples by comparison with the file, those in
+    `SEEN_ALONE` by the clip alone, too, and every fault of `CHUNK_FAULTS` by the chunks.
 
     `found` is the table that `detections` returned for the clips. A click, a cut and swapped chunks are no
     controls of the clip alone, which shows them only sometimes.

@@ -75,7 +75,8 @@ class Plot:
         return filled("plots/plot", plot=self, picture=picture, width_px=width_px)
 
     def svg(self) -> str:
-        """The picture as SVG, in the colours of the reader's preferred background."""
+        """The picture as SVG. Its colours are CSS variables, so one file suits a light and a dark page,
+        whichever the reader's system prefers."""
         written = io.StringIO()
         self.savefig(written, format="svg", facecolor="none", metadata=dict.fromkeys(("Date", "Creator")))
         text = written.getvalue().replace("'DejaVu Sans'", "system-ui, sans-serif")

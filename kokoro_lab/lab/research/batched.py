@@ -1,4 +1,4 @@
-"""Several windows in one forward pass: what it saves of computing, and what it costs of memory and waiting.
+"""Several windows in one forward pass: the CPU time that it saves, and the memory and waiting that it costs.
 
 A batch is several windows end to end, each with the context that it would have by itself. It has the same
 products, but the weights are read once. The engine's windows leave out the context that later layers do not
@@ -35,7 +35,7 @@ from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 
 IN_TURN, ONE_PASS, HALF_MORE = "in turn", "one pass", "one pass and a half"
 WORTH = 0.85
-"""A batch is worth having if it takes at most this share of the computing of single windows."""
+"""A batch is worth having if it takes at most this share of the CPU time of single windows."""
 LEAST_SNR_DB = 80.0
 """Least SNR of windows in one pass against the same windows in turn, for floats. With integers, roundings
 differ more."""
@@ -223,8 +223,8 @@ def verdict(table: pd.DataFrame) -> str:
     ms = 12.5 * best.frames
     return (
         f"{worth}: at best, {best['count']:.0f} windows of {ms:.0f} ms in one pass take {best.ratio:.2f} "
-        f"({best.low:.2f} to {best.high:.2f}) of the computing, where {WORTH} was asked for, and a "
-        f"listener waits {best.mean_wait_ratio:.2f} times as long"
+        f"({best.low:.2f} to {best.high:.2f}) of the CPU time of one by one, where {WORTH} was asked for, "
+        f"and a listener waits {best.mean_wait_ratio:.2f} times as long"
     )
 
 

@@ -377,7 +377,7 @@ def costs(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def cost_ratios(cost: pd.DataFrame) -> pd.DataFrame:
-    """The computing of `costs` as `plots.against_default` draws it."""
+    """The ratios of CPU time in a table of `costs`, named as `plots.against_default` needs them."""
     return cost.filter(like="compute_").rename(columns=lambda name: name.removeprefix("compute_"))
 
 
@@ -434,7 +434,7 @@ def verdict(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> str
     row = cost.loc[f"{PEERS}, both sides"]
     return (
         f"{missed}: of what neighbours change, {words} would be noticed side by side, and DNSMOS gains "
-        f"{gain} by one pass; 60 ids on both sides take {row.compute_ratio:.2f} times the computing"
+        f"{gain} by one pass; 60 ids on both sides take {row.compute_ratio:.2f} times the computing time"
     )
 
 

@@ -228,7 +228,8 @@ def _model(
 
 
 def operations_of(model: onnx.ModelProto, feed: Tensors, config: EngineConfig) -> float:
-    """Additions and multiplications of a graph's products, by their definitions."""
+    """The additions and multiplications of a graph's convolutions, matrix products and recurrent layers, as
+    these are defined, not as a fast algorithm computes them."""
     weights = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     nodes = [node for node in model.graph.node if node.op_type in PRODUCTS]
     shown = onnx.ModelProto()

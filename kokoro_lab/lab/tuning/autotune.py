@@ -99,9 +99,9 @@ class Tuning:
     ----------
     made_for : TuningConditions
     base : EngineConfig
-        The defaults.
+        The configuration with the defaults.
     default : mapping
-        Their settings.
+        The value that each tuned setting has by default.
     space : Space
     table : pandas.DataFrame
         As `search.table_of`.
@@ -110,7 +110,7 @@ class Tuning:
     comparison : DefaultsComparison or None
         None if no settings were chosen, or no comparison was asked for.
     store : Path
-        Where the study is kept.
+        The file in which Optuna keeps every configuration that was measured (the study).
     facts : dict
         Model and provider of the defaults.
     """

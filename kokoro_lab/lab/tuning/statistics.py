@@ -1,6 +1,8 @@
 """Fit the statistics predictor on the model's own decodes, and judge it on texts it has not seen.
 
-`predictor_fit.fit` makes it from rows of features and of true statistics.
+Each segment of the training set gives a row of features (of its prosody, trunk and style vector) and a row of
+the exact statistics, which the model computes from the whole segment. `predictor_fit.fit` makes the predictor
+from these rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Start and stop of the server process: answers while the engine is loaded, and the end of streams.
+"""Start and stop of the server process: answers while the engine still loads, and the end of streams.
 
 The worker listens at once. `/health` says how far loading is; other requests wait, so that a client that
 comes back after a crash is served as soon as possible and need not retry. Their number is limited; a further

@@ -154,7 +154,7 @@ def remedies(engine: Engine, settings: Settings) -> Callable[[str, bool], str]:
         if config.variant not in STAGED:
             return "This variant runs as one graph: set KOKORO_VARIANT=int8, which speaks window by window."
         if config.variant != "int8":
-            return "Set KOKORO_VARIANT=int8: it takes about 0.6 of the computing."
+            return "Set KOKORO_VARIANT=int8: it takes about 0.6 of the computing time of fp32."
         if config.native == "off":
             return "Unset KOKORO_NATIVE: our own operators need fewer multiplications."
         if config.threads == 1:
