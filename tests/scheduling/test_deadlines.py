@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import Interrupted
@@ -318,7 +318,7 @@ def test_the_figures_know_how_long_listeners_waited_and_how_busy_the_cores_are(s
     assert figures["utilisation"] == 0.25
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> None:
     clock = Clock()
