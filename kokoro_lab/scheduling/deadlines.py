@@ -115,7 +115,7 @@ class Claim:
         self.runs_out_s: float | None = None
         self.waited_s = 0.0
         self.came_s = self.heard_from_s = cores.clock()
-        self.given_s = 0.0
+        self.given_s = self._stood_s = 0.0
         self.since = cores.robin.round
         self.begun = 0  # units
 
@@ -142,15 +142,24 @@ class Claim:
         self.given_s += length_s
         if self.runs_out_s is None:
             self.heard_from_s = now_s
-        self.runs_out_s = max(now_s, self.runs_out_s or now_s) + length_s
+        if self.runs_out_s is None or self.runs_out_s < now_s:
+            self.runs_out_s, self._stood_s = now_s, 0.0
+        # What fills the buffers again was heard while computing waited for room in them
+        heard_s = min(self._stood_s, length_s)
+        self._stood_s -= heard_s
+        self.runs_out_s += length_s - heard_s
         if self.lead_s >= SHORT_S:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Note that the listener received nothing for `seconds`, so that its unplayed speech did not become
-        less meanwhile."""
+        """Note that computing waited for `seconds` until the listener had made room in the buffers between.
+
+        They are full again once as much was given as the listener took. So a listener that paused has as much
+        in hand as before, and one in real time does not have in hand what it has heard.
+        """
         if self.runs_out_s is not None:
             self.runs_out_s += seconds
+            self._stood_s = max(self._stood_s, min(seconds, self.lead_s))  # it heard no more than it had
 
     @contextmanager
     def computing(self, *, whole: bool = False) -> Iterator[None]:

@@ -46,9 +46,9 @@ from kokoro_lab.text.growing import GrowingText
 SETTLED_SAMPLES = math.ceil(SETTLED_S * SAMPLE_RATE_HZ)
 """How many samples before a given one must be decoded, so that the given one is exact to the last bit."""
 LEAD_S = 0.4
-"""Once a listener has this much unplayed speech, the next segment is prepared in parallel. Earlier, its
-preparation would take the cores from the windows that are needed next. This changes when samples are
-computed, and not the samples."""
+"""Once a listener has this much unplayed speech, or made computing wait for as long, the next segment is
+prepared in parallel. Earlier, its preparation would take the cores from the windows that are needed next.
+This changes when samples are computed, and not the samples."""
 
 
 class SpeechStream(Iterator[AudioChunk]):
@@ -153,6 +153,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self.places = self._timeline.places
         self.statistics = asked.statistics
         self._held_since_s: float | None = None
+        self._idle_s = 0.0
         self._ttfa_s = float("nan")
         self._samples = 0
         self._report: SynthesisReport | None = None
@@ -161,7 +162,9 @@ class SpeechStream(Iterator[AudioChunk]):
 
     def __next__(self) -> AudioChunk:
         if self._held_since_s is not None:  # computing waited until the last chunk was taken
-            self.claim.held_up(time.perf_counter() - self._held_since_s)
+            held_s = time.perf_counter() - self._held_since_s
+            self._idle_s += held_s
+            self.claim.held_up(held_s)
         chunk = next(self._chunks)
         self._held_since_s = time.perf_counter()
         return chunk
@@ -368,7 +371,7 @@ class SpeechStream(Iterator[AudioChunk]):
                 for change in (*changes, trimmer):
                     block = change.push(block)
             yield block
-            if self._asked.streamed and self.claim.lead_s > LEAD_S:
+            if self._asked.streamed and self.claim.lead_s + self._idle_s > LEAD_S:
                 self._ahead.begin()
         with self._watch("dsp"):
             rest = np.zeros(0, np.float32)

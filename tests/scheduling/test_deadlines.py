@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kokoro_lab.errors import Interrupted
@@ -263,6 +263,46 @@ def test_a_clock_stands_still_while_there_is_nothing_to_hear_or_nobody_takes_it(
     assert claim.lead_s == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("burst", [1, 9])
+def test_a_listener_in_real_time_has_no_more_in_hand_than_fits_between_and_comes_before_one_that_hoards(
+    scene: Scene, burst: int
+) -> None:
+    scene.cores.give_back(scene.first)
+    paced, hoards = scene.claim(in_hand_s=2), scene.claim()
+    for _ in range(600 // burst):  # a minute: a socket has room for a few chunks once they were heard
+        scene.clock.now_s += 0.1 * burst
+        paced.held_up(0.1 * burst)
+        for _ in range(burst):
+            paced.gave(0.1)
+            paced.held_up(0.0)
+    assert paced.lead_s == pytest.approx(2)
+    hoards.gave(10)
+    scene.first = scene.cores.ask(scene.claim("another", in_hand_s=1))
+    order = scene.order({"hoards": scene.cores.ask(hoards), "paced": scene.cores.ask(paced)})
+    assert order == ["paced", "hoards"]
+
+
+def test_a_pause_of_the_listener_takes_nothing_out_of_its_hand(scene: Scene) -> None:
+    claim = scene.claim(in_hand_s=2)
+    scene.clock.now_s += 7
+    claim.held_up(7)
+    claim.gave(0.1)
+    assert claim.lead_s == pytest.approx(2)
+    # What was left of the pause is not taken off the speech of one that had to wait for computing since
+    scene.clock.now_s += 5
+    claim.gave(0.5)
+    assert claim.lead_s == pytest.approx(0.5)
+
+
+def test_who_takes_faster_than_it_hears_has_more_in_hand(scene: Scene) -> None:
+    claim = scene.claim(in_hand_s=2)
+    for _ in range(10):
+        scene.clock.now_s += 0.05
+        claim.held_up(0.05)
+        claim.gave(0.1)
+    assert claim.lead_s == pytest.approx(2.5)
+
+
 def test_the_figures_know_how_long_listeners_waited_and_how_busy_the_cores_are(scene: Scene) -> None:
     claim = scene.claim()
     unit, file = scene.cores.ask(claim), scene.cores.ask(scene.claim(listened=False))
@@ -278,7 +318,7 @@ def test_the_figures_know_how_long_listeners_waited_and_how_busy_the_cores_are(s
     assert figures["utilisation"] == 0.25
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> None:
     clock = Clock()

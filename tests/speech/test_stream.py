@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,23 @@ def test_a_stream_tells_how_full_its_stages_are(hum: Engine) -> None:
         leads_s.append(fill["lead_s"])
     assert max(leads_s) > 0.05  # nobody listens in real time here
     assert stream.fill["prepared_segments"] == 0
+
+
+def test_a_listener_in_real_time_has_as_much_in_hand_however_long_it_listens(
+    hum: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, leads_s = [100.0], []
+    engine = Engine(replace(hum.parts))  # with cores of its own
+    monkeypatch.setattr(engine.parts.cores, "clock", lambda: now_s[0])
+    monkeypatch.setattr("kokoro_lab.speech.stream.time", SimpleNamespace(perf_counter=lambda: now_s[0]))
+    stream, begun = engine.stream(PARAGRAPH, voice="hum"), list[float]()
+    monkeypatch.setattr(stream._ahead, "begin", lambda: begun.append(now_s[0]))
+    for chunk in stream:
+        leads_s.append(stream.fill["lead_s"])
+        now_s[0] += chunk.duration_s
+    assert len(leads_s) > 10
+    assert set(leads_s[:-1]) == {leads_s[0]}, "one chunk: it takes the next one when it has heard that"
+    assert begun, "computing waits for it, so the next segment is prepared in the meantime"
 
 
 def test_the_report_adds_up(hum: Engine) -> None:
