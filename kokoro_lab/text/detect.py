@@ -108,7 +108,8 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
     if all(sum(max(0.0, gain[language]) for gain in gains) < EVIDENCE for language in LATIN):
         return [base] * len(words)  # no run could be accepted
     marks = [word.after_mark for word in words]
-    return _to_marks(_believed(_viterbi(gains, marks, base), gains, base), gains, marks, base)
+    believed = _believed(_viterbi(gains, marks, base), gains, base, _in_doubt(words, known))
+    return _to_marks(believed, gains, marks, base)
 
 
 def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
@@ -248,14 +249,30 @@ def _cost(before: str, after: str, base: str, cost: float) -> float:
     return cost + (0.0 if base in (before, after) else THIRD_COST)
 
 
-def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str) -> list[str]:
-    """`path` without the runs whose evidence is too weak."""
+def _in_doubt(words: Sequence[LatinWord], known: Known | None) -> set[int]:
+    """Indices of words of the request's lexicon that are also function words of several languages, such as
+    `para`: alone, such a word is no sign of any of them."""
+    return {
+        k
+        for k, word in enumerate(words)
+        if known is not None
+        and not word.inverted
+        and known(plain := word.text.lower())
+        and sum(plain in listed for listed in FUNCTION_WORDS.values()) > 1
+    }
+
+
+def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str, in_doubt: set[int]) -> list[str]:
+    """`path` without the runs whose evidence is too weak, or is one word of `in_doubt`."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
         indices = list(run)
         evidence = sum(gains[i][language] for i in indices)
-        telling = sum(gains[i][language] > 0 for i in indices)
-        enough = evidence >= (EVIDENCE if telling > 1 else EVIDENCE_ALONE)
+        telling = {i for i in indices if gains[i][language] > 0}
+        if len(telling) > 1:
+            enough = evidence >= EVIDENCE
+        else:
+            enough = evidence >= EVIDENCE_ALONE and not telling <= in_doubt
         settled += [language if language == base or enough else base] * len(indices)
     return settled
 

@@ -246,7 +246,12 @@ def test_names_that_japanese_has_kana_for_stay_japanese(written: str, languages:
 @pytest.mark.parametrize(
     ("base", "sentence", "language"),
     [
-        ("en-us", "para.", "en-us"),  # it may be Spanish or Portuguese, and no more tells which
+        # Words of English, too: one of them may be Spanish, Portuguese or Italian, and no more tells which
+        ("en-us", "para.", "en-us"),
+        ("en-us", "poco", "en-us"),
+        ("en-us", "Sempre.", "en-us"),
+        ("en-us", "¿para?", "es"),
+        ("en-us", "porque", "es"),
         ("en-us", "playa", "en-us"),
         ("en-us", "Nabopolassar", "en-us"),
         ("es", "playa", "es"),
