@@ -77,6 +77,28 @@ def test_x_can_be_played_again_but_is_never_the_same_bytes_as_a_or_b(session: Li
     assert len({sound[:44] for sound in sounds.values()}) == 1
 
 
+def test_a_catch_trial_is_the_reference_with_and_without_noise(tmp_path: Path) -> None:
+    session = open_session(tmp_path / "test", pairs(2), repeats=4, seed=7, catches=2)
+    sitting, caught = session.sitting("ada"), 0
+    for trial in sitting.trials:
+        sounds = {button: played(sitting.wav(button)) for button in BUTTONS}
+        if trial.catch:
+            caught += 1
+            assert {pitch_hz(sound) for sound in sounds.values()} == {pitch_hz(sounds["A"])}
+            clean = session.plan.pairs[trial.pair].reference
+            noise_db = {
+                button: 20 * np.log10(np.std(sound - clean) / np.std(clean))
+                for button, sound in sounds.items()
+            }
+            other = "B" if trial.x == "A" else "A"
+            assert noise_db["X"] == pytest.approx(noise_db[trial.x], abs=1)
+            assert max(noise_db.values()) == pytest.approx(-20, abs=0.5)
+            assert abs(noise_db["X"] - noise_db[other]) > 40
+        sitting.answers.append("A", PLAYS)
+    assert caught == 2
+    assert open_session(session.folder).plan.catches == 2
+
+
 def test_it_is_resumed_after_the_last_answer_by_another_process(session: ListeningSession) -> None:
     take(session, "ada", 3)
     again = open_session(session.folder, pairs(2), repeats=4, seed=7)
