@@ -33,11 +33,11 @@ def take(
     *,
     hears: Literal["all", "nothing", "wrong"] = "all",
 ) -> None:
-    """Answer by listening: compare the pitch of X with that of A."""
+    """Answer by listening: compare X with A and with B, sample by sample."""
     sitting = session.sitting(listener)
     for _ in range(trials):
-        pitch = {button: pitch_hz(played(sitting.wav(button))) for button in BUTTONS}
-        x_is_a = abs(pitch["X"] - pitch["A"]) < abs(pitch["X"] - pitch["B"])
+        sounds = {button: played(sitting.wav(button)) for button in BUTTONS}
+        x_is_a = np.std(sounds["X"] - sounds["A"]) < np.std(sounds["X"] - sounds["B"])
         answer = hears == "nothing" or x_is_a == (hears == "all")
         sitting.answers.append("A" if answer else "B", PLAYS)
 
