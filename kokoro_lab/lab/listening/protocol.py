@@ -44,12 +44,13 @@ def rule_of(plan: ListeningPlan, listeners: int) -> list[str]:
 
 
 def write_protocol(folder: Path, plan: ListeningPlan, listeners: int) -> None:
-    """Write the rule into the folder of a test that nobody has begun; an existing one is kept.
+    """Write the rule into the folder of a test that nobody has begun.
 
-    A test that has answers gets none, since it would not have been written before them.
+    Until somebody begins, it follows the number of listeners. Then the file stays as it is. A test that was
+    begun without one gets none, since it would not have been written before the answers.
     """
     path = folder / PROTOCOL_FILE
-    if path.exists() or any(folder.glob(f"*{SUFFIX}")):
+    if any(folder.glob(f"*{SUFFIX}")) or planned_listeners(folder, plan) == listeners:
         return
     written = datetime.now(UTC).isoformat(timespec="seconds")
     rule = rule_of(plan, listeners)

@@ -34,8 +34,17 @@ def test_the_rule_is_in_the_folder_before_anybody_listens(session: ListeningSess
     assert kept["rule"] == rule_of(session.plan, 3)
     assert "A listener who misses more than 0 of 2 catch trials is not counted." in kept["rule"]
     assert planned_listeners(session.folder, session.plan) == 3
+
+
+def test_the_rule_follows_the_number_of_listeners_until_somebody_begins(session: ListeningSession) -> None:
+    write_protocol(session.folder, session.plan, 1)  # --serve alone, and then with --listeners 10
+    write_protocol(session.folder, session.plan, 10)
+    assert planned_listeners(session.folder, session.plan) == 10
+    written = (session.folder / PROTOCOL_FILE).read_bytes()
+    write_protocol(session.folder, session.plan, 10)
+    session.sitting("ada")
     write_protocol(session.folder, session.plan, 1)
-    assert planned_listeners(session.folder, session.plan) == 3, "a rule that is written stays"
+    assert (session.folder / PROTOCOL_FILE).read_bytes() == written
 
 
 def test_a_rule_is_not_written_after_the_first_answer(session: ListeningSession) -> None:
