@@ -157,8 +157,9 @@ def difference(table: pd.DataFrame) -> Estimate:
 
 def _parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     first = table[table.text.map(_list_of) <= PUBLISHED_LISTS]
-    parts = {"read": table, f"lists_1_to_{PUBLISHED_LISTS}": first}
-    return {name: part for name, part in parts.items() if len(part)}
+    if first.text.map(_list_of).nunique() < PUBLISHED_LISTS:
+        return {"read": table}
+    return {"read": table, f"lists_1_to_{PUBLISHED_LISTS}": first}
 
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:
