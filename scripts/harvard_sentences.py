@@ -22,7 +22,7 @@ CHARACTER_VECTOR, TYPE = 16, 0xFF
 
 
 def stored(package: str) -> bytes:
-    """The data of the package: R's objects, one behind another."""
+    """The data of the package: R's objects, one after another."""
     archive = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         found = files.extractfile(DATA)

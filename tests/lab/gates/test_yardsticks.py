@@ -131,7 +131,7 @@ def test_another_file_is_refused(all_lists: str) -> None:
 
 
 def test_the_package_is_read_as_r_wrote_it() -> None:
-    """Two vectors, one behind another, and between them an object that is none."""
+    """Two vectors, one after another, and between them an object that is none."""
     objects = [["apple", "crème"], None, ["It's late.", ""]]
     assert list(vectors(b"".join(map(stored, objects)))) == [["apple", "crème"], ["It's late.", ""]]
 
