@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kokoro_lab.lab.listening import ListeningSession
 
 TRIALS = 40
+TRIALS_A_CATCH = 5
+"""A new test has one catch trial for so many others."""
 VOICES = "af_heart,am_michael,bf_emma"
 
 
@@ -99,15 +101,16 @@ def _session(
     from kokoro_lab.lab.listening.session import TEST_FILE
 
     pairs, repeats = abx.shape_of(trials or TRIALS)
+    catches = pairs * repeats // TRIALS_A_CATCH
     if not (place / TEST_FILE).exists():
         say(f"{' and '.join(variants)} speak {pairs} passages; each is heard {repeats} times.")
         reference, candidate = map(abx.engine_of, variants)
         spoken = abx.make_heard(reference, candidate, voices, pairs)
-        return open_session(place, spoken, repeats=repeats, seed=abx.SEED)
+        return open_session(place, spoken, repeats=repeats, seed=abx.SEED, catches=catches)
     session = open_session(place)
-    if trials and len(session.plan) != pairs * repeats:
+    if trials and session.plan.judged != pairs * repeats:
         raise ParameterError(
-            f"The test in {place} has {len(session.plan)} trials.",
+            f"The test in {place} has {session.plan.judged} trials.",
             field="trials",
             value=trials,
             mend="Leave --trials out, or name another FOLDER for another test.",
@@ -124,19 +127,26 @@ def _names(listeners: str) -> list[str]:
 
 
 def _serve(session: ListeningSession, listeners: list[str], bound: socket) -> None:
-    from kokoro_lab.lab.listening.panel import open_panel
+    from kokoro_lab.lab.listening.panel import JOIN, open_panel
+    from kokoro_lab.lab.listening.protocol import PROTOCOL_FILE, write_protocol
     from kokoro_lab.lab.routes.listening import make_listening_server
 
     panel = open_panel(session, listeners)
     if not panel.listeners:
         panel = open_panel(session, _names("1"))
+    write_protocol(session.folder, session.plan, len(panel.listeners))
     progress = panel.progress()
     host = bound.getsockname()[0]
     server, address = make_listening_server(panel, bound)
     trials, width = len(session.plan), max(map(len, panel.listeners))
     for name in panel.listeners:
         click.echo(f"{name:{width}}  {address}{panel.tokens[name]}/  {progress[name]} of {trials} trials")
+    if JOIN in panel.tokens:
+        place = f"{address}{panel.tokens[JOIN]}/"
+        click.echo(f"{'all':{width}}  {place}  one link for all: each who opens it gets one of these places")
     click.echo(f"{'you':{width}}  {address}{panel.tokens['']}/  who is how far, and the result")
+    if (session.folder / PROTOCOL_FILE).exists():
+        say(f"The rule by which answers are judged is in {session.folder / PROTOCOL_FILE}.")
     say("Give each listener one link, and nobody yours. Ctrl-C ends the server; answers and links are kept.")
     if not ip_address(host).is_loopback:
         say(

@@ -34,7 +34,9 @@ def answer(address: str, number: int, letter: str) -> int:
 def test_answers_and_links_survive_a_kill(installed: Installed) -> None:
     open_session(installed.folder / "test", pairs(2), repeats=2, seed=3)
     with listening(installed, "--listeners", "2") as (running, first):
-        assert list(first) == ["listener-1", "listener-2", "you"]
+        assert list(first) == ["listener-1", "listener-2", "all", "you"]
+        assert "protocol.json" in running.written()
+        assert "Headphones" in httpx2.get(first["all"], timeout=30).text
         assert all(address.startswith("http://127.0.0.1:") for address in first.values())
         assert answer(first["listener-1"], 0, "B") == 200
         assert answer(first["listener-2"], 0, "A") == 200

@@ -274,7 +274,7 @@ LINES = (
         tested_by="tests/lab/compare/test_comparison.py",
     ),
     Line("kokoro-lab run 10_provider_ab", tested_by="tests/lab/compare/test_comparison.py"),
-    Line("kokoro-lab listen --serve --listeners 5", tested_by="tests/installed/test_listen.py"),
+    Line("kokoro-lab listen --serve --listeners 10", tested_by="tests/installed/test_listen.py"),
     Line("kokoro-lab listen", tested_by="tests/installed/test_listen.py"),
     Line("kokoro-lab run 20_quantization_abx", tested_by="tests/lab/gates/test_abx.py"),
     Line(

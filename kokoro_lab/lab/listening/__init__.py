@@ -1,5 +1,6 @@
 """Listening tests by the ABX method: people tell which of A and B is X.
 
+protocol  the rule, written before anybody listens
 plan      the pairs, at one loudness, and what is heard in which trial; knows nothing of files and pages
 answers   one file a listener, written answer by answer
 session   plan and answers in a folder: who has heard what, and what it shows

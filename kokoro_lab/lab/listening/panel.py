@@ -23,6 +23,9 @@ from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
 
 LINKS_FILE = "links.json"
 LEVEL = "level"
+JOIN = "*"
+"""Stands in the place of a name: the link that gives each person who opens it a place."""
+NUMBERED = "listener-"
 
 
 class Panel:
@@ -36,7 +39,7 @@ class Panel:
         Their names.
     tokens : mapping, optional
         Name → token of listeners who have a token; the others get a new one. The name "" is the person who
-        runs the test.
+        runs the test, and `JOIN` all who open the link for everybody, which leads to a numbered listener.
 
     Raises
     ------
@@ -50,15 +53,33 @@ class Panel:
         self.session = session
         self.listeners = list(dict.fromkeys(map(check_listener, listeners)))
         known = tokens or {}
-        self.tokens = {name: known.get(name) or secrets.token_urlsafe() for name in ("", *self.listeners)}
+        self._places = [name for name in self.listeners if name.startswith(NUMBERED)]
+        names = ("", *([JOIN] if self._places else []), *self.listeners)
+        self.tokens = {name: known.get(name) or secrets.token_urlsafe() for name in names}
         self._names = {token: name for name, token in self.tokens.items()}
-        self._locks = {name: Lock() for name in self.listeners}
+        self._locks = {name: Lock() for name in names}
         self._sounds: dict[str, tuple[int, dict[str, str]]] = {}
 
     def name_of(self, token: str) -> str | None:
-        """The name of the listener with this token: "" for the person who runs the test, None if the token is
-        nobody's."""
+        """The name of the listener with this token: "" for the person who runs the test, `JOIN` for the link
+        for everybody, None if the token is nobody's."""
         return self._names.get(token)
+
+    def free_places(self) -> list[str]:
+        """The numbered listeners who have not begun."""
+        return [name for name in self._places if not self.session.path_of(name).exists()]
+
+    def join(self) -> str | None:
+        """Begin the test of a numbered listener who has not begun, and return their token; None if all have.
+
+        Their file of answers exists from then on, so that nobody else gets this place.
+        """
+        with self._locks[JOIN]:
+            free = self.free_places()
+            if not free:
+                return None
+            self.session.sitting(free[0])
+            return self.tokens[free[0]]
 
     def state(self, listener: str) -> dict[str, Any]:
         """What a listener's page shows next: a trial with the names of its sounds, or their result.
@@ -97,7 +118,7 @@ class Panel:
         """Listener → number of trials answered, for the panel's listeners and for all others with a file in
         the folder."""
         result = self.session.result()
-        finished = {name: trials for name, (_, trials) in result.counts.items()}
+        finished = dict.fromkeys((*result.counts, *result.inattentive), len(self.session.plan))
         begun = {name: done for name, (done, _) in result.unfinished.items()}
         return dict.fromkeys(self.listeners, 0) | finished | begun
 
@@ -143,7 +164,7 @@ def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Pane
     """
     path = session.folder / LINKS_FILE
     kept = _read_links(path)
-    panel = Panel(session, [name for name in (*kept, *listeners) if name], kept)
+    panel = Panel(session, [name for name in (*kept, *listeners) if name not in ("", JOIN)], kept)
     if panel.tokens != kept:
         with whole_file(path) as making:
             making.touch(0o600)

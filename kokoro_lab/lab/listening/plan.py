@@ -26,6 +26,11 @@ LISTENING_LUFS = -23.0
 """Level of EBU R 128. It is lower than the engine's own level, so that no limiter is needed; a limiter would
 act differently on the two sides."""
 PEAK_DBTP = -1.0
+CATCH_SNR_DB = 20.0
+"""How far below the speech the noise of a catch trial is: everybody who listens hears it."""
+CATCHES_A_SLIP = 8
+"""A listener may miss one catch trial in so many. With eight of them, 4 % of those who guess miss no more,
+and 0.3 % of those who are right in 99 of 100 such trials miss more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,11 +142,14 @@ class AbxTrial:
         What A is; B is the other.
     x : {"A", "B"}
         What X is: the right answer.
+    catch : bool
+        Whether it only shows that the listener listens: the candidate is the reference with noise.
     """
 
     pair: int
     a: Side
     x: Letter
+    catch: bool = False
 
     def side(self, button: str) -> Side:
         """The sound of the button "A", "B" or "X"."""
@@ -152,7 +160,7 @@ class AbxTrial:
 
 @dataclass(frozen=True, eq=False)
 class ListeningPlan:
-    """Pairs, how often each is heard, and the seed of the order.
+    """Pairs, how often each is heard, the seed of the order, and the number of catch trials among them.
 
     Raises
     ------
@@ -163,6 +171,7 @@ class ListeningPlan:
     pairs: tuple[LevelledPair, ...]
     repeats: int
     seed: int
+    catches: int = 0
 
     def __post_init__(self) -> None:
         names = [pair.name for pair in self.pairs]
@@ -175,8 +184,15 @@ class ListeningPlan:
         message = f"{len(names)} pairs, each {self.repeats} times, are not a listening test."
         require_range("repeats", self.repeats, 1, MOST_TRIALS // len(names), message)
         require_range("seed", self.seed, 0, message="A seed is a whole number.")
+        message = f"{self.judged} trials cannot have {self.catches} catch trials among them."
+        require_range("catches", self.catches, 0, self.judged, message)
 
     def __len__(self) -> int:
+        return self.judged + self.catches
+
+    @property
+    def judged(self) -> int:
+        """The number of trials without catch trials."""
         return len(self.pairs) * self.repeats
 
     def trials(self, listener: str) -> list[AbxTrial]:
@@ -185,22 +201,33 @@ class ListeningPlan:
         Every pair is heard once before any is heard again, and the reference is A in half of the trials. **X
         is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener who
         guesses, and answers A in exactly half of them, would reach significance in 7 % of tests of 16 trials;
-        with a fair coin it is 4 %. The binomial test is exact for independent coins alone.
+        with a fair coin it is 4 %. The binomial test is exact for independent coins alone. Catch
+        trials are spread over all others, each at a random place.
         """
         random = np.random.default_rng([self.seed, *listener.encode()])
         pairs = [int(i) for _ in range(self.repeats) for i in random.permutation(len(self.pairs))]
         a_is_reference = random.permutation(len(pairs)) < (len(pairs) + random.integers(2)) // 2
         x_is_a = random.random(len(pairs)) < 0.5
-        return [
+        found = [
             AbxTrial(pair, "reference" if reference else "candidate", "A" if is_a else "B")
             for pair, reference, is_a in zip(pairs, a_is_reference, x_is_a, strict=True)
         ]
+        for number in range(self.catches):
+            first, end = (self.judged * part // self.catches for part in (number, number + 1))
+            a: Side = "reference" if random.random() < 0.5 else "candidate"
+            x: Letter = "A" if random.random() < 0.5 else "B"
+            catch = AbxTrial(int(random.integers(len(self.pairs))), a, x, catch=True)
+            found.insert(number + int(random.integers(first, end)), catch)
+        return found
 
     @cached_property
     def sha256(self) -> str:
         """Names the test: another sound, order, seed or number of trials is another test."""
         digest = hashlib.sha256()
-        digest.update(json.dumps({"repeats": self.repeats, "seed": self.seed}, sort_keys=True).encode())
+        drawn = {"repeats": self.repeats, "seed": self.seed}
+        if self.catches:  # a test without them keeps the name that it had before there were any
+            drawn["catches"] = self.catches
+        digest.update(json.dumps(drawn, sort_keys=True).encode())
         for pair in self.pairs:
             head = [pair.name, pair.sample_rate_hz, len(pair.reference), len(pair.candidate)]
             digest.update(json.dumps(head).encode())
@@ -210,5 +237,11 @@ class ListeningPlan:
 
 
 def right_answers(trials: Sequence[AbxTrial], answers: Sequence[Letter]) -> int:
-    """How many of the answers given so far are right."""
-    return sum(trial.x == answer for trial, answer in zip(trials, answers, strict=False))
+    """How many of the answers given so far are right; catch trials do not count."""
+    given = zip(trials, answers, strict=False)
+    return sum(trial.x == answer and not trial.catch for trial, answer in given)
+
+
+def missed_catches(trials: Sequence[AbxTrial], answers: Sequence[Letter]) -> int:
+    """How many catch trials were answered wrongly so far."""
+    return sum(trial.catch and trial.x != answer for trial, answer in zip(trials, answers, strict=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from kokoro_lab.lab.markup import filled
 from kokoro_lab.metrics import abx
+from kokoro_lab.metrics.intervals import ALPHA
 
 EVERYBODY = "everybody"
 
@@ -28,15 +29,29 @@ class ListeningResult:
     unfinished : mapping
         Listener → answers so far and trials. The number of right answers stays hidden, since a test that is
         stopped when it looks good is biased.
+    inattentive : mapping
+        Listener → catch trials missed and catch trials, of those who missed too many to be counted.
+    planned : int
+        How many listeners the protocol asks for. Until they have finished, nothing is shown; 0 without a
+        protocol.
     """
 
     counts: Mapping[str, tuple[int, int]]
     unfinished: Mapping[str, tuple[int, int]]
+    inattentive: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    planned: int = 0
+
+    @property
+    def finished(self) -> int:
+        """How many listeners have answered every trial, those who are not counted included."""
+        return len(self.counts) + len(self.inattentive)
 
     @property
     def pooled(self) -> abx.PooledListeners | None:
-        """The answers of all listeners together; None while nobody has finished."""
-        return _pooled(tuple(self.counts.items())) if self.counts else None
+        """The answers of all listeners together; None before all that are planned have finished, or if there
+        is nobody to count."""
+        waiting = self.finished < self.planned
+        return None if waiting or not self.counts else _pooled(tuple(self.counts.items()))
 
     @property
     def odd_listeners(self) -> list[str]:
@@ -58,8 +73,10 @@ class ListeningResult:
 
     @property
     def _keen(self) -> list[str]:
-        """The listeners who hear a difference, each judged alone."""
-        return [name for name, count in self.counts.items() if outcome_of(abx.outcome(*count)) == "heard"]
+        """The listeners who hear a difference, each judged alone, with Bonferroni's correction: of ten who
+        guess, one or more is significant in 4 of 10 panels without it."""
+        most = ALPHA / len(self.counts)
+        return [name for name, count in self.counts.items() if abx.p_value(*count) <= most]
 
     def figures(self) -> dict[str, float]:
         """Figures for `result.json`; empty while nobody has finished."""
@@ -70,6 +87,7 @@ class ListeningResult:
         return {
             "human_listeners_count": pooled.listeners,
             "human_odd_listeners_count": len(self.odd_listeners),
+            "human_inattentive_listeners_count": len(self.inattentive),
             "human_trials_count": found.trials,
             "human_right_count": found.right,
             "human_proportion_right": found.proportion,
@@ -81,9 +99,9 @@ class ListeningResult:
         }
 
     def table(self) -> pd.DataFrame:
-        """A row a listener, and one for all of them if there are several."""
-        rows = dict(self.counts)
+        """A row a listener, and one for all of them if there are several; empty while a result is hidden."""
         pooled = self.pooled
+        rows = dict(self.counts) if pooled else {}
         if pooled is not None and pooled.listeners > 1:
             rows[EVERYBODY] = (pooled.outcome.right, pooled.outcome.trials)
         table = pd.DataFrame([_row(name, abx.outcome(*count)) for name, count in rows.items()])
@@ -94,7 +112,14 @@ class ListeningResult:
     def headline(self) -> str:
         """The outcome in a sentence for readers without statistics."""
         pooled = self.pooled
+        if self.finished < self.planned:
+            return (
+                f"{self.finished} of {self.planned} listeners have answered every trial; by the protocol, "
+                "nothing is shown before all have."
+            )
         if pooled is None:
+            if self.inattentive:
+                return "Nobody can be counted: all who have finished missed catch trials."
             return "Nobody has answered every trial yet."
         found, outcome = pooled.outcome, self.outcome
         counted = (
@@ -133,6 +158,11 @@ class ListeningResult:
         said = [
             f"{name} has answered {done} of {trials} trials and is not counted."
             for name, (done, trials) in self.unfinished.items()
+        ]
+        said += [
+            f"{name} missed {missed} of {catches} catch trials, in which the difference is plain, and is not "
+            "counted."
+            for name, (missed, catches) in self.inattentive.items()
         ]
         said.append(self.headline())
         pooled = self.pooled

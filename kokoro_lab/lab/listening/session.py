@@ -1,7 +1,8 @@
 """A listening test kept in a folder: the sounds, the plan, and a file of answers for each listener.
 
 <folder>/
-    test.npz          the sounds as they are played, repeats and seed
+    test.npz          the sounds as they are played, repeats, seed and number of catch trials
+    protocol.json     the rule of a panel, written before anybody listens: see `protocol`
     <listener>.jsonl  see `answers`
 
 The sounds are kept, so that a test is finished with the same ones, also on a machine without the model: copy
@@ -23,8 +24,11 @@ import pandas as pd
 from kokoro_lab.containers import Encoder
 from kokoro_lab.containers.plain_json import whole_file
 from kokoro_lab.errors import AnswersError, ParameterError
+from kokoro_lab.lab.gates.damages import noisy
 from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener, open_answers, read_answers
 from kokoro_lab.lab.listening.plan import (
+    CATCH_SNR_DB,
+    CATCHES_A_SLIP,
     AbxTrial,
     Letter,
     LevelledPair,
@@ -32,8 +36,10 @@ from kokoro_lab.lab.listening.plan import (
     PassagePair,
     Side,
     match_loudness,
+    missed_catches,
     right_answers,
 )
+from kokoro_lab.lab.listening.protocol import PROTOCOL_FILE, planned_listeners
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import results_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -74,7 +80,10 @@ class Sitting:
         length of X tell whether it is A or B.
         """
         seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
-        return _wav(self.plan.pairs[self.trial.pair], self.trial.side(button), seed)
+        pair = self.plan.pairs[self.trial.pair]
+        if self.trial.catch:
+            pair = replace(pair, candidate=noisy(pair.reference, CATCH_SNR_DB))
+        return _wav(pair, self.trial.side(button), seed)
 
     def calibration(self) -> bytes:
         """A passage for setting the volume, as a WAV file: the loudest of the test.
@@ -117,10 +126,13 @@ class Sitting:
     def result(self) -> ListeningResult:
         """The result of this listener's own answers, once all are given."""
         own = self.answers.listener
-        if self.answers.complete:
-            count = right_answers(self.trials, self.answers.letters), len(self.trials)
-            return ListeningResult({own: count}, {})
-        return ListeningResult({}, {own: (len(self.answers.letters), len(self.trials))})
+        if not self.answers.complete:
+            return ListeningResult({}, {own: (len(self.answers.letters), len(self.trials))})
+        missed, catches = missed_catches(self.trials, self.answers.letters), self.plan.catches
+        if missed > catches // CATCHES_A_SLIP:
+            return ListeningResult({}, {}, {own: (missed, catches)})
+        right = right_answers(self.trials, self.answers.letters)
+        return ListeningResult({own: (right, self.plan.judged)}, {})
 
 
 def _wav(pair: LevelledPair, side: Side, seed: int) -> bytes:
@@ -166,6 +178,7 @@ class ListeningSession:
         """
         counts: dict[str, tuple[int, int]] = {}
         unfinished: dict[str, tuple[int, int]] = {}
+        inattentive: dict[str, tuple[int, int]] = {}
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             found = read_answers(path)
             found.require(self.plan.sha256)
@@ -179,7 +192,8 @@ class ListeningSession:
             own = Sitting(self.plan, self.plan.trials(found.listener), found).result()
             counts |= own.counts
             unfinished |= own.unfinished
-        return ListeningResult(counts, unfinished)
+            inattentive |= own.inattentive
+        return ListeningResult(counts, unfinished, inattentive, planned_listeners(self.folder, self.plan))
 
     def pairs_table(self) -> pd.DataFrame:
         """A row a pair: the gains that made both sides equally loud, and remaining differences that could
@@ -205,6 +219,7 @@ def open_session(
     *,
     repeats: int | None = None,
     seed: int | None = None,
+    catches: int | None = None,
 ) -> ListeningSession:
     """Begin a listening test, or come back to it.
 
@@ -215,9 +230,9 @@ def open_session(
     pairs : sequence of PassagePair, optional
         The pairs to compare; loudness is matched here. None takes the sounds that the folder keeps. If the
         folder keeps sounds and pairs are given, both must be the same.
-    repeats, seed : int, optional
-        How often each pair is heard, and the seed of the order. None takes what the folder keeps, else 1 and
-        0.
+    repeats, seed, catches : int, optional
+        How often each pair is heard, the seed of the order, and the number of catch trials. None takes what
+        the folder keeps, else 1, 0 and 0.
 
     Raises
     ------
@@ -238,8 +253,8 @@ def open_session(
     given = None
     if pairs is not None:
         given = ListeningPlan(tuple(map(match_loudness, pairs)), repeats or 1, seed or 0)
-    answered = any(path.parent.glob(f"*{SUFFIX}"))
-    if given and kept and answered and not _same_sounds(kept.pairs, given.pairs):
+    settled = any(path.parent.glob(f"*{SUFFIX}")) or (path.parent / PROTOCOL_FILE).exists()
+    if given and kept and settled and not _same_sounds(kept.pairs, given.pairs):
         raise AnswersError(
             "The sounds are not those of the test that was begun in this folder: the engine has changed, or "
             "other texts and voices were asked for.",
@@ -247,17 +262,18 @@ def open_session(
             value=str(folder),
             mend="Give a new folder for a new test, or finish the old one: open_session(folder).",
         )
-    # A test that has answers keeps its sounds to the last bit
-    base = kept if kept and (answered or not given) else given
+    # A test that has answers, or a protocol, keeps its sounds to the last bit
+    base = kept if kept and (settled or not given) else given
     assert base is not None
     plan = replace(
         base,
         repeats=base.repeats if repeats is None else repeats,
         seed=base.seed if seed is None else seed,
+        catches=base.catches if catches is None else catches,
     )
     session = ListeningSession(path.parent, plan)
     session.result()  # answers to another test are refused before anything is written
-    if not answered:
+    if not settled:
         _save(path, plan)
     return session
 
@@ -291,7 +307,8 @@ ABOUT_PAIR = ("name", "sample_rate_hz", "candidate_gain_db", "residual_lu", "lev
 def _save(path: Path, plan: ListeningPlan) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pairs = [{name: getattr(pair, name) for name in ABOUT_PAIR} for pair in plan.pairs]
-    arrays = {"about": np.array(json.dumps({"repeats": plan.repeats, "seed": plan.seed, "pairs": pairs}))}
+    drawn = {"repeats": plan.repeats, "seed": plan.seed, "catches": plan.catches}
+    arrays = {"about": np.array(json.dumps(drawn | {"pairs": pairs}))}
     for number, pair in enumerate(plan.pairs):
         arrays |= {f"reference_{number}": pair.reference, f"candidate_{number}": pair.candidate}
     with whole_file(path) as making, making.open("wb") as file:
@@ -308,7 +325,7 @@ def _load(path: Path) -> ListeningPlan:
                 )
                 for number, row in enumerate(about["pairs"])
             ]
-            return ListeningPlan(tuple(pairs), about["repeats"], about["seed"])
+            return ListeningPlan(tuple(pairs), about["repeats"], about["seed"], about.get("catches", 0))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise AnswersError(
             f"{path.name} cannot be read: {error}.",

@@ -18,6 +18,7 @@ from flask import (
     abort,
     current_app,
     jsonify,
+    redirect,
     render_template,
     request,
     send_from_directory,
@@ -25,20 +26,24 @@ from flask import (
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.wrappers import Response as WerkzeugResponse
 
 from kokoro_lab.errors import AnswersError, KokoroLabError, ParameterError, SettingsError
 from kokoro_lab.lab import listening, report
-from kokoro_lab.lab.listening.panel import Panel
+from kokoro_lab.lab.listening.panel import JOIN, Panel
 from kokoro_lab.server.http.listening import listener, url_of
 
 PAGE = Path(listening.__file__).parent / "page"
 SHEET = Path(report.__file__).parent / "style.css"
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; object-src 'none'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors http://127.0.0.1:* http://localhost:*"
+    "base-uri 'none'; form-action 'self'; frame-ancestors http://127.0.0.1:* http://localhost:*"
 )
 """Nothing from another host, no script within the HTML; JupyterLab on this machine may show it."""
 _PANEL = "kokoro_lab.listening"
+PLACE, PLACE_KEPT_S = "place", 90 * 86_400
+"""The cookie that brings a listener back to their place from the link for everybody."""
+MINUTES_A_TRIAL = 0.75
 
 blueprint = Blueprint("listening", __name__, template_folder=str(PAGE))
 
@@ -107,12 +112,18 @@ class _Silent(WSGIRequestHandler):
 
 
 @blueprint.get("/<token>/")
-def page(token: str) -> Response | str:
-    """The page of a listener, or of the person who runs the test."""
+def page(token: str) -> WerkzeugResponse | str:
+    """The page of a listener, of the person who runs the test, or the one that gives a listener a place."""
     panel, name = _known(token)
-    if name:
-        return send_from_directory(PAGE, "listening.html")
     session = panel.session
+    sheet = {"trials": len(session.plan), "minutes": round(len(session.plan) * MINUTES_A_TRIAL)}
+    if name == JOIN:
+        own = request.cookies.get(PLACE, "")
+        if panel.name_of(own) in panel.listeners:  # who opens the link again goes on
+            return redirect(f"../{own}/", 303)
+        return render_template("join.html", free=len(panel.free_places()), **sheet)
+    if name:
+        return render_template("listening.html", **sheet)
     result = session.result()._repr_html_()
     return render_template(
         "panel.html",
@@ -121,6 +132,18 @@ def page(token: str) -> Response | str:
         trials=len(session.plan),
         result=result,
     )
+
+
+@blueprint.post("/<token>/join")
+def join(token: str) -> WerkzeugResponse:
+    """Give a listener a place, and send them there. A link that is only looked at takes no place."""
+    panel, name = _known(token)
+    place = panel.join() if name == JOIN else None
+    if place is None:
+        abort(404, "There is no place left. Ask the person who runs the test.")
+    answer = redirect(f"../{place}/", 303)
+    answer.set_cookie(PLACE, place, max_age=PLACE_KEPT_S, httponly=True, samesite="Lax")
+    return answer
 
 
 @blueprint.get("/<token>/state")
@@ -177,8 +200,8 @@ def _known(token: str) -> tuple[Panel, str]:
 
 def _listener(token: str) -> tuple[Panel, str]:
     panel, name = _known(token)
-    if not name:
-        abort(404, "This link is for who runs the test.")
+    if name in ("", JOIN):
+        abort(404, "This link is no listener's.")
     return panel, name
 
 

@@ -23,6 +23,8 @@ from kokoro_lab.lab.gates.suite import measurements
 from kokoro_lab.lab.results import FAILED, PASSED
 
 REQUIREMENTS = {"M": 10, "P": 8, "S": 12, "D": 3, "Q": 4, "T": 9, "A": 8, "O": 6, "R": 9}
+LATER = {"S17"}
+"""Requirements beyond those numbers that have lines."""
 LINES_WITHOUT_A_MUTATION = 0
 HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32})
 
@@ -30,7 +32,7 @@ HERE = Now("abc" * 13, "int8", {"int8": "5a" * 32})
 def test_every_requirement_and_every_part_has_a_line() -> None:
     lines = read_lines()
     ids = {f"{letter}{number}" for letter, last in REQUIREMENTS.items() for number in range(1, last + 1)}
-    assert {line.requirement for line in lines} == ids
+    assert {line.requirement for line in lines} == ids | LATER
     assert tuple(dict.fromkeys(line.part for line in lines)) == PARTS
 
 

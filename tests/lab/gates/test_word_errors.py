@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from kokoro_lab.datatypes import Clip
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.clips import worst_first
@@ -246,7 +246,7 @@ def test_only_the_sounds_of_the_worst_are_held(
     monkeypatch.setattr(
         word_errors, "understood", lambda *given: understood(*given) | {"word_errors_candidate": next(errors)}
     )
-    sounds: dict[int, dict[str, Clip]] = {}
+    sounds: dict[int, dict[str, Any]] = {}
     table = word_errors.measure(hum, hum, ["hum"], scribe, limit=3, sounds=sounds)
     assert list(sounds) == [1, 2]
     worst = worst_first(word_errors.judged_clips(table, sounds))[0]

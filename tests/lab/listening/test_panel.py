@@ -10,7 +10,7 @@ import pytest
 
 from kokoro_lab.errors import AnswersError, ParameterError
 from kokoro_lab.lab.listening import ListeningSession, open_session
-from kokoro_lab.lab.listening.panel import LINKS_FILE, Panel, open_panel
+from kokoro_lab.lab.listening.panel import JOIN, LINKS_FILE, Panel, open_panel
 from tests.lab.listening.tones import pairs
 
 HEARD_S = {"A": 2.0, "B": 2.0, "X": 2.0}
@@ -53,6 +53,22 @@ def test_a_damaged_file_of_links_is_refused(session: ListeningSession, content: 
 def test_a_listener_needs_a_name_that_can_name_a_file(session: ListeningSession) -> None:
     with pytest.raises(ParameterError, match="listener"):
         Panel(session, ["../ada"])
+
+
+def test_one_link_gives_each_who_opens_it_a_place_of_their_own(session: ListeningSession) -> None:
+    panel = open_panel(session, ["listener-1", "listener-2", "ada"])
+    assert panel.name_of(panel.tokens[JOIN]) == JOIN
+    assert [panel.name_of(panel.join() or "") for _ in range(2)] == ["listener-1", "listener-2"]
+    assert panel.free_places() == []
+    assert panel.join() is None
+    assert panel.progress() == {"listener-1": 0, "listener-2": 0, "ada": 0}
+    again = open_panel(session)
+    assert again.tokens == panel.tokens
+    assert again.join() is None, "a place that was given is nobody else's after a restart"
+
+
+def test_who_has_a_name_gets_no_place_by_chance(panel: Panel) -> None:
+    assert JOIN not in panel.tokens
 
 
 def test_sounds_have_new_names_in_each_trial_and_the_old_ones_are_gone(panel: Panel) -> None:

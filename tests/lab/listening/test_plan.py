@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.listening import ListeningPlan, PassagePair
-from kokoro_lab.lab.listening.plan import LISTENING_LUFS, match_loudness, right_answers
+from kokoro_lab.lab.listening.plan import LISTENING_LUFS, match_loudness, missed_catches, right_answers
 from kokoro_lab.metrics import abx
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from tests.lab.listening.tones import RATE_HZ, pair, pairs, tone
@@ -76,12 +76,43 @@ def test_right_answers_are_those_that_name_x() -> None:
     assert right_answers(trials, ["B" if x == "A" else "A" for x in right]) == 0
 
 
+def test_catch_trials_stand_among_the_others_and_change_none_of_them() -> None:
+    plain = ListeningPlan(tuple(pairs(4)), 10, 1)
+    caught = ListeningPlan(tuple(pairs(4)), 10, 1, catches=8)
+    assert (len(plain), len(caught), caught.judged) == (40, 48, 40)
+    places: list[int] = []
+    for listener in ("ada", "bo", "cy"):
+        trials = caught.trials(listener)
+        assert [trial for trial in trials if not trial.catch] == plain.trials(listener)
+        at = [number for number, trial in enumerate(trials) if trial.catch]
+        assert [sum(6 * k <= each < 6 * k + 6 for each in at) for k in range(8)] == [1] * 8
+        places += [each % 6 for each in at]
+    assert len(set(places)) > 3
+    answers = [trial.x for trial in trials]
+    assert (right_answers(trials, answers), missed_catches(trials, answers)) == (40, 0)
+    wrong = ["B" if x == "A" else "A" for x in answers]
+    assert (right_answers(trials, wrong), missed_catches(trials, wrong)) == (0, 8)
+
+
+def test_catch_trials_are_fair_coins() -> None:
+    trials = [t for seed in range(40) for t in ListeningPlan(tuple(pairs(4)), 4, seed, 16).trials("ada")]
+    for tosses in ([t.x == "A" for t in trials if t.catch], [t.a == "reference" for t in trials if t.catch]):
+        assert binom.cdf(min(sum(tosses), len(tosses) - sum(tosses)), len(tosses), 0.5) > 0.001
+
+
+@pytest.mark.parametrize("catches", [-1, 17])
+def test_catch_trials_are_fewer_than_the_others(catches: int) -> None:
+    with pytest.raises(ParameterError, match="catch trials"):
+        ListeningPlan(tuple(pairs(4)), 4, 1, catches)
+
+
 def test_the_hash_changes_with_everything_that_makes_another_test() -> None:
     louder = pairs(4)
     louder[3] = pair("passage 4", hz=720, amplitude=0.1001)
     others = [plan(seed=2), plan(repeats=3), plan(count=3), ListeningPlan(tuple(louder), 4, 1)]
+    others.append(ListeningPlan(tuple(pairs(4)), 4, 1, catches=2))
     assert plan().sha256 == plan().sha256
-    assert len({plan().sha256, *(other.sha256 for other in others)}) == 5
+    assert len({plan().sha256, *(other.sha256 for other in others)}) == 6
 
 
 @pytest.mark.parametrize(

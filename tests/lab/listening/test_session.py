@@ -33,11 +33,11 @@ def take(
     *,
     hears: Literal["all", "nothing", "wrong"] = "all",
 ) -> None:
-    """Answer by listening: compare the pitch of X with that of A."""
+    """Answer by listening: compare X with A and with B, sample by sample."""
     sitting = session.sitting(listener)
     for _ in range(trials):
-        pitch = {button: pitch_hz(played(sitting.wav(button))) for button in BUTTONS}
-        x_is_a = abs(pitch["X"] - pitch["A"]) < abs(pitch["X"] - pitch["B"])
+        sounds = {button: played(sitting.wav(button)) for button in BUTTONS}
+        x_is_a = np.std(sounds["X"] - sounds["A"]) < np.std(sounds["X"] - sounds["B"])
         answer = hears == "nothing" or x_is_a == (hears == "all")
         sitting.answers.append("A" if answer else "B", PLAYS)
 
@@ -75,6 +75,28 @@ def test_x_can_be_played_again_but_is_never_the_same_bytes_as_a_or_b(session: Li
     assert len(set(sounds.values())) == 3
     assert len({len(sound) for sound in sounds.values()}) == 1
     assert len({sound[:44] for sound in sounds.values()}) == 1
+
+
+def test_a_catch_trial_is_the_reference_with_and_without_noise(tmp_path: Path) -> None:
+    session = open_session(tmp_path / "test", pairs(2), repeats=4, seed=7, catches=2)
+    sitting, caught = session.sitting("ada"), 0
+    for trial in sitting.trials:
+        sounds = {button: played(sitting.wav(button)) for button in BUTTONS}
+        if trial.catch:
+            caught += 1
+            assert {pitch_hz(sound) for sound in sounds.values()} == {pitch_hz(sounds["A"])}
+            clean = session.plan.pairs[trial.pair].reference
+            noise_db = {
+                button: 20 * np.log10(np.std(sound - clean) / np.std(clean))
+                for button, sound in sounds.items()
+            }
+            other = "B" if trial.x == "A" else "A"
+            assert noise_db["X"] == pytest.approx(noise_db[trial.x], abs=1)
+            assert max(noise_db.values()) == pytest.approx(-20, abs=0.5)
+            assert abs(noise_db["X"] - noise_db[other]) > 40
+        sitting.answers.append("A", PLAYS)
+    assert caught == 2
+    assert open_session(session.folder).plan.catches == 2
 
 
 def test_it_is_resumed_after_the_last_answer_by_another_process(session: ListeningSession) -> None:

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from kokoro_lab.lab.listening import ListeningSession, PassagePair, open_session
-from kokoro_lab.lab.listening.panel import Panel
+from kokoro_lab.lab.listening.panel import JOIN, Panel
 from kokoro_lab.lab.routes.listening import PAGE, bound_to, create_app, make_listening_server
 from kokoro_lab.metrics.loudness import integrated_lufs
 from tests.lab.listening.tones import CANDIDATE_HZ, RATE_HZ, REFERENCE_HZ, pitch_hz, tone
@@ -152,6 +152,38 @@ def test_who_runs_the_test_sees_who_is_how_far_and_then_the_result(client: Any, 
     page = client.get(f"/{mine}/").text
     assert "everybody" in page
     assert f"of {2 * TRIALS} right" in page
+
+
+def test_one_link_leads_each_browser_to_a_place_of_its_own(session: ListeningSession) -> None:
+    panel = Panel(session, ["listener-1", "listener-2"])
+    everybody = f"/{panel.tokens[JOIN]}/"
+    app = create_app(panel)
+    browsers = [app.test_client() for _ in range(3)]
+    for browser in browsers:
+        page = browser.get(everybody)
+        assert page.status_code == 200
+        assert "Headphones" in page.text
+        assert not TELLING.search(page.text + str(page.headers))
+    assert panel.free_places() == ["listener-1", "listener-2"], "looking at the page takes no place"
+    given = [browser.post(f"{everybody}join") for browser in browsers]
+    assert [answer.status_code for answer in given] == [303, 303, 404]
+    places = [f"../{panel.tokens[name]}/" for name in ("listener-1", "listener-2")]
+    assert [answer.headers["Location"] for answer in given[:2]] == places
+    assert [browser.get(everybody).headers.get("Location") for browser in browsers] == [*places, None]
+    assert "All places are taken" in browsers[2].get(everybody).text
+    for path in ("state", "sounds/A"):
+        assert browsers[0].get(everybody + path).status_code == 404
+
+
+def test_no_other_link_gives_places(client: Any, panel: Panel) -> None:
+    for token in ("x", panel.tokens[""], panel.tokens["ada"]):
+        assert client.post(f"/{token}/join").status_code == 404
+
+
+def test_a_listener_is_told_what_to_know(client: Any, panel: Panel) -> None:
+    page = client.get(f"/{panel.tokens['ada']}/").text
+    assert f"for {TRIALS} trials" in page
+    assert "About 4 minutes" in page
 
 
 def test_many_listen_at_once(session: ListeningSession) -> None:
