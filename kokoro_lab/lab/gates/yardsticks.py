@@ -26,7 +26,7 @@ from kokoro_lab.lab.bench.peers import KokoroOnnx, load_kokoro_onnx
 from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.fixtures import FixtureText, load_texts, read_corpus
 from kokoro_lab.lab.gates import word_errors
-from kokoro_lab.lab.gates.intelligibility import SIDES
+from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.intelligibility import Transcriber
 from kokoro_lab.metrics.intervals import Estimate, rate_of
@@ -185,10 +185,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
         more = difference(part)
         found |= {
             f"{name}_words_count": int(part.words.sum()),
-            **{
-                f"{name}_word_error_rate_{side}_percent": word_errors.error_percent(part, "word", side)
-                for side in SIDES
-            },
+            **{f"{name}_word_error_rate_{side}_percent": error_percent(part, "word", side) for side in SIDES},
             f"{name}_difference_points": more.value,
             f"{name}_difference_low_95_points": more.low,
             f"{name}_difference_high_95_points": more.high,
