@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Training:
         table = pd.DataFrame(self._history, columns=["steps", "compute_s", "error_ratio"])
         return table.assign(error_db=10 * np.log10(table.error_ratio))
 
-    def run(self, compute_s: float, judge_every_s: float, say: Callable[[str], None] | None = None) -> None:
+    def run(self, compute_s: float, judge_every_s: float) -> None:
         """Train until `compute_s` of CPU time are used in all, those before a checkpoint included."""
         judged = self.compute_s
         while self.compute_s < compute_s:
@@ -71,8 +71,6 @@ class Training:
                 judged = self.compute_s
                 now = error(self.block, self._held_out)
                 self._history.append((self.steps, self.compute_s, now))
-                if say is not None:
-                    say(f"{self.compute_s:.0f} s, {self.steps} steps: {10 * np.log10(now):.2f} dB")
 
     def save(self, path: Path) -> None:
         """Write everything that continuing needs."""

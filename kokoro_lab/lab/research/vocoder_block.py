@@ -18,6 +18,7 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import rewriting, signatures
 from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.native_passes import bias_of
+from kokoro_lab.graphs.quantise import LEVELS, QuantisedLayer, quantised_weights
 from kokoro_lab.graphs.recipes import GIVEN
 from kokoro_lab.graphs.rewriting import Graph
 from kokoro_lab.lab.research.residual_steps import Cut, Cuts, Step, Values, steps_of
@@ -44,11 +45,33 @@ class Block:
     biases : list of numpy.ndarray
         float32 (channels out,) each.
     dilations : tuple of int
+    rounding : tuple of QuantisedLayer, optional
+        Steps and zero points of the inputs of each convolution, where the block runs on 8-bit integers:
+        inputs and weights are rounded, and gradients pass through (straight-through, Bengio et al. 2013).
     """
 
     weights: list[Values]
     biases: list[Values]
     dilations: tuple[int, ...]
+    rounding: tuple[QuantisedLayer, ...] | None = None
+
+    def weight(self, k: int) -> Values:
+        """The weights that a convolution multiplies by."""
+        if self.rounding is None:
+            return self.weights[k]
+        step = self.rounding[k].step
+        levels, scale = quantised_weights(self.weights[k].transpose(1, 2, 0) * step[None, :, None])
+        rounded = levels * scale[:, None, None] / step[None, :, None]
+        return np.ascontiguousarray(rounded.transpose(2, 0, 1), np.float32)
+
+    def _seen(self, k: int, snake: Values) -> tuple[Values, Values | float]:
+        """An input as a convolution sees it, and 0 where it is clipped, 1 elsewhere."""
+        if self.rounding is None:
+            return snake, 1.0
+        layer = self.rounding[k]
+        levels = layer.rounded(snake)
+        zero = layer.zero[:, None].astype(np.float32)
+        return levels * layer.step[:, None], ((levels > -zero) & (levels < LEVELS - zero)).astype(np.float32)
 
     def forward(self, crop: Crop, tape: list[tuple[Values, Values]] | None = None) -> Values:
         """What the block gives, float32 (channels, columns). `tape` keeps what `backward` needs."""
@@ -57,10 +80,10 @@ class Block:
             inner = x
             for k in (step, step + 1):
                 z = crop.scale[k][:, None] * inner + crop.shift[k][:, None]
-                snake = z - np.cos(z) + 1
+                seen, inside = self._seen(k, z - np.cos(z) + 1)
                 if tape is not None:
-                    tape.append((snake, 1 + np.sin(z)))
-                inner = convolved(self.weights[k], snake, self.dilations[k]) + self.biases[k][:, None]
+                    tape.append((seen, (1 + np.sin(z)) * inside))
+                inner = convolved(self.weight(k), seen, self.dilations[k]) + self.biases[k][:, None]
             x = x + inner
         return x
 
@@ -73,9 +96,9 @@ class Block:
         for step in reversed(range(0, len(self.weights), 2)):
             inner = wrong
             for k in (step + 1, step):
-                snake, slope = tape[k]
+                seen, slope = tape[k]
                 biases[k] = inner.sum(1)
-                weights[k], back = convolved_back(self.weights[k], snake, self.dilations[k], inner)
+                weights[k], back = convolved_back(self.weight(k), seen, self.dilations[k], inner)
                 inner = back * slope * crop.scale[k][:, None]
             wrong = wrong + inner
         return weights, biases
