@@ -48,7 +48,7 @@ COLUMNS = (
     *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
     *("note", "owner", "reviewed"),
 )
-NEEDS = ("mac", "listeners", "notebooks")
+NEEDS = ("mac", "listeners")
 """Things that some lines need and that may be missing: an Apple-silicon Mac, people who listen, notebooks yet
 to be written."""
 

@@ -141,12 +141,12 @@ class MomentSum:
         return Moments(self._count, taps, self._compute_s, exact, rounded, *covariances)
 
 
-def columns(values: Values, taps: int, dilation: int) -> Values:
-    """The inputs of a convolution that keeps the length, one column for each evenly spread position:
-    (channels · taps, positions)."""
+def columns(values: Values, taps: int, dilation: int, most: int = POSITIONS) -> Values:
+    """The inputs of a convolution that keeps the length, one column for each of at most `most` evenly spread
+    positions: (channels · taps, positions)."""
     reach = taps // 2 * dilation
     padded = np.pad(values, ((0, 0), (reach, reach)))
-    positions = np.arange(0, values.shape[1], -(-values.shape[1] // POSITIONS))
+    positions = np.arange(0, values.shape[1], -(-values.shape[1] // most))
     seen = padded[:, np.arange(taps)[:, None] * dilation + positions]
     return seen.reshape(-1, len(positions))
 

@@ -1,0 +1,197 @@
+"""Models that compute less, beside the model that ships: how they sound, and what they save.
+
+All speak the durations, pitch and energy of the float model, in windows with predicted statistics, as a
+stream does. So PESQ compares sound and not timing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.graphs.making import make_stages
+from kokoro_lab.graphs.rewriting import Model
+from kokoro_lab.lab.bars import quiet, tqdm
+from kokoro_lab.lab.gates import intelligibility
+from kokoro_lab.lab.research.residual_steps import Cuts, narrowed_recipes
+from kokoro_lab.lab.research.turns import ratios, take_turns
+from kokoro_lab.lab.tuning.comparison import Spoken, distances, heard_part, mean_interval, segments_of
+from kokoro_lab.metrics.intelligibility import Transcriber
+from kokoro_lab.metrics.mos import dnsmos
+from kokoro_lab.metrics.perceptual import PESQ_CEILING
+from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.native.operators import native_operators
+
+UNCUT = "uncut"
+WORTH = 0.85
+"""A candidate is worth having if it takes at most this share of the computing."""
+LOSS = 0.03
+"""Limit of quality: PESQ at most 3 % below the highest, DNSMOS at most 3 % below the model that ships."""
+RISE_POINTS = 3.0
+"""Limit of quality: this many more words in a hundred are misheard."""
+
+
+def made(cuts: Cuts, config: EngineConfig, stages: Mapping[str, Model]) -> StagedDecoder:
+    """A decoder of the variant of `config` with cuts; `stages` are those of `making.published_stages`.
+
+    Without cuts it is the decoder that ships.
+    """
+    if not cuts:
+        return StagedDecoder(config)
+    native = native_operators(config).library is not None
+    with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
+        folder = Path(name) / "stages"
+        make_stages(folder, config, narrowed_recipes(config.variant, cuts, native=native), stages)
+        return StagedDecoder(config, folder=folder)
+
+
+def heard(
+    reference: StagedDecoder,
+    candidates: Mapping[str, StagedDecoder],
+    lines: Sequence[str],
+    voices: Sequence[str],
+    recogniser: Transcriber,
+) -> pd.DataFrame:
+    """Have all speak every line, each line by the next voice in turn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each candidate and line: text, voice, candidate; pesq, stoi, lsd_db against `reference`;
+        dnsmos_candidate, dnsmos_reference; and the columns of `intelligibility.understood`.
+    """
+    front_end, rows = FrontEnd(), []
+    known = intelligibility.Remembering(recogniser)
+    for number, line in enumerate(tqdm(lines, desc="heard", disable=None)):
+        voice = voices[number % len(voices)]
+        spoken = list(segments_of(front_end, line, voice))
+        clips = _clips(reference, candidates, spoken)
+        for name, samples in clips.items():
+            if name == "":
+                continue
+            pair = {"candidate": samples, "reference": clips[""]}
+            opinions = {f"dnsmos_{side}": dnsmos(clip, SAMPLE_RATE_HZ) for side, clip in pair.items()}
+            about = {"text": number, "voice": voice, "candidate": name}
+            understood = intelligibility.understood(pair, line, known)
+            rows.append(about | distances(clips[""], samples) | opinions | understood)
+    return pd.DataFrame(rows)
+
+
+def _clips(
+    reference: StagedDecoder, candidates: Mapping[str, StagedDecoder], spoken: Sequence[Spoken]
+) -> dict[str, Samples]:
+    """The samples of the reference (named "") and of every candidate, without the silence at the ends of the
+    reference's segments."""
+    parts: dict[str, list[Samples]] = {name: [] for name in ("", *candidates)}
+    for token_ids, style in spoken:
+        contours = reference.prosody.contours(token_ids, style, 1.0)
+        own = np.concatenate(list(reference.windows(contours, style)))
+        part = heard_part(own)
+        parts[""].append(own[part])
+        for name, decoder in candidates.items():
+            parts[name].append(np.concatenate(list(decoder.windows(contours, style)))[part])
+    return {name: np.concatenate(several) for name, several in parts.items()}
+
+
+def timed(
+    candidates: Mapping[str, StagedDecoder], lines: Sequence[str], voices: Sequence[str], rounds: int
+) -> pd.DataFrame:
+    """Speak every line with every candidate, interleaved: contours and all windows. `UNCUT` must be among
+    them. Rows as those of `turns.take_turns`."""
+    front_end, trials = FrontEnd(), []
+    with quiet():
+        for number, line in enumerate(lines):
+            spoken = list(segments_of(front_end, line, voices[number % len(voices)]))
+            ways: dict[str, Callable[[], object]] = {
+                name: partial(_spoken, decoder, spoken) for name, decoder in candidates.items()
+            }
+            for way in ways.values():
+                way()
+            trials += take_turns(ways, number, rounds)
+    return pd.DataFrame(trials)
+
+
+def _spoken(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> None:
+    for token_ids, style in spoken:
+        contours = decoder.prosody.contours(token_ids, style, 1.0)
+        for _ in decoder.windows(contours, style):
+            pass
+
+
+def curve(rows: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    """What each candidate saves and how it sounds; a row for each, `UNCUT` first.
+
+    Returns
+    -------
+    pandas.DataFrame
+        compute_ratio with compute_low and compute_high, over `UNCUT`; pesq_mean with its interval, stoi_mean;
+        dnsmos_change_ratio; word_rise_points; within, whether it is within the limits of quality.
+    """
+    cost = ratios(trials, UNCUT)
+    found = []
+    for name, own in rows.groupby("candidate", sort=False):
+        low, high = mean_interval(own, "pesq")
+        ratio = dict(cost.loc[name]) if name in cost.index else dict.fromkeys(("ratio", "low", "high"), 1.0)
+        row = {"candidate": name, "compute_ratio": ratio["ratio"]}
+        row |= {"compute_low": ratio["low"], "compute_high": ratio["high"]}
+        row |= {"pesq_mean": own.pesq.mean(), "pesq_mean_low": low, "pesq_mean_high": high}
+        row |= {"stoi_mean": own.stoi.mean()}
+        row["dnsmos_change_ratio"] = own.dnsmos_candidate.mean() / own.dnsmos_reference.mean() - 1
+        errors = own.word_errors_candidate.sum() - own.word_errors_reference.sum()
+        row["word_rise_points"] = 100 * errors / own.words.sum()
+        found.append(row)
+    table = pd.DataFrame(found).set_index("candidate")
+    table["within"] = (
+        (table.pesq_mean >= (1 - LOSS) * PESQ_CEILING)
+        & (table.dnsmos_change_ratio >= -LOSS)
+        & (table.word_rise_points <= RISE_POINTS)
+    )
+    return table
+
+
+def verdict(table: pd.DataFrame, what: str) -> str:
+    """The answer in a sentence: worth it or not, and by how much it was missed."""
+    asked = 100 * (1 - WORTH)
+    within = table[table.within & (table.index != UNCUT)]
+    saved = 0.0 if within.empty else max(0.0, 100 * (1 - float(within.compute_ratio.min())))
+    best = "no candidate" if within.empty else f"{what} ({within.compute_ratio.idxmin()})"
+    worth = not within.empty and float(within.loc[within.compute_ratio.idxmin()].compute_high) <= WORTH
+    said = (
+        f"{'worth it' if worth else 'not worth it'}: within the limits of quality, {best} saves "
+        f"{saved:.1f} % of the computing, where {asked:.0f} % was asked for"
+    )
+    if worth:
+        return said
+    at = pesq_at(table, WORTH)
+    found = f"PESQ is {at:.2f}" if np.isfinite(at) else "no candidate saves so much"
+    return f"{said}; where {asked:.0f} % is saved, {found} ({(1 - LOSS) * PESQ_CEILING:.2f} is the limit)"
+
+
+def pesq_at(table: pd.DataFrame, ratio: float) -> float:
+    """PESQ where the computing is `ratio` of the uncut model's, between the two candidates around it; NaN if
+    none saves so much."""
+    ordered = table.sort_values("compute_ratio", ascending=False)[["compute_ratio", "pesq_mean"]]
+    for (above, pesq), (below, less) in pairwise(ordered.itertuples(index=False)):
+        if below <= ratio <= above:
+            return float(np.interp(ratio, [below, above], [less, pesq]))
+    return float("nan")
+
+
+def figures_of(table: pd.DataFrame) -> dict[str, float]:
+    """What a result keeps."""
+    columns = ["compute_ratio", "pesq_mean", "dnsmos_change_ratio", "word_rise_points"]
+    found = {
+        f"{str(name).replace(' ', '_')}_{column}": float(row[column])
+        for name, row in table.iterrows()
+        for column in columns
+    }
+    return found | {"at_worth_pesq_mean": pesq_at(table, WORTH)}
