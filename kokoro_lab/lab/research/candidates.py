@@ -162,18 +162,21 @@ def verdict(table: pd.DataFrame, what: str) -> str:
     """The answer in a sentence: worth it or not, and by how much it was missed."""
     asked = 100 * (1 - WORTH)
     within = table[table.within & (table.index != UNCUT)]
-    saved = 0.0 if within.empty else max(0.0, 100 * (1 - float(within.compute_ratio.min())))
-    best = "no candidate" if within.empty else f"{what} ({within.compute_ratio.idxmin()})"
-    worth = not within.empty and float(within.loc[within.compute_ratio.idxmin()].compute_high) <= WORTH
-    said = (
-        f"{'worth it' if worth else 'not worth it'}: within the limits of quality, {best} saves "
-        f"{saved:.1f} % of the computing, where {asked:.0f} % was asked for"
-    )
+    worth, said = False, "no candidate is within the limits of quality"
+    if not within.empty:
+        best = within.loc[within.compute_ratio.idxmin()]
+        worth = bool(best.compute_high <= WORTH)
+        saved = max(0.0, 100 * (1 - float(best.compute_ratio)))
+        said = (
+            f"within the limits of quality, {what} ({best.name}) saves {saved:.1f} % of the computing time, "
+            f"where {asked:.0f} % was asked for"
+        )
     if worth:
-        return said
+        return f"worth it: {said}"
     at = pesq_at(table, WORTH)
-    found = f"PESQ is {at:.2f}" if np.isfinite(at) else "no candidate saves so much"
-    return f"{said}; where {asked:.0f} % is saved, {found} ({(1 - LOSS) * PESQ_CEILING:.2f} is the limit)"
+    limit = f"PESQ is {at:.2f} where {asked:.0f} % is saved ({(1 - LOSS) * PESQ_CEILING:.2f} is the limit)"
+    missed = limit if np.isfinite(at) else f"no candidate saves {asked:.0f} %"
+    return f"not worth it: {said}; {missed}"
 
 
 def pesq_at(table: pd.DataFrame, ratio: float) -> float:

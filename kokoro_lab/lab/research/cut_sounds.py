@@ -16,6 +16,7 @@ from kokoro_lab.graphs.passes import fold_constants
 from kokoro_lab.graphs.recipes import GIVEN
 from kokoro_lab.lab.research.residual_steps import Cuts, narrowed
 from kokoro_lab.lab.tuning.comparison import Spoken
+from kokoro_lab.lab.tuning.reporter import whole_vocoder
 from kokoro_lab.metrics.perceptual import log_spectral_distance_db
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.sessions.providers import make_session
@@ -58,14 +59,7 @@ class Sounds:
                 beside = signatures.whole_trunk(contours.aligned.shape[2])
                 (values,) = trunk.run([signatures.TRUNK], feed | beside)
                 prosody = replace(prosody, trunk=values)
-            fed = {
-                signatures.TRUNK: prosody.trunk,
-                signatures.EXCITATION: prosody.excitation,
-                signatures.SCALE: scale,
-                signatures.SHIFT: shift,
-                signatures.INNER: np.array(2 * [0, prosody.frames]),
-                signatures.KNOWN: np.array(True),
-            }
+            fed = whole_vocoder(prosody, scale, shift, known=True)
             (samples,) = vocoder.run([signatures.WAVEFORM], fed)
             found.append(samples.reshape(-1))
         return found

@@ -36,6 +36,21 @@ POSITIONS = 4000
 """The most positions of an utterance that are read, evenly spread: enough to find the share `TAIL`."""
 
 
+def whole_vocoder(
+    prosody: Prosody, scale: Values, shift: Values, *, known: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """The vocoder's inputs to compute a whole segment; `known` tells whether `scale` and `shift` hold the
+    statistics already, and not the style alone."""
+    return {
+        signatures.TRUNK: prosody.trunk,
+        signatures.EXCITATION: prosody.excitation,
+        signatures.SCALE: scale,
+        signatures.SHIFT: shift,
+        signatures.INNER: np.array(2 * [0, prosody.frames]),
+        signatures.KNOWN: np.array(known),
+    }
+
+
 class TrunkStatistics:
     """The exact statistics of the published model's trunk, for the channels whose statistics can be set."""
 
@@ -78,14 +93,7 @@ class OwnStatistics:
     def __call__(self, prosody: Prosody) -> tuple[Values, Values]:
         """Mean and variance of each distinct channel, float32 (8448,) each."""
         factor, offset = self._layers.style_alone(prosody.style)
-        feed = {
-            signatures.TRUNK: prosody.trunk,
-            signatures.EXCITATION: prosody.excitation,
-            signatures.SCALE: factor,
-            signatures.SHIFT: offset,
-            signatures.INNER: np.array(2 * [0, prosody.frames]),
-            signatures.KNOWN: np.array(False),
-        }
+        feed = whole_vocoder(prosody, factor, offset, known=False)
         mean, variance = _means_and_variances(self._session.run(self._names, feed))
         return self._layers.found(prosody.style, mean, variance)
 
