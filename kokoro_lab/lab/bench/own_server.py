@@ -35,6 +35,9 @@ LEFT_S = 10.0
 """A server that still computes this long after its last client has left has failed."""
 LOG_CHARACTERS = 800
 
+_END_WITH_STARTER = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
+"""Code of a watching process, which reads from a pipe that ends when the process that started it does."""
+
 _LISTENING = re.compile(rf"Listening at: http://{re.escape(LOOPBACK)}:(\d+)")
 
 
@@ -140,6 +143,8 @@ def own_server(
 ) -> Iterator[OwnServer]:
     """Start a server on a free port of the loopback, wait until it is warm, and end it after the block.
 
+    The server also ends if this process is killed inside the block.
+
     Parameters
     ----------
     settings : mapping
@@ -177,10 +182,29 @@ def own_server(
                 stderr=sink,
             )
         try:
-            port = _ready_port(process, log)
-            yield OwnServer(f"http://{LOOPBACK}:{port}", psutil.Process(process.pid))
+            with _ended_with_starter(process.pid):
+                port = _ready_port(process, log)
+                yield OwnServer(f"http://{LOOPBACK}:{port}", psutil.Process(process.pid))
         finally:
             _end(process)
+
+
+@contextmanager
+def _ended_with_starter(pid: int) -> Iterator[None]:
+    """A context in which another process watches this one, and ends process `pid` if this one is killed.
+
+    In a session of its own, so that a terminal that closes, or Ctrl-C, does not end the watching process.
+    """
+    watching = subprocess.Popen(
+        [sys.executable, "-S", "-c", _END_WITH_STARTER, str(pid)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        watching.kill()
+        watching.communicate()
 
 
 def _ready_port(process: subprocess.Popen[bytes], log: Path) -> int:
