@@ -16,7 +16,7 @@ import pandas as pd
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.research import growth
-from kokoro_lab.lab.research.block_training import BATCH, Training
+from kokoro_lab.lab.research.block_training import Training
 from kokoro_lab.lab.research.growth import Growth
 from kokoro_lab.lab.research.residual_steps import Cuts
 from kokoro_lab.lab.research.vocoder_block import (
@@ -31,14 +31,12 @@ from kokoro_lab.lab.research.vocoder_block import (
 )
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import Spoken
-from kokoro_lab.metrics.intervals import Estimate
+from kokoro_lab.metrics.intervals import Estimate, paired_ratio
 from kokoro_lab.metrics.perceptual import PESQ_CEILING
 
 BARE, CLOSED, TRAINED = "middle taps alone", "closed form", "trained"
-LEAST_GAIN_DB, TEACHER_DB = 0.5, -50.0
-CLOSED_CROPS = 48
-"""At most this many crops are fitted in closed form."""
-EACH, LESS_DATA = 3, 0.125
+LEAST_GAIN_DB, TEACHER_DB = 0.2, -50.0
+EACH, LESS_DATA = 3, 0.25
 """Crops from each segment, of 0.2 to 1.3 s; share of them in the training with less data."""
 JUDGEMENTS = 12
 """How often a training is judged on held-out texts."""
@@ -56,6 +54,10 @@ class Lesson:
     def teacher(self) -> Block:
         return self.recorder.teacher
 
+    def part(self, share: float) -> Lesson:
+        """The same block with a share of the crops to train on, of all texts."""
+        return replace(self, crops=self.crops[:: round(1 / share)])
+
 
 def lessons(
     blocks: Sequence[str], fit: Sequence[Spoken], held_out: Sequence[Spoken], config: EngineConfig
@@ -72,15 +74,12 @@ def students(lesson: Lesson, taps: int) -> dict[str, Block]:
     """The block with fewer taps before any training: the middle taps alone, and in closed form."""
     teacher = lesson.teacher
     bare = replace(teacher, weights=[middle(weight, taps) for weight in teacher.weights])
-    return {BARE: bare, CLOSED: fitted(teacher, lesson.crops[:CLOSED_CROPS], taps)}
+    return {BARE: bare, CLOSED: fitted(teacher, lesson.crops, taps)}
 
 
-def trained(
-    lesson: Lesson, student: Block, compute_s: float, *, share: float = 1.0, checkpoint: Path | None = None
-) -> Training:
-    """Train a student on a share of the crops, from its checkpoint if there is one, and leave another."""
-    count = max(BATCH, round(share * len(lesson.crops)))
-    run = Training(student, lesson.crops[:count], lesson.held_out)
+def trained(lesson: Lesson, student: Block, compute_s: float, checkpoint: Path | None = None) -> Training:
+    """Train a student, from its checkpoint if there is one, and leave another."""
+    run = Training(student, lesson.crops, lesson.held_out)
     if checkpoint is not None and checkpoint.exists():
         run.restore(checkpoint)
     run.run(compute_s, compute_s / JUDGEMENTS)
@@ -101,7 +100,7 @@ def made_of(
 def operations_per_s(run: Training) -> float:
     """Multiplications and additions of a training in a second of its CPU time: three passes of two each."""
     size = sum(weight.size for weight in run.block.weights)
-    return 6.0 * size * (CROP + 2 * MARGIN) * BATCH * run.steps / run.compute_s
+    return 6.0 * size * (CROP + 2 * MARGIN) * len(run.crops) * run.steps / run.compute_s
 
 
 def cuts_of(lessons_of: Mapping[str, Lesson], blocks: Mapping[str, Block]) -> Cuts:
@@ -139,16 +138,28 @@ def lines(runs: Mapping[str, Training], until_s: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def foretold(runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame) -> Estimate:
-    """PESQ after `day_s` of training each block, from the mean error of the blocks, by what was heard of the
-    students before and after training."""
-    now = _mean([run.history.error_ratio.iloc[-1] for run in runs.values()])
-    before = _mean([run.history.error_ratio.iloc[0] for run in runs.values()])
+def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
+    """By how much the error on held-out texts is lower with `after`, in dB, with its 95 % interval over
+    segments."""
+    now, then = ([error(block, [crop]) for crop in lesson.held_out] for block in (after, before))
+    ratio = paired_ratio(now, then, [place // EACH for place in range(len(now))])
+    with np.errstate(divide="ignore"):
+        value, low, high = (float(10 * np.log10(end)) for end in (ratio.value, ratio.low, ratio.high))
+    return Estimate(value, low, high, ratio.units)
+
+
+def foretold(
+    runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame, table: pd.DataFrame
+) -> Estimate:
+    """PESQ after `day_s` of training each block, from the mean error of the blocks, by what was heard of all
+    students and by their errors (`errors`)."""
     lines_of = [Growth.of(run.history).at(day_s) for run in runs.values()]
-    losses = PESQ_CEILING - curve.pesq_mean.loc[[CLOSED, TRAINED]].to_numpy(float)
+    ways = [BARE, CLOSED, TRAINED]
+    losses = PESQ_CEILING - curve.pesq_mean.loc[ways].to_numpy(float)
+    wrong = 10 ** (table[[f"{way}, dB" for way in ways]].mean().to_numpy(float) / 10)
 
     def pesq(wanted: float) -> float:
-        return PESQ_CEILING - growth.loss_at(np.array([before, now]), losses, wanted)
+        return PESQ_CEILING - growth.loss_at(wrong, losses, wanted)
 
     value, low, high = (_mean([getattr(line, end) for line in lines_of]) for end in ("value", "low", "high"))
     return Estimate(pesq(value), pesq(high), pesq(low), lines_of[0].units)
@@ -183,9 +194,13 @@ def controls(lesson: Lesson, student: Block, compute_s: float, curve: pd.DataFra
 
 
 def figures_of(
-    table: pd.DataFrame, speed: float, day_s: float, runs: Mapping[str, Training], pesq: Estimate
+    table: pd.DataFrame,
+    speed: float,
+    day_s: float,
+    runs: Mapping[str, Training],
+    told: Mapping[str, Estimate],
 ) -> dict[str, float]:
-    """What a result keeps beside the figures of the curve."""
+    """What a result keeps beside the figures of the curve. `told` has what is kept with its interval."""
     found = {
         f"{block}_{str(way).replace(', dB', '').replace(' ', '_')}_error_db": float(value)
         for block, row in table.iterrows()
@@ -193,5 +208,33 @@ def figures_of(
     }
     for block, run in runs.items():
         found[f"{block}_day_error_db"] = float(10 * np.log10(Growth.of(run.history).at(day_s).value))
-    found |= {"training_gflops": speed / 1e9, "day_pesq": pesq.value}
-    return found | {"day_pesq_low": pesq.low, "day_pesq_high": pesq.high}
+    for name, each in told.items():
+        found |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+    return found | {"training_gflops": speed / 1e9}
+
+
+def told_of(
+    lessons_of: Mapping[str, Lesson],
+    made: Mapping[str, Mapping[str, Block]],
+    less: Training,
+    day_pesq: Estimate,
+) -> dict[str, Estimate]:
+    """What the first block gains by training, and by all of the data; and what a day's training would."""
+    block, lesson = next(iter(lessons_of.items()))
+    trained = made[TRAINED][block]
+    return {
+        "gain_db": gain_db(lesson, made[CLOSED][block], trained),
+        "data_gain_db": gain_db(lesson, less.block, trained),
+        "day_pesq": day_pesq,
+    }
+
+
+def remarks(told: Mapping[str, Estimate]) -> list[str]:
+    """What a longer training and more data gain, in sentences."""
+    doublings = np.log2(1 / LESS_DATA)
+    return [
+        f"training gains {told['gain_db']} dB on the closed form, on texts that it never saw",
+        f"{1 / LESS_DATA:g} times the data gain {told['data_gain_db']} dB, and twice as much again would "
+        f"gain {told['data_gain_db'].value / doublings:.1f} dB more if this goes on",
+        f"a GPU day would come to PESQ {told['day_pesq']} at best: the line knows nothing of a floor",
+    ]

@@ -65,15 +65,22 @@ class Block:
         return x
 
     def backward(
-        self, crop: Crop, tape: Sequence[tuple[Values, Values]], wrong: Values
+        self,
+        crop: Crop,
+        tape: Sequence[tuple[Values, Values]],
+        wrong: Values,
+        returned: list[Values] | None = None,
     ) -> tuple[list[Values], list[Values]]:
-        """The gradients of weights and biases, from the gradient of what `forward` gave."""
+        """The gradients of weights and biases, from the gradient of what `forward` gave. `returned` keeps the
+        gradient of what each convolution gave, the last one first."""
         weights: list[Values] = [np.empty(0, np.float32)] * len(self.weights)
         biases = list(weights)
         for step in reversed(range(0, len(self.weights), 2)):
             inner = wrong
             for k in (step + 1, step):
                 snake, slope = tape[k]
+                if returned is not None:
+                    returned.append(inner)
                 biases[k] = inner.sum(1)
                 weights[k], back = convolved_back(self.weights[k], snake, self.dilations[k], inner)
                 inner = back * slope * crop.scale[k][:, None]
@@ -128,6 +135,15 @@ def convolved_back(weight: Values, x: Values, dilation: int, wrong: Values) -> t
         found[tap] = wrong @ padded[:, part].T
         back[:, part] += weight[tap].T @ wrong
     return found, back[:, reach : reach + length]
+
+
+def taps_of(x: Values, taps: int, dilation: int) -> Values:
+    """What the weights of a convolution multiply, (taps · channels + 1, columns); the last row is 1, for the
+    bias."""
+    length, reach = x.shape[1], taps // 2 * dilation
+    padded = np.pad(x, ((0, 0), (reach, reach)))
+    parts = [padded[:, tap * dilation : tap * dilation + length] for tap in range(taps)]
+    return np.concatenate([*parts, np.ones((1, length), np.float32)])
 
 
 class BlockRecorder:
@@ -270,13 +286,10 @@ def _least_squares(
 ) -> tuple[Values, Values]:
     """Weights and bias that give what is wanted, held near `prior` where the inputs say little."""
     taps, outputs, channels = prior.shape
-    reach, size = taps // 2 * dilation, taps * channels
+    size = taps * channels
     products, cross = np.zeros((size + 1, size + 1)), np.zeros((outputs, size + 1))
     for x, y in zip(inputs, wanted, strict=True):
-        length = x.shape[1]
-        padded = np.pad(x, ((0, 0), (reach, reach)))
-        parts = [padded[:, tap * dilation : tap * dilation + length] for tap in range(taps)]
-        column = np.concatenate([*parts, np.ones((1, length), np.float32)])[:, MARGIN:-MARGIN]
+        column = taps_of(x, taps, dilation)[:, MARGIN:-MARGIN]
         products += column @ column.T
         cross += y[:, MARGIN:-MARGIN] @ column.T
     held = np.append(prior.transpose(1, 0, 2).reshape(outputs, size), np.zeros((outputs, 1)), axis=1)

@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kokoro_lab.lab.research import block_training, vocoder_block
@@ -66,6 +67,7 @@ def test_gradients_are_those_of_the_error() -> None:
             assert gradient[place] == pytest.approx(slope, rel=0.02, abs=0.02)
 
 
+@pytest.mark.usefixtures("clock")
 def test_training_comes_nearer_than_the_closed_form_and_that_nearer_than_fewer_taps() -> None:
     teacher = block(5, 2)
     seen, unseen = crops(teacher, 6), crops(teacher, 9)[6:]
@@ -73,29 +75,38 @@ def test_training_comes_nearer_than_the_closed_form_and_that_nearer_than_fewer_t
     bare = Block([vocoder_block.middle(w, 3) for w in teacher.weights], teacher.biases, DILATIONS)
     closed = vocoder_block.fitted(teacher, seen, 3)
     run = Training(closed, seen, unseen)
-    for _ in range(60):
-        run._step()
+    run.run(1.0, 0.05)
+    assert run.history.error_ratio.is_monotonic_decreasing
     trained = vocoder_block.error(run.block, unseen)
     assert trained < vocoder_block.error(closed, unseen) < vocoder_block.error(bare, unseen)
     whole = vocoder_block.fitted(teacher, seen, 5)
     assert vocoder_block.error(whole, unseen) < 1e-3
 
 
-def test_a_checkpoint_continues_exactly(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("clock")
+def test_a_training_never_ends_worse_than_it_began() -> None:
+    seen, other = crops(block(5, 2), 3), crops(block(3), 3)
+    run = Training(block(3), seen, other)
+    run.run(0.2, 0.02)
+    assert len(run.history) > 3
+    assert vocoder_block.error(run._now, other) > 1e-3
+    assert vocoder_block.error(run.block, other) == run.history.error_ratio.iloc[-1] == pytest.approx(1e-12)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_checkpoint_is_continued(tmp_path: Path) -> None:
     teacher = block(3, 3)
     seen = crops(teacher, 5)
-    whole, begun, other = (Training(block(3), seen, seen[:1]) for _ in range(3))
-    for _ in range(4):
-        whole._step()
-    for _ in range(2):
-        begun._step()
+    begun, other = (Training(block(3), seen, seen[:1]) for _ in range(2))
+    begun.run(0.2, 0.02)
     begun.save(tmp_path / "begun.npz")
     other.restore(tmp_path / "begun.npz")
-    assert list(other.history.error_db) == list(begun.history.error_db)
-    for _ in range(2):
-        other._step()
-    for one, two in zip(whole.block.weights, other.block.weights, strict=True):
+    pd.testing.assert_frame_equal(other.history, begun.history)
+    for one, two in zip(begun.block.weights, other.block.weights, strict=True):
         np.testing.assert_array_equal(one, two)
+    other.run(0.4, 0.02)
+    assert other.steps > begun.steps
+    assert other.history.error_db.iloc[-1] < begun.history.error_db.iloc[-1]
 
 
 def test_a_checkpoint_of_another_block_is_refused(tmp_path: Path) -> None:
@@ -108,14 +119,20 @@ def test_a_checkpoint_of_another_block_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("clock")
 def test_training_stops_when_its_time_is_used() -> None:
-    teacher = block(3, 3)
-    seen = crops(teacher, 2)
+    seen = crops(block(3, 3), 2)
     run = Training(block(3), seen, seen[:1])
-    said: list[str] = []
-    run.run(0.049, 0.019, said.append)
-    assert run.compute_s == pytest.approx(0.05)
-    assert run.steps == 5
-    assert list(run.history.steps) == [0, 2, 4, 5]
-    assert len(said) == 3
-    run.run(0.049, 0.019)
-    assert run.steps == 5, "continued, its time is used"
+    run.run(0.05, 0.02)
+    assert run.compute_s == pytest.approx(0.05, abs=0.011)
+    assert run.history.compute_s.iloc[-1] == run.compute_s
+    steps = run.steps
+    run.run(0.05, 0.02)
+    assert run.steps == steps, "continued, its time is used"
+
+
+def test_the_coordinates_of_training_make_the_curvature_alike() -> None:
+    """Noise comes back to the last convolution as it was."""
+    seen = crops(block(3, 3), 2)
+    run = Training(block(3), seen, seen[:1])
+    out, into = run._factors()[-1]
+    np.testing.assert_allclose(out @ out.T, np.eye(CHANNELS), atol=0.15)
+    assert into.shape == (3 * CHANNELS + 1, 3 * CHANNELS + 1)

@@ -16,6 +16,7 @@ from kokoro_lab.lab.research.distillation import BARE, CLOSED, TRAINED, Lesson
 from kokoro_lab.lab.research.growth import Growth
 from kokoro_lab.lab.research.residual_steps import Step
 from kokoro_lab.lab.research.vocoder_block import BlockRecorder
+from kokoro_lab.metrics.intervals import Estimate
 from tests.lab.research.test_block_training import CHANNELS, block, clock, crops  # noqa: F401
 
 
@@ -57,9 +58,9 @@ def lesson() -> Lesson:
 def test_a_student_is_trained_and_a_wrong_training_is_caught(lesson: Lesson, tmp_path: Path) -> None:
     before = {"a": distillation.students(lesson, 3)}
     path = tmp_path / "kept" / "a.npz"
-    run = distillation.trained(lesson, before["a"][CLOSED], 0.6, checkpoint=path)
+    run = distillation.trained(lesson, before["a"][CLOSED], 0.6, path)
     assert path.exists()
-    again = distillation.trained(lesson, before["a"][CLOSED], 0.6, checkpoint=path)
+    again = distillation.trained(lesson, before["a"][CLOSED], 0.6, path)
     assert again.steps == run.steps, "continued, and its time is used"
     made = distillation.made_of(before, {"a": run})
     table = distillation.errors({"a": lesson}, made)
@@ -75,6 +76,11 @@ def test_a_student_is_trained_and_a_wrong_training_is_caught(lesson: Lesson, tmp
     assert list(cuts) == [f"/generator/resblocks.3/{k}" for k in range(3)]
     assert next(iter(cuts.values()))[1].second.shape == (CHANNELS, CHANNELS, 3)  # type: ignore[union-attr]
     assert distillation.operations_per_s(run) > 0
+    assert len(lesson.part(0.5).crops) == 3
+    told = distillation.told_of({"a": lesson}, made, run, Estimate(4.5, 4.4, 4.6, 9))
+    assert told["gain_db"].value == pytest.approx(closed - trained, abs=0.3)
+    assert told["data_gain_db"].value == 0, "the same training"
+    assert len(distillation.remarks(told)) == 3
 
 
 def test_what_a_longer_training_would_reach_is_foretold() -> None:
@@ -83,13 +89,15 @@ def test_what_a_longer_training_would_reach_is_foretold() -> None:
     run = cast(
         Training, SimpleNamespace(history=pd.concat([first, told], ignore_index=True), compute_s=120.0)
     )
-    curve = pd.DataFrame({"pesq_mean": [3.6, 4.3]}, index=[CLOSED, TRAINED])
-    pesq = distillation.foretold({"a": run}, 1e5, curve)
+    curve = pd.DataFrame({"pesq_mean": [1.2, 3.6, 4.3]}, index=[BARE, CLOSED, TRAINED])
+    wrong = {f"{way}, dB": [error] for way, error in ((BARE, 2.0), (CLOSED, -3.0), (TRAINED, -12.0))}
+    table = pd.DataFrame(wrong, index=["a"])
+    pesq = distillation.foretold({"a": run}, 1e5, curve, table)
     assert 4.3 < pesq.low <= pesq.value <= pesq.high < 4.65
     lines = distillation.lines({"a": run}, 1e5)
     assert lines.error_db.is_monotonic_decreasing
     assert lines.compute_s.max() == pytest.approx(1e5)
-    table = pd.DataFrame({"trained, dB": [-12.0]}, index=["a"])
-    figures = distillation.figures_of(table, 4e10, 1e5, {"a": run}, pesq)
+    figures = distillation.figures_of(table, 4e10, 1e5, {"a": run}, {"day_pesq": pesq})
     assert figures["a_trained_error_db"] == -12
     assert figures["training_gflops"] == 40
+    assert figures["day_pesq_low"] == pesq.low
