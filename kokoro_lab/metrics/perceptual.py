@@ -23,6 +23,7 @@ Samples = npt.NDArray[np.float32]
 PESQ_RATE_HZ = 16_000
 PESQ_CEILING = 4.644
 """The PESQ-WB of a recording against itself."""
+PESQ_LOWEST = 1.0
 PESQ_LEADS_S = (0.0, 0.010, 0.020, 0.030, 0.040)
 """Lengths of silence that are put before both recordings, in turn."""
 SHORTEST_S = 0.4
@@ -38,18 +39,24 @@ def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> floa
     Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz. P.862 looks for delays
     between the two, of which there are none here, and in about one utterance of a hundred it finds one for a
     part of it: 3.87 instead of 4.59, and 4.59 again if both begin 10 ms later. So the result is the median
-    over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them alike.
+    over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them alike. A candidate so
+    destroyed that P.862 finds no utterance has the lowest score, 1.
 
     Raises
     ------
     ParameterError
         Different lengths, under 0.4 s, or samples that are not finite.
+    pesq.NoUtterancesError
+        The reference by itself has no utterance.
     """
     pair = [_resampled(s, sample_rate_hz) for s in _checked(reference, candidate, sample_rate_hz)]
     leads = (round(lead_s * PESQ_RATE_HZ) for lead_s in PESQ_LEADS_S)
-    return float(
-        np.median([pesq.pesq(PESQ_RATE_HZ, *(np.pad(s, (n, 0)) for s in pair), "wb") for n in leads])
-    )
+    try:
+        scores = [pesq.pesq(PESQ_RATE_HZ, *(np.pad(s, (n, 0)) for s in pair), "wb") for n in leads]
+    except pesq.NoUtterancesError:
+        pesq.pesq(PESQ_RATE_HZ, pair[0], pair[0], "wb")
+        return PESQ_LOWEST
+    return float(np.median(scores))
 
 
 def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:

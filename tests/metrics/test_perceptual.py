@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pesq
 import pytest
 import soundfile
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.metrics.perceptual import (
     PESQ_CEILING,
+    PESQ_LOWEST,
     log_mel_distance_db,
     log_spectral_distance_db,
     pesq_wb,
@@ -77,6 +79,13 @@ def test_more_noise_is_worse(speech: np.ndarray) -> None:
     assert heard == sorted(heard)
     for snr in levels:
         assert signal_to_difference_db(speech, noisy(speech, snr)) == pytest.approx(snr, abs=0.01)
+
+
+def test_destroyed_speech_has_the_lowest_pesq(speech: np.ndarray) -> None:
+    hum = np.sin(2 * np.pi * 5 * np.arange(len(speech)) / RATE).astype(np.float32)
+    assert pesq_wb(hum, speech, RATE) == PESQ_LOWEST, "P.862 finds no utterance in this pair"
+    with pytest.raises(pesq.NoUtterancesError), np.errstate(invalid="ignore"):
+        pesq_wb(np.zeros_like(speech), speech, RATE)
 
 
 def test_a_level_is_a_distance_of_as_many_db(speech: np.ndarray) -> None:

@@ -37,6 +37,7 @@ from kokoro_lab.lab.plots.verdicts import (
     against_margins,
     between_anchors,
     error_rates,
+    growth,
     ladder,
     outcomes,
     pareto,

@@ -242,3 +242,33 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
         bare(axes, "left")
     beside[0].invert_yaxis()
     return Drawing(figure, listed(taken))
+
+
+@plotted
+def growth(histories: Mapping[str, pd.DataFrame], lines: pd.DataFrame) -> Drawing:
+    """How the error falls with training.
+
+    Dots are measured, on texts that were not trained on. The band is where the line of each, continued, is
+    expected with 95 % confidence, if it goes on as it went.
+
+    Parameters
+    ----------
+    histories : mapping of str to DataFrame
+        By name, with compute_s and error_db.
+    lines : pandas.DataFrame
+        Columns name, compute_s, error_db, low_db, high_db.
+    """
+    measured = {name: table[table.compute_s > 0] for name, table in histories.items()}
+    if not any(len(table) for table in measured.values()):
+        return Drawing(None, "Nothing was trained.")
+    figure, (axes,) = panels(height=4.5)
+    for number, (name, table) in enumerate(measured.items()):
+        colour = SERIES[number % len(SERIES)]
+        axes.plot(table.compute_s, table.error_db, "o", color=colour, markersize=4, label=name)
+        own = lines[lines.name == name].sort_values("compute_s")
+        axes.plot(own.compute_s, own.error_db, color=colour, linewidth=1)
+        axes.fill_between(own.compute_s, own.low_db, own.high_db, color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel="training, s of one core", ylabel="error, dB", xscale="log")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    ends = [f"{name} {table.error_db.iloc[-1]:.1f} dB" for name, table in measured.items()]
+    return Drawing(figure, f"At the end: {listed(ends)}.")

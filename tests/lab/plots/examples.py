@@ -56,6 +56,16 @@ def pairs(count: int) -> pd.DataFrame:
     return pd.DataFrame({"dither": 0.3, "candidate": np.linspace(0.6, 3, count), "noise": 5.0}, index=names)
 
 
+LEARNT = pd.DataFrame({"compute_s": [0.0, 10, 20, 40], "error_db": [-9.0, -10, -11, -12]})
+CONTINUED = pd.DataFrame(
+    [
+        {"name": name, "compute_s": seconds, "error_db": middle, "low_db": middle - 1, "high_db": middle + 1}
+        for name, middle in (("noise_res.1", -12.0), ("resblocks.5", -13.0))
+        for seconds in (10.0, 1e4)
+    ]
+)
+
+
 def groups(count: int) -> pd.DataFrame:
     names = [f"resblocks.{i}" for i in range(count)]
     spread = RANDOM.random((2, count))
@@ -221,6 +231,10 @@ EXAMPLES: dict[str, tuple[Drawn, Drawn]] = {
     "cold_starts": (
         lambda: plots.cold_starts(starts(["default", "threads=1"])),
         lambda: plots.cold_starts(starts([])),
+    ),
+    "growth": (
+        lambda: plots.growth({"noise_res.1": LEARNT, "resblocks.5": LEARNT}, CONTINUED),
+        lambda: plots.growth({}, pd.DataFrame()),
     ),
     "by_length": (
         lambda: plots.by_length(

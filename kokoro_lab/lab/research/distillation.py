@@ -1,0 +1,240 @@
+"""A student for the blocks that cost most: the same block with fewer taps, trained on what the block gives.
+
+Blocks are trained one by one, so that a day's training is several hours' on several machines. `growth`
+continues the curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.lab.bars import tqdm
+from kokoro_lab.lab.research import growth
+from kokoro_lab.lab.research.block_training import Training
+from kokoro_lab.lab.research.growth import Growth
+from kokoro_lab.lab.research.residual_steps import Cuts
+from kokoro_lab.lab.research.vocoder_block import (
+    CROP,
+    MARGIN,
+    Block,
+    BlockRecorder,
+    Crop,
+    error,
+    fitted,
+    middle,
+)
+from kokoro_lab.lab.results import Check, NegativeControl
+from kokoro_lab.lab.tuning.comparison import Spoken
+from kokoro_lab.metrics.intervals import Estimate, paired_ratio
+from kokoro_lab.metrics.perceptual import PESQ_CEILING
+
+BARE, CLOSED, TRAINED = "middle taps alone", "closed form", "trained"
+LEAST_GAIN_DB, TEACHER_DB = 0.2, -50.0
+EACH, LESS_DATA = 3, 0.25
+"""Crops from each segment, of 0.2 to 1.3 s; share of them in the training with less data."""
+JUDGEMENTS = 12
+"""How often a training is judged on held-out texts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """A block that is taught: the block as it ships, and crops of what enters and leaves it."""
+
+    recorder: BlockRecorder
+    crops: list[Crop]
+    held_out: list[Crop]
+
+    @property
+    def teacher(self) -> Block:
+        return self.recorder.teacher
+
+    def part(self, share: float) -> Lesson:
+        """The same block with a share of the crops to train on, of all texts."""
+        return replace(self, crops=self.crops[:: round(1 / share)])
+
+
+def lessons(
+    blocks: Sequence[str], fit: Sequence[Spoken], held_out: Sequence[Spoken], config: EngineConfig
+) -> dict[str, Lesson]:
+    """Record `EACH` crops of every segment, for every block."""
+    found = {}
+    for block in tqdm(blocks, desc="recorded", disable=None):
+        recorder = BlockRecorder(block, config)
+        found[block] = Lesson(recorder, recorder.crops(fit, EACH), recorder.crops(held_out, EACH, seed=1))
+    return found
+
+
+def students(lesson: Lesson, taps: int) -> dict[str, Block]:
+    """The block with fewer taps before any training: the middle taps alone, and in closed form."""
+    teacher = lesson.teacher
+    bare = replace(teacher, weights=[middle(weight, taps) for weight in teacher.weights])
+    return {BARE: bare, CLOSED: fitted(teacher, lesson.crops, taps)}
+
+
+def trained(lesson: Lesson, student: Block, compute_s: float, checkpoint: Path | None = None) -> Training:
+    """Train a student, from its checkpoint if there is one, and leave another."""
+    run = Training(student, lesson.crops, lesson.held_out)
+    if checkpoint is not None and checkpoint.exists():
+        run.restore(checkpoint)
+    run.run(compute_s, compute_s / JUDGEMENTS)
+    if checkpoint is not None:
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        run.save(checkpoint)
+    return run
+
+
+def made_of(
+    before: Mapping[str, Mapping[str, Block]], runs: Mapping[str, Training]
+) -> dict[str, dict[str, Block]]:
+    """The students by way, then by block: those of `students`, and the trained ones."""
+    found = {way: {block: ways[way] for block, ways in before.items()} for way in (BARE, CLOSED)}
+    return found | {TRAINED: {block: run.block for block, run in runs.items()}}
+
+
+def operations_per_s(run: Training) -> float:
+    """Multiplications and additions of a training in a second of its CPU time: three passes of two each."""
+    size = sum(weight.size for weight in run.block.weights)
+    return 6.0 * size * (CROP + 2 * MARGIN) * len(run.crops) * run.steps / run.compute_s
+
+
+def cuts_of(lessons_of: Mapping[str, Lesson], blocks: Mapping[str, Block]) -> Cuts:
+    """All blocks at once, as cuts."""
+    return {
+        name: cut
+        for block, lesson in lessons_of.items()
+        for name, cut in blocks[block].cuts(lesson.teacher, lesson.recorder.steps).items()
+    }
+
+
+def errors(lessons_of: Mapping[str, Lesson], made: Mapping[str, Mapping[str, Block]]) -> pd.DataFrame:
+    """The error of every student on held-out texts: a row for each block, a column in dB for each way."""
+    return pd.DataFrame(
+        {
+            block: {
+                f"{way}, dB": 10 * np.log10(error(blocks[block], lesson.held_out))
+                for way, blocks in made.items()
+            }
+            for block, lesson in lessons_of.items()
+        }
+    ).T.rename_axis("block")
+
+
+def lines(runs: Mapping[str, Training], until_s: float) -> pd.DataFrame:
+    """The line of every training, continued to `until_s`, as `plots.growth` draws it."""
+    rows = []
+    for name, run in runs.items():
+        line = Growth.of(run.history)
+        for seconds in np.geomspace(run.compute_s * growth.LEFT_OUT, until_s, 20):
+            found = line.at(float(seconds))
+            ends = {"error_db": found.value, "low_db": found.low, "high_db": found.high}
+            row = {name: float(10 * np.log10(end)) for name, end in ends.items()}
+            rows.append({"name": name, "compute_s": float(seconds)} | row)
+    return pd.DataFrame(rows)
+
+
+def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
+    """By how much the error on held-out texts is lower with `after`, in dB, with its 95 % interval over
+    segments."""
+    now, then = ([error(block, [crop]) for crop in lesson.held_out] for block in (after, before))
+    ratio = paired_ratio(now, then, [place // EACH for place in range(len(now))])
+    with np.errstate(divide="ignore"):
+        value, low, high = (float(10 * np.log10(end)) for end in (ratio.value, ratio.low, ratio.high))
+    return Estimate(value, low, high, ratio.units)
+
+
+def foretold(
+    runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame, table: pd.DataFrame
+) -> Estimate:
+    """PESQ after `day_s` of training each block, from the mean error of the blocks, by what was heard of all
+    students and by their errors (`errors`)."""
+    lines_of = [Growth.of(run.history).at(day_s) for run in runs.values()]
+    ways = [BARE, CLOSED, TRAINED]
+    losses = PESQ_CEILING - curve.pesq_mean.loc[ways].to_numpy(float)
+    wrong = 10 ** (table[[f"{way}, dB" for way in ways]].mean().to_numpy(float) / 10)
+
+    def pesq(wanted: float) -> float:
+        return PESQ_CEILING - growth.loss_at(wrong, losses, wanted)
+
+    value, low, high = (_mean([getattr(line, end) for line in lines_of]) for end in ("value", "low", "high"))
+    return Estimate(pesq(value), pesq(high), pesq(low), lines_of[0].units)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def checks_of(lessons_of: Mapping[str, Lesson], table: pd.DataFrame) -> list[Check]:
+    """The checks: the block in NumPy is the model's, and training gains on texts that it never saw."""
+    wrong = max(10 * np.log10(error(each.teacher, each.held_out)) for each in lessons_of.values())
+    gained = float((table[f"{CLOSED}, dB"] - table[f"{TRAINED}, dB"]).min())
+    return [
+        Check("block_in_numpy_error_db", wrong, high=TEACHER_DB),
+        Check("training_gain_db", gained, low=LEAST_GAIN_DB),
+    ]
+
+
+def controls(lesson: Lesson, student: Block, compute_s: float, curve: pd.DataFrame) -> list[NegativeControl]:
+    """Controls: trained on what the block gives for other crops, a student must not gain; and the middle taps
+    alone must be beyond the limits of quality."""
+    others = [*lesson.crops[1:], lesson.crops[0]]
+    swapped = [replace(crop, y=crop.x + o.y - o.x) for crop, o in zip(lesson.crops, others, strict=True)]
+    astray = trained(replace(lesson, crops=swapped), student, compute_s)
+    history = astray.history.error_db
+    caught = bool(history.iloc[0] - history.iloc[-1] < LEAST_GAIN_DB)
+    return [
+        NegativeControl("trained on the outputs of other crops", caught),
+        NegativeControl(f"{BARE}, not fitted", not bool(curve.loc[BARE].within)),
+    ]
+
+
+def figures_of(
+    table: pd.DataFrame,
+    speed: float,
+    day_s: float,
+    runs: Mapping[str, Training],
+    told: Mapping[str, Estimate],
+) -> dict[str, float]:
+    """What a result keeps beside the figures of the curve. `told` has what is kept with its interval."""
+    found = {
+        f"{block}_{str(way).replace(', dB', '').replace(' ', '_')}_error_db": float(value)
+        for block, row in table.iterrows()
+        for way, value in row.items()
+    }
+    for block, run in runs.items():
+        found[f"{block}_day_error_db"] = float(10 * np.log10(Growth.of(run.history).at(day_s).value))
+    for name, each in told.items():
+        found |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+    return found | {"training_gflops": speed / 1e9}
+
+
+def told_of(
+    lessons_of: Mapping[str, Lesson],
+    made: Mapping[str, Mapping[str, Block]],
+    less: Training,
+    day_pesq: Estimate,
+) -> dict[str, Estimate]:
+    """What the first block gains by training, and by all of the data; and what a day's training would."""
+    block, lesson = next(iter(lessons_of.items()))
+    trained = made[TRAINED][block]
+    return {
+        "gain_db": gain_db(lesson, made[CLOSED][block], trained),
+        "data_gain_db": gain_db(lesson, less.block, trained),
+        "day_pesq": day_pesq,
+    }
+
+
+def remarks(told: Mapping[str, Estimate]) -> list[str]:
+    """What a longer training and more data gain, in sentences."""
+    doublings = np.log2(1 / LESS_DATA)
+    return [
+        f"training gains {told['gain_db']} dB on the closed form, on texts that it never saw",
+        f"{1 / LESS_DATA:g} times the data gain {told['data_gain_db']} dB, and twice as much again would "
+        f"gain {told['data_gain_db'].value / doublings:.1f} dB more if this goes on",
+        f"a GPU day would come to PESQ {told['day_pesq']} at best: the line knows nothing of a floor",
+    ]

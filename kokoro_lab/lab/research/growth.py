@@ -1,0 +1,76 @@
+"""How an error falls with training, and what longer training would reach: a power law, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from kokoro_lab.metrics.intervals import Estimate
+
+LEFT_OUT = 0.25
+"""The first part of the training time, which is not fitted: a power law holds later."""
+FEWEST = 4
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growth:
+    """A straight line through logarithms: error = 10^(`level` + `slope` · log10(seconds)).
+
+    Parameters
+    ----------
+    slope, level : float
+    covariance : numpy.ndarray
+        Of slope and level.
+    spread : float
+        Variance of log10(error) around the line.
+    points : int
+        Number of points that the line was fitted to.
+    """
+
+    slope: float
+    level: float
+    covariance: np.ndarray
+    spread: float
+    points: int
+
+    @classmethod
+    def of(cls, history: pd.DataFrame) -> Growth:
+        """Fit the line to the table of `Training.history`, its beginning left out.
+
+        Raises
+        ------
+        ValueError
+            The block was judged too seldom.
+        """
+        later = history[history.compute_s > LEFT_OUT * history.compute_s.max()]
+        if len(later) < FEWEST:
+            raise ValueError(f"a line needs {FEWEST} points, but training was judged {len(later)} times")
+        seconds, wrong = np.log10(later.compute_s), np.log10(later.error_ratio)
+        basis = np.stack([seconds, np.ones(len(later))], axis=1)
+        inverse = np.linalg.inv(basis.T @ basis)
+        slope, level = inverse @ basis.T @ wrong
+        rest = wrong - basis @ [slope, level]
+        spread = float(rest @ rest) / (len(later) - 2)
+        return cls(float(slope), float(level), spread * inverse, spread, len(later))
+
+    def at(self, seconds: float) -> Estimate:
+        """The error after that much training, with the 95 % interval of a prediction.
+
+        The interval supposes that the power law goes on; it knows nothing of a floor.
+        """
+        place = np.array([np.log10(seconds), 1.0])
+        middle = float(place @ [self.slope, self.level])
+        around = float(np.sqrt(place @ self.covariance @ place + self.spread))
+        half = float(student.ppf(0.975, self.points - 2)) * around
+        value, low, high = (10.0**exponent for exponent in (middle, middle - half, middle + half))
+        return Estimate(value, low, high, self.points)
+
+
+def loss_at(errors: np.ndarray, losses: np.ndarray, wanted: float) -> float:
+    """The loss of PESQ at an error, on a power law through what was heard: log(loss) over log(error)."""
+    slope, level = np.polyfit(np.log10(errors), np.log10(np.maximum(losses, 1e-3)), 1)
+    return float(10.0 ** (level + slope * np.log10(wanted)))

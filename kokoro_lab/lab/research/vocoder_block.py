@@ -1,0 +1,301 @@
+"""A block of the vocoder in NumPy: forward, backward, and what enters and leaves it while the model speaks.
+
+A block is three residual steps of two convolutions. Given the statistics of its normalisations, which a
+stream knows beforehand, it is made of convolutions, a factor and a summand for each channel, and Snake:
+`z − cos z + 1`, with its factors inside of the weights (see `passes.snake_in_the_modulation`). Forward and
+backward pass are a page of matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.graphs import rewriting, signatures
+from kokoro_lab.graphs.making import published_stages
+from kokoro_lab.graphs.native_passes import bias_of
+from kokoro_lab.graphs.recipes import GIVEN
+from kokoro_lab.graphs.rewriting import Graph
+from kokoro_lab.lab.research.residual_steps import Cut, Cuts, Step, Values, steps_of
+from kokoro_lab.lab.tuning.comparison import Spoken
+from kokoro_lab.lab.tuning.rounding import RIDGE
+from kokoro_lab.model.decoder import StagedDecoder
+from kokoro_lab.sessions.providers import make_session
+
+MARGIN = 64
+"""Columns at both ends of a crop that are not compared: the reach of a block of eleven taps is 60."""
+CROP = 1024
+LEAST_ERROR = 1e-12
+"""So that an error has decibels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The convolutions of a block, in the order in which they run.
+
+    Parameters
+    ----------
+    weights : list of numpy.ndarray
+        float32 (taps, channels out, channels in) each.
+    biases : list of numpy.ndarray
+        float32 (channels out,) each.
+    dilations : tuple of int
+    """
+
+    weights: list[Values]
+    biases: list[Values]
+    dilations: tuple[int, ...]
+
+    def forward(self, crop: Crop, tape: list[tuple[Values, Values]] | None = None) -> Values:
+        """What the block gives, float32 (channels, columns). `tape` keeps what `backward` needs."""
+        x = crop.x
+        for step in range(0, len(self.weights), 2):
+            inner = x
+            for k in (step, step + 1):
+                z = crop.scale[k][:, None] * inner + crop.shift[k][:, None]
+                snake = z - np.cos(z) + 1
+                if tape is not None:
+                    tape.append((snake, 1 + np.sin(z)))
+                inner = convolved(self.weights[k], snake, self.dilations[k]) + self.biases[k][:, None]
+            x = x + inner
+        return x
+
+    def backward(
+        self,
+        crop: Crop,
+        tape: Sequence[tuple[Values, Values]],
+        wrong: Values,
+        returned: list[Values] | None = None,
+    ) -> tuple[list[Values], list[Values]]:
+        """The gradients of weights and biases, from the gradient of what `forward` gave. `returned` keeps the
+        gradient of what each convolution gave, the last one first."""
+        weights: list[Values] = [np.empty(0, np.float32)] * len(self.weights)
+        biases = list(weights)
+        for step in reversed(range(0, len(self.weights), 2)):
+            inner = wrong
+            for k in (step + 1, step):
+                snake, slope = tape[k]
+                if returned is not None:
+                    returned.append(inner)
+                biases[k] = inner.sum(1)
+                weights[k], back = convolved_back(self.weights[k], snake, self.dilations[k], inner)
+                inner = back * slope * crop.scale[k][:, None]
+            wrong = wrong + inner
+        return weights, biases
+
+    def cuts(self, teacher: Block, steps: Sequence[Step]) -> Cuts:
+        """This block in the place of the one that ships, as cuts of its steps."""
+        found = {}
+        for number, step in enumerate(steps):
+            first, second = 2 * number, 2 * number + 1
+            found[step.name] = (
+                step,
+                Cut(
+                    self.weights[second].transpose(1, 2, 0),
+                    self.biases[second] - teacher.biases[second],
+                    np.arange(len(self.biases[first])),
+                    (self.weights[first].transpose(1, 2, 0), self.biases[first]),
+                ),
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crop:
+    """A stretch of a block's input and output, float32 (channels, columns), and the factors and summands of
+    its normalisations in that segment, float32 (convolutions, channels)."""
+
+    x: Values
+    y: Values
+    scale: Values
+    shift: Values
+
+
+def convolved(weight: Values, x: Values, dilation: int) -> Values:
+    """A convolution that keeps the length, as one product for each tap."""
+    length, reach = x.shape[1], len(weight) // 2 * dilation
+    padded = np.pad(x, ((0, 0), (reach, reach)))
+    found: Values = weight[0] @ padded[:, :length]
+    for tap in range(1, len(weight)):
+        found += weight[tap] @ padded[:, tap * dilation : tap * dilation + length]
+    return found
+
+
+def convolved_back(weight: Values, x: Values, dilation: int, wrong: Values) -> tuple[Values, Values]:
+    """The gradients of the weights and of the input of `convolved`."""
+    length, reach = x.shape[1], len(weight) // 2 * dilation
+    padded = np.pad(x, ((0, 0), (reach, reach)))
+    back, found = np.zeros_like(padded), np.empty_like(weight)
+    for tap in range(len(weight)):
+        part = slice(tap * dilation, tap * dilation + length)
+        found[tap] = wrong @ padded[:, part].T
+        back[:, part] += weight[tap].T @ wrong
+    return found, back[:, reach : reach + length]
+
+
+def taps_of(x: Values, taps: int, dilation: int) -> Values:
+    """What the weights of a convolution multiply, (taps · channels + 1, columns); the last row is 1, for the
+    bias."""
+    length, reach = x.shape[1], taps // 2 * dilation
+    padded = np.pad(x, ((0, 0), (reach, reach)))
+    parts = [padded[:, tap * dilation : tap * dilation + length] for tap in range(taps)]
+    return np.concatenate([*parts, np.ones((1, length), np.float32)])
+
+
+class BlockRecorder:
+    """Records what enters and leaves a block of the vocoder while the float model speaks as in a stream.
+
+    Parameters
+    ----------
+    block : str
+        Such as "resblocks.5" or "noise_res.1".
+
+    Attributes
+    ----------
+    steps : list of Step
+        The block's steps, the first one first.
+    teacher : Block
+        The block as it ships.
+    """
+
+    def __init__(self, block: str, config: EngineConfig) -> None:
+        config = replace(config, variant="fp32")
+        found = steps_of(f"*/generator/{block}/*", config)
+        self.steps = [found[name] for name in sorted(found)]
+        self._decoder = StagedDecoder(config)
+        g = Graph(rewriting.apply(published_stages(config)["vocoder"], GIVEN))
+        by_name = {node.name: node for node in g.graph.node}
+        convolutions = [by_name[name] for step in self.steps for name in (step.first, step.second)]
+        weights = [w for step in self.steps for w in (step.first_weight, step.second_weight)]
+        self.teacher = Block(
+            [np.ascontiguousarray(weight.transpose(2, 0, 1)) for weight in weights],
+            [bias_of(g, conv).copy() for conv in convolutions],
+            tuple(dilation for step in self.steps for dilation in (step.dilation, 1)),
+        )
+        norms = [_norm_above(g, conv) for conv in convolutions]
+        (last,) = g.readers[convolutions[-1].output[0]]
+        self._names = [norms[0].input[0], last.output[0]]
+        self._names += [norm.input[1] for norm in norms] + [norm.input[2] for norm in norms]
+        del g.graph.output[:]
+        g.graph.output.extend(
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in self._names
+        )
+        model = g.keep(g.graph.node)
+        self._inputs = {given.name for given in model.graph.input}
+        self._session = make_session(model.SerializeToString(), config)
+
+    def crops(self, segments: Iterable[Spoken], each: int, seed: int = 0) -> list[Crop]:
+        """`each` crops of every segment, at random places."""
+        random, found = np.random.default_rng(seed), []
+        for token_ids, style in segments:
+            whole = self._whole(token_ids, style)
+            length = CROP + 2 * MARGIN
+            for _ in range(each if whole.x.shape[1] >= length else 0):
+                start = int(random.integers(whole.x.shape[1] - length + 1))
+                x, y = (side[:, start : start + length].copy() for side in (whole.x, whole.y))
+                found.append(replace(whole, x=x, y=y))
+        return found
+
+    def _whole(self, token_ids: Sequence[int], style: Values) -> Crop:
+        decoder = self._decoder
+        prosody = decoder.prosody.predict(token_ids, style, 1.0)
+        mean, variance = decoder.windowed.predictor.predict(prosody)
+        scale, shift = decoder.windowed.vocoder.layers.scale_and_shift(mean, variance, style)
+        feed = {
+            signatures.TRUNK: prosody.trunk,
+            signatures.EXCITATION: prosody.excitation,
+            signatures.SCALE: scale,
+            signatures.SHIFT: shift,
+            signatures.INNER: np.array(2 * [0, prosody.frames]),
+            signatures.KNOWN: np.array(True),
+        }
+        given = {name: value for name, value in feed.items() if name in self._inputs}
+        x, y, *factors = self._session.run(self._names, given)
+        scales, shifts = np.split(np.stack(factors), 2)
+        return Crop(x[0], y[0], scales, shifts)
+
+
+def _norm_above(g: Graph, conv: onnx.NodeProto) -> onnx.NodeProto:
+    node = conv
+    while node.op_type != "BatchNormalization":
+        node = g.maker[node.input[0]]
+    return node
+
+
+def error(block: Block, crops: Sequence[Crop]) -> float:
+    """Mean squared error of a block, as a share of the power of what the block that ships adds to its
+    input."""
+    inside = slice(MARGIN, -MARGIN)
+    wrong = power = 0.0
+    for crop in crops:
+        wrong += float(np.square(block.forward(crop) - crop.y)[:, inside].sum(dtype=np.float64))
+        power += float(np.square(crop.y - crop.x)[:, inside].sum(dtype=np.float64))
+    return max(wrong / power, LEAST_ERROR)
+
+
+def fitted(teacher: Block, crops: Sequence[Crop], taps: int) -> Block:
+    """A block with fewer taps in closed form: one convolution after the other, each fitted by least squares
+    to what the block that ships has behind it. Inputs are those of the fitted block, so that each convolution
+    also corrects the ones before it."""
+    weights: list[Values] = []
+    biases: list[Values] = []
+    states = [crop.x for crop in crops]  # of the fitted block
+    exact = [crop.x for crop in crops]
+    for step in range(0, len(teacher.weights), 2):
+        inner, exact_inner = list(states), list(exact)
+        for k in (step, step + 1):
+            snakes, exact_snakes = (
+                [_snake(crop, k, values) for crop, values in zip(crops, several, strict=True)]
+                for several in (inner, exact_inner)
+            )
+            exact_inner = [
+                convolved(teacher.weights[k], snake, teacher.dilations[k]) + teacher.biases[k][:, None]
+                for snake in exact_snakes
+            ]
+            wanted = exact_inner
+            if k == step + 1:
+                exact = [before + more for before, more in zip(exact, exact_inner, strict=True)]
+                wanted = [after - own for after, own in zip(exact, states, strict=True)]
+            prior = middle(teacher.weights[k], taps)
+            weight, bias = _least_squares(snakes, wanted, prior, teacher.dilations[k])
+            weights.append(weight)
+            biases.append(bias)
+            inner = [convolved(weight, snake, teacher.dilations[k]) + bias[:, None] for snake in snakes]
+        states = [before + more for before, more in zip(states, inner, strict=True)]
+    return Block(weights, biases, teacher.dilations)
+
+
+def middle(weight: Values, taps: int) -> Values:
+    """The middle taps of weights (taps, channels out, channels in)."""
+    first = (len(weight) - taps) // 2
+    return np.ascontiguousarray(weight[first : first + taps])
+
+
+def _snake(crop: Crop, k: int, values: Values) -> Values:
+    z = crop.scale[k][:, None] * values + crop.shift[k][:, None]
+    found: Values = z - np.cos(z) + 1
+    return found
+
+
+def _least_squares(
+    inputs: Sequence[Values], wanted: Sequence[Values], prior: Values, dilation: int
+) -> tuple[Values, Values]:
+    """Weights and bias that give what is wanted, held near `prior` where the inputs say little."""
+    taps, outputs, channels = prior.shape
+    size = taps * channels
+    products, cross = np.zeros((size + 1, size + 1)), np.zeros((outputs, size + 1))
+    for x, y in zip(inputs, wanted, strict=True):
+        column = taps_of(x, taps, dilation)[:, MARGIN:-MARGIN]
+        products += column @ column.T
+        cross += y[:, MARGIN:-MARGIN] @ column.T
+    held = np.append(prior.transpose(1, 0, 2).reshape(outputs, size), np.zeros((outputs, 1)), axis=1)
+    ridge = RIDGE * np.trace(products) / len(products)
+    products[np.diag_indices(size)] += ridge
+    cross[:, :size] += ridge * held[:, :size]
+    found = np.linalg.solve(products, cross.T).T.astype(np.float32)
+    weight = found[:, :size].reshape(outputs, taps, channels).transpose(1, 0, 2)
+    return np.ascontiguousarray(weight), found[:, size].copy()
