@@ -17,7 +17,7 @@ from kokoro_lab.weights.voices import Voice
 
 MEASURABLE_S = 3.0
 """The shortest clip whose loudness is measured. In a shorter one, integrated loudness depends more on the
-words than on the level (it scatters by 0.7 LU at 1 s), so the clip gets its voice's gain, like a stream."""
+words than on the level (it scatters by 0.7 LU at 1 s), so the clip gets predicted gains, like a stream."""
 COMPRESSED_LU = 1.6
 """Factor between a stretch and the loss of loudness: at half of the length, speech is 0.8 LU softer.
 
@@ -47,9 +47,8 @@ class SegmentStart(NamedTuple):
 
 class Levelling:
     """Gain and limiter of one utterance. With `measured` loudness, the whole utterance is measured first.
-    With `voice`, each segment's gain follows from the voice's measured level and the segment's length; for
-    blends and speeds other than 1, which were not measured, also from the energy that the model predicts. A
-    blend's segment that is decoded at once is measured instead.
+    With `voice`, each segment's gain follows from the voice's measured level, the segment's length, and the
+    energy that the model predicts for it. A blend's segment that is decoded at once is measured instead.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class Levelling:
     """
 
     def __init__(self, utterance: Utterance, voice: Voice, stopwatch: Stopwatch) -> None:
-        self._loudness, self._speed = utterance.loudness, utterance.speed
+        self._loudness = utterance.loudness
         self._voice = voice
         self._watch = stopwatch
         self.gain_db = self.limited_db = 0.0
@@ -126,10 +125,9 @@ class Levelling:
         if self._loudness == "none":
             return 0.0
         voice, whole = segment.voice or self._voice, segment.whole
-        blend = len(voice.parts) > 1
-        energy = segment.energy if blend or self._speed != 1 else None
-        gain_db = voice_gain_db(voice.level_at(segment.token_count, energy) - segment.softened_lu)
-        if not blend or whole is None or not whole.any():
+        level_lufs = voice.level_at(segment.token_count, segment.energy)
+        gain_db = voice_gain_db(level_lufs - segment.softened_lu)
+        if len(voice.parts) == 1 or whole is None or not whole.any():
             return gain_db
         with self._watch("dsp"):
             measured_db, _ = normalising_gain_db([whole], SAMPLE_RATE_HZ)

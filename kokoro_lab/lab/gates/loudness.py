@@ -1,7 +1,7 @@
 """Is every clip at the target loudness and under the peak limit, as written to disk?
 
 A file is measured as a whole before its gain is set, so each file must meet the target. A stream cannot be
-measured first: it has its voice's gain and a limiter, and a share of the streams must meet the target, also
+measured first: it has predicted gains and a limiter, and a share of the streams must meet the target, also
 with blends and at other speeds.
 """
 
