@@ -165,7 +165,7 @@ class OtherReader:
             Rule(
                 "price of one",
                 r"(?<=[€$£₹]|R\$\ ?[\d.,]+)/(?=\p{L}{2})",
-                lambda match: words["per"],
+                lambda match: f" {words['per']}",
                 wakes="/",
             ),
             Rule(
