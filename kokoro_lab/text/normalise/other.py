@@ -30,7 +30,7 @@ _NUMBERS, _SCALES, _ORDINALS = (
 _BEHIND = {
     "anywhere": "",
     "before a name": r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu})",
-    "before a number": r"(?=\s?\d)",
+    "before a number": r"(?=\s?\d|\s[IVXLC]+(?![\p{L}\p{N}]))",
 }
 """Kind of abbreviation → a pattern for the text after it."""
 _WHOLE = r"(?<![.,;:!?…\"”')\]])"
@@ -158,12 +158,37 @@ class OtherReader:
             digit_rule(
                 "telephone number",
                 r"(?<![\w.,])(?:\(\d{2,4}\)\s?|0\d{1,4}[ /-])\d{3,5}[ -]?\d{3,5}(?!\w|[.,]\d)",
-                lambda match: ", ".join(map(self._digits, regex.findall(r"\d+", match.group()))),
+                self._dialled,
+            ),
+            digit_rule("postal code", r"(?<![\w.,-])\d{5}-\d{3}(?![\w-])", self._dialled),
+            digit_rule("mobile number", r"(?<![\w.,-])[6-9]\d{4}\ \d{5}(?![\w-]|[.,]\d)", self._dialled),
+            Rule(
+                "price of one",
+                r"(?<=[€$£₹]|R\$\ ?[\d.,]+)/(?=\p{L}{2})",
+                lambda match: f" {words['per']}",
+                wakes="/",
+            ),
+            Rule(
+                "so many times",
+                r"(?<=(?<![\w.,]|=\ )\d{1,3}(?:[.,]\d)?)x(?![\w.]|\s?[-+=\d])",
+                lambda match: words["times"],
+                wakes="x",
+            ),
+            digit_rule(
+                "fraction",
+                rf"(?<![\w/.,])(?:(?P<whole>\d+)\ (?=1/2))?(?P<part>{any_of(self._pairs('fractions'))})\ ?"
+                rf"(?:(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}/])|(?=(?P<next>\p{{L}}[\p{{L}}\p{{M}}]+)))",
+                self._share,
             ),
             digit_rule(
                 "unit",
                 rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
                 self._measure,
+            ),
+            digit_rule(
+                "large amount",
+                rf"(?P<unit>{signs})\s?{number}\s(?P<scale>{any_of(entries(words['magnitudes']))})(?![\p{{L}}\p{{M}}])",
+                self._large,
             ),
             digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
             digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
@@ -236,6 +261,34 @@ class OtherReader:
             )
             said = f"{first} {self._words['to']} {said}"
         return said
+
+    def _share(self, match: Any) -> str:
+        """A part of a unit or of what the next word names: "mezzo litro", "uma e meia xícara"."""
+        said, whole, unit = self._pairs("fractions")[match["part"]], match["whole"], match["unit"]
+        noun = (self._units[unit].one if unit else match["next"]) or ""
+        gender = self._units[unit].gender if unit else "f" if noun[-1] == "a" else "m"
+        if gender == "f" and said in ("mezzo", "meio"):
+            said = {"mezzo": "mezza", "meio": "meia"}[said]
+        if noun in ("de", "di", "do", "da"):
+            said = regex.sub(r" d[ei]$", "", said)
+        if whole and self._words["locale"] == "hi":
+            said = _HALVES.get(int(whole)) or f"{_QUARTERS[30]} {self._say(int(whole))}"
+        elif whole:
+            head = self._counted(int(whole), CountedUnit("", "", gender)).strip()
+            said = f"{head} {self._words['and'] or 'et'} {said.removeprefix('un ')}"
+        return f"{said} {noun}" if unit else said
+
+    def _large(self, match: Any) -> str | None:
+        """`R$ 2,5 milhões`: the currency stands after the scale, and after a million with "of"."""
+        said, noun = self._number(match), self._currencies[match["unit"]].many
+        of = "" if match["scale"] == "mil" else self._words["of a million"]
+        if of and self._words["of a million, before a vowel"] and noun[0] in "aeiouéè":
+            return f"{said} {match['scale']} d'{noun}" if said else None
+        return _spaced(f"{said} {match['scale']} {of} {noun}") if said else None
+
+    def _dialled(self, match: Any) -> str:
+        """Groups of digits, each digit by its name, with a pause between the groups."""
+        return ", ".join(map(self._digits, regex.findall(r"\d+", match.group())))
 
     def _named(self, match: Any) -> str:
         """The words of an abbreviation; at the end of a sentence, its point stays."""

@@ -104,6 +104,28 @@ from kokoro_lab.text.normalise import normalise, other, reader
         ("hi", "5वां", "पाँचवाँ"),
         ("hi", "50%", "पचास प्रतिशत"),
         ("hi", "14:30", "चौदह बजकर तीस मिनट"),
+        ("fr", "1/2 l de lait, 3/4 de tasse", "un demi litre de lait, trois quarts de tasse"),
+        ("it", "1/2 kg, 1 1/2 tazza, 1/4 l", "mezzo chilogrammo, una e mezza tazza, un quarto di litro"),
+        ("pt", "1 1/2 xíc. de chá, 1/2 kg", "uma e meia xícara de chá, meio quilograma"),
+        ("hi", "1/2 कप, 1 1/2 कप", "आधा कप, डेढ़ कप"),
+        ("pt", "R$ 2,5 milhões, R$ 10 mil", "dois vírgula cinco milhões de reais, dez mil reais"),
+        ("it", "€ 3 milioni, € 3", "tre milioni di euro, tre euro"),
+        ("hi", "₹1.5 लाख", "एक दशमलव पाँच लाख रुपये"),
+        (
+            "pt",
+            "em 10x s/ juros, 3x4, y = 2x",
+            "em dez vezes sem juros, três x quatro, y = dois x",
+        ),
+        ("fr", "1 250 €/mois", "mille deux cent cinquante euros par mois"),
+        ("pt", "CEP 01310-200", "CEP zero um três um zero, dois zero zero"),
+        ("hi", "98765 43210", "नौ आठ सात छह पाँच, चार तीन दो एक शून्य"),
+        ("fr", "12 nov. 2024, ils sont sept.", "douze novembre deux mille vingt-quatre, ils sont sept."),
+        (
+            "it",
+            "lett. a), Art. 2, co. 3, sale q.b.",
+            "lettera a), articolo due, comma tre, sale quanto basta.",
+        ),
+        ("pt", "cap. IV, séc. XIX", "capítulo quatro, século dezenove"),
     ],
 )
 def test_read_as(language: str, written: str, said: str) -> None:

@@ -25,7 +25,7 @@ from kokoro_lab.text.tables import any_of
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
 """Abbreviations by their place: before a name; after a name; with a postal code; before a number, with a
 point."""
-_AMOUNT_BEFORE = regex.compile(r"\d\ ?(?:\p{L}+/)?$")
+_AMOUNT_BEFORE = regex.compile(r"\d[\ -]?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
 """Abbreviations that are also words: they are abbreviations only if something follows."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
@@ -217,7 +217,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|Ctrl|Esc){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

@@ -299,8 +299,9 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "month and day",
-        rf"""(?<=\b(?i:{any_word("before a short date")})\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
-        (?P<year>(?![/.-]\d|\ (?:of|cup|inch|full)\b))""",
+        rf"""(?<=\b(?:(?i:{any_word("before a short date")})|(?:{any_of(DAYS)}|{SHORT_DAY}\.?),?)\ )
+        (?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
+        (?P<year>(?![/.-]\d|\ (?:of|cups?|inch|full|price)\b))""",
         _slashed,
     ),
     digit_rule(

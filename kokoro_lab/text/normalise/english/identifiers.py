@@ -194,7 +194,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "version of a program",
-        rf"(?<=\b{any_word('program with versions')}\ )(?P<number>\d+\.\d+){LOOSE_END}(?!\.\d)",
+        rf"""(?<=\b{any_word("program with versions")}(?:\ |\ ?[<>=!~^≥≤]+\ ?))
+        (?P<number>\d+\.\d+){LOOSE_END}(?!\.\d)""",
         _version,
     ),
     digit_rule(

@@ -212,10 +212,12 @@ def _pence(match: Any) -> str | None:
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "inches by inches",
-        rf"""{_LEFT}(?P<first>{DECIMAL})-?\ ?["″]?\ ?(?:[x×]|by)\ ?(?P<last>{DECIMAL})
+        rf"""{_LEFT}(?P<first>{DECIMAL})-?\ ?["″]?\ ?(?:[x×]|by)\ ?
+        (?:(?P<second>{DECIMAL})-?\ ?["″]?\ ?(?:[x×]|by)\ ?)?(?P<last>{DECIMAL})
         (?:\ ?["″]|\ in{LOOSE_END}\.?|(?P<compound>-)in(?:ch)?{LOOSE_END}\.?)""",
         lambda match: (
-            f"{number(match['first'])} by {number(match['last'])} {'inch' if match['compound'] else 'inches'}"
+            " by ".join(number(match[side]) for side in ("first", "second", "last") if match[side])
+            + (" inch" if match["compound"] else " inches")
         ),
     ),
     Rule(
