@@ -60,3 +60,11 @@ def test_a_mutation_whose_text_is_gone_or_stands_there_twice_is_refused(mutation
     for source in ("ccc", "aca"):
         with pytest.raises(ValueError, match="times"):
             mutation.of(source)
+
+
+def test_words_that_no_mutation_has_run_nothing(
+    mutations: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(mutations, "survivors")
+    assert mutations.main(["--help"]) == 1
+    assert "WORD" in capsys.readouterr().out
