@@ -100,7 +100,7 @@ class Encoder:
     seed : int
         Seed of the dither of WAV, PCM and FLAC, which hold the same samples.
     streamed : bool
-        Whether bytes are given out as soon as they are ready. Else all come with `finish`.
+        Whether bytes are given out as soon as they are ready. If not, `finish` gives out all of them.
     from_hz : int
         The rate of the pushed samples; one of `dsp.RATES_HZ`.
     skipped_samples : int
@@ -112,14 +112,14 @@ class Encoder:
     Raises
     ------
     ParameterError
-        Another format or rate.
+        The format is unknown, or a rate is not one of `dsp.RATES_HZ`.
     FormatUnavailable
         The installed libraries cannot encode it.
 
     Attributes
     ----------
     sample_rate_hz : int
-        The rate at which a decoder gives it back.
+        The rate of the samples that a decoder gives back, in Hz.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ def write_file(
     Raises
     ------
     ParameterError
-        Another ending or rate, or the file cannot be written.
+        The path has another ending, a rate is not one of `dsp.RATES_HZ`, or the file cannot be written.
     FormatUnavailable
         The installed libraries cannot encode it.
     SynthesisError

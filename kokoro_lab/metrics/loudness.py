@@ -152,7 +152,7 @@ def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -
     Returns
     -------
     numpy.ndarray
-        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+        float64 LUFS, `-inf` for silence. Value i is the loudness of the window that begins at `i * hop_s`.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def short_term_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) 
     Returns
     -------
     numpy.ndarray
-        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+        float64 LUFS, `-inf` for silence. Value i is the loudness of the window that begins at `i * hop_s`.
 
     Raises
     ------
@@ -201,7 +201,8 @@ def loudness_range_lu(samples: Signal, sample_rate_hz: int) -> float:
     Parameters
     ----------
     samples : numpy.ndarray
-        Floating point, shape (n,) or (n, channels), at least 3 s. Under a minute it means little.
+        Floating point, shape (n,) or (n, channels), at least 3 s. The range of less than a minute means
+        little.
     sample_rate_hz : int
         8000 to 192000.
 

@@ -151,8 +151,8 @@ def paired_rise(
     Notes
     -----
     Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. If the same share of words differs
-    in every text, there is no spread, and the limit is the rise itself. With few texts that shows little, so
-    look at their number.
+    in every text, there is no spread, and the limit is the rise itself. With few texts, equal shares show
+    little, so look at the number of texts.
     """
     before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)

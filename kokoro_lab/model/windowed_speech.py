@@ -129,7 +129,7 @@ class WindowedSpeech:
     config : EngineConfig
         Configuration with the sizes of windows.
     vocoder : WindowVocoder
-        Decodes them.
+        Decodes the windows.
     predictor, early : StatisticsPredictor
         The predictor of a segment's statistics, and the one that works before the segment's trunk has run.
     """

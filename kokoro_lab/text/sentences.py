@@ -108,7 +108,8 @@ class Sentences(Iterator[Sentence]):
                 return Sentence(text, found.ends_line, found.ends_paragraph, found.columns, begins)
 
     def longer_than(self, columns: int) -> bool:
-        """Whether the next sentence is wider than `columns`. If it is, this does not wait for its end."""
+        """Whether the next sentence is wider than `columns`. If it is, the answer does not wait for the
+        sentence's end."""
         found = self._find(columns)
         return found is not None and found.columns > columns
 

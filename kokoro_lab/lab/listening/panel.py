@@ -87,7 +87,7 @@ class Panel:
         Raises
         ------
         AnswersError
-            Their file is damaged, or of another test.
+            The listener's file of answers is damaged, or belongs to another test.
         """
         with self._locks[listener]:
             return self._state(listener)

@@ -43,7 +43,8 @@ differ more."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpokenSegment:
-    """A segment as the vocoder is given it, with the scale and shift that its statistics come to."""
+    """What the vocoder gets of a segment, with the scale and shift that follow from the segment's
+    statistics."""
 
     prosody: Prosody
     scale: Values
@@ -165,7 +166,7 @@ def gains(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """`gains` as `plots.against_default` draws it."""
+    """The table of `gains` in the form that `plots.against_default` draws."""
     names = [f"{row.count} windows of {12.5 * row.frames:.0f} ms" for row in table.itertuples(index=False)]
     return table.set_index(pd.Index(names))[["ratio", "low", "high"]]
 

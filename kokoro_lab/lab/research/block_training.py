@@ -33,14 +33,14 @@ class Training:
     Parameters
     ----------
     block : Block
-        Where training starts.
+        The block with which training starts.
     crops, held_out : sequence of Crop
-        What is trained on, and what it is judged by.
+        The crops on which the block is trained, and those by which it is judged.
 
     Attributes
     ----------
     block : Block
-        The best one so far.
+        The block with the least error on `held_out` so far.
     crops : sequence of Crop
     steps : int
         How often the error of all crops and its gradient were computed.

@@ -149,8 +149,8 @@ class BorderReader:
         return self._read(border, seen, border.after, ())
 
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
-        """Both sides, read in one of the ways. `other` is the border whose ids are seen in the way that shows
-        ids of another border."""
+        """Both sides of `border`, read in the given way. `other` is the border whose ids are seen in the way
+        that shows ids of another border."""
         seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
         seen = MAX_TOKENS if way == TWICE else seen
         return (
@@ -416,8 +416,8 @@ def _slower(side: Reading) -> Reading:
 
 
 def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
-    """The checks: the distance of one pass to itself is 0, and the interval of its gain is not all above 0.
-    If it is, segments should see their neighbours."""
+    """The checks: the distance of one pass to itself is 0, and the interval of its gain does not lie wholly
+    above 0. If it does, segments should see their neighbours."""
     again = estimates(table, TWICE)
     return [
         Check("again_f0_cents", again["f0_cents"].value, high=0.0),

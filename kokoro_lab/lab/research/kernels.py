@@ -102,7 +102,7 @@ def _again(call: Callable[[], object], repeats: int) -> None:
 
 
 def table_of(found: Sequence[Case], trials: pd.DataFrame, limited: Mapping[str, Limits]) -> pd.DataFrame:
-    """A row a case and instruction set.
+    """A row for each case and instruction set.
 
     Returns
     -------

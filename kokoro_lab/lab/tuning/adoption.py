@@ -80,9 +80,9 @@ def compared_with_defaults(
     Raises
     ------
     EngineFailed
-        One of them did not speak.
+        One of the two engines did not speak.
     ParameterError
-        Too few texts or rounds.
+        There are fewer than three texts or rounds.
     """
     found: list[Comparison] = []
     for number in range(rounds):

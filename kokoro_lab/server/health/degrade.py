@@ -90,7 +90,7 @@ class ModeRule:
     ----------
     mode : Mode
     trigger : str
-        What triggers it, in words.
+        What triggers the mode, in words.
     because : callable
         Takes the last requests and the missed objectives; returns why the mode is due, or None if it is not.
     """

@@ -92,7 +92,7 @@ class KeepAlive:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end: nothing is missing.
+    """The end of a stream from which nothing is missing.
 
     Parameters
     ----------

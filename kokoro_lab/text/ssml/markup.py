@@ -28,7 +28,7 @@ MAX_TAG_CHARACTERS = 4_096
 MAX_ATTRIBUTES = 16
 """Most attributes of one element; the subset has at most two."""
 SHOWN_CHARACTERS = 40
-"""How many characters of a value an error quotes."""
+"""The number of characters of a value that an error quotes."""
 
 SYNTHESIS = "http://www.w3.org/2001/10/synthesis"
 """The namespace of SSML; elements in it and elements in none mean the same."""
