@@ -250,7 +250,7 @@ def write_file(
     Parameters
     ----------
     path : str or os.PathLike
-        Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
+        Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. The folder must exist.
     samples : numpy.ndarray
         float32, shape (n,). Samples beyond ±1 are clipped, and a warning is logged.
     sample_rate_hz, seed, from_hz, dither

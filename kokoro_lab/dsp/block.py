@@ -40,7 +40,7 @@ def require_finite(samples: npt.NDArray[np.floating], what: str, mend: str = CHE
     what : str
         Whose samples these are, for the message: "segment 3", "the golden clip".
     mend : str
-        What to do then, for the message.
+        What to do then, as the error's message says it.
 
     Raises
     ------

@@ -183,7 +183,7 @@ class PlayerStatus:
     pre_buffer_s : float
         The pre-buffer at the next start.
     waits : bool
-        Whether the sender was told to wait.
+        Whether the sender was asked to wait.
     fallbacks : tuple of Fallback
         What this machine does not offer, and how the latest stream is played otherwise than it should be.
     """

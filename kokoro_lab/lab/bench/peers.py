@@ -231,7 +231,7 @@ def started_piper(python: str) -> Iterator[Piper]:
     Raises
     ------
     ParameterError
-        That environment lacks one of them.
+        The environment lacks Piper or this voice.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen([python, "-c", PIPER], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as child:

@@ -95,9 +95,9 @@ def readings_of(
     Parameters
     ----------
     sentences : sequence of str
-        What the English texts are made of.
+        The sentences of which the English texts are made.
     foreign : mapping
-        Sentences by language; a language that is not in it is left out.
+        Sentences by language; a language that the mapping lacks is left out.
     voice : str
         The voice that reads most of the English ones.
     texts : int

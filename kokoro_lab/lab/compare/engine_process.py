@@ -59,7 +59,7 @@ class EngineProcess:
     Parameters
     ----------
     name : str
-        What its trials are called.
+        The name of the process in the table of trials.
     config : EngineConfig
     voice : str
         The voice that speaks.

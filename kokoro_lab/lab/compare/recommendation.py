@@ -55,9 +55,9 @@ class Verdict:
     ----------
     name, against : str
     better : bool
-        Whether it replaces the other.
+        Whether this configuration replaces the other one.
     reason : str
-        What decided.
+        What decided between the two configurations.
     ratios : mapping of str to Estimate
         Each of `FIGURES` divided by the other configuration's; below 1 this configuration takes less.
     """

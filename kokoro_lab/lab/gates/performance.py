@@ -128,7 +128,7 @@ def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As `measure_speech`: figures start_up (s) and memory (MB).
+        A table like that of `measure_speech`, with the figures start_up (s) and memory (MB).
     """
     require_range("starts", starts, 1, message="Nothing would be measured.")
     rows = []

@@ -62,7 +62,7 @@ HIGH = {
 CLIP_LIMITS: Limits = {
     name: (None, HIGH[name]) for name in ("seam_excess_ratio", "click_score_ratio", "splice_score_ratio")
 }
-"""Figures of each clip that are drawn: those that are not 0 in clean speech, either."""
+"""Figures of each clip that are drawn: those that are above 0 in clean speech, too."""
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
 """Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0

@@ -61,7 +61,7 @@ class Measurement:
 
     @property
     def folder(self) -> str:
-        """Where in `results/` its runs are."""
+        """The folder in `results/` that has the runs of this measurement."""
         if not self.benchmark:
             return self.name
         return f"bench-{self.instrument}" if self.instrument else "bench"

@@ -32,7 +32,7 @@ class AnswerFile:
     Parameters
     ----------
     path : Path
-        The file. Its folder must exist.
+        The file. The folder of the file must exist.
     test : str
         SHA-256 of the plan.
     listener : str

@@ -31,7 +31,8 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
     Parameters
     ----------
     ratios : mapping of str to DataFrame
-        By title, a panel each; a row for each configuration with ratio, low and high.
+        A table for each panel, by the panel's title, with a row for each configuration with ratio, low and
+        high.
     margin : float
         Half the width of the band around 1.
     """

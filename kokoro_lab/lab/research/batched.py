@@ -230,7 +230,7 @@ def verdict(table: pd.DataFrame) -> str:
 
 
 def figures_of(table: pd.DataFrame, held: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     found: dict[str, float] = {}
     for row in table.itertuples(index=False):
         stem = f"{row.count}_windows_of_{row.frames}"

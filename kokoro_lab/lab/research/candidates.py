@@ -61,7 +61,7 @@ def heard(
     voices: Sequence[str],
     recogniser: Transcriber,
 ) -> pd.DataFrame:
-    """Have all speak every line, each line by the next voice in turn.
+    """Have all candidates speak every line, each line by the next voice in turn.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def pesq_at(table: pd.DataFrame, ratio: float) -> float:
 
 
 def figures_of(table: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     columns = ["compute_ratio", "pesq_mean", "dnsmos_change_ratio", "word_rise_points"]
     found = {
         f"{str(name).replace(' ', '_')}_{column}": float(row[column])

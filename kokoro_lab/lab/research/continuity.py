@@ -44,7 +44,7 @@ PEERS = "60 ids"
 ZONE = 15
 """Token ids on each side of a border that are compared: about a second of speech."""
 EAR_S = 1.5
-"""Seconds on each side of a border that the ear (DNSMOS) hears."""
+"""Seconds of speech on each side of a border that DNSMOS, the ear here, rates."""
 FADE_S = 0.025
 """Length of the fade between two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
@@ -439,7 +439,7 @@ def verdict(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> str
 
 
 def figures_of(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps: means with their intervals, by way."""
+    """The figures that a result keeps: means with their intervals, by way."""
     found: dict[str, float] = {"borders_count": float(table.border.nunique())}
     for way, named in ((ALONE, "alone"), (PEERS, "context"), (OTHERS, "anothers")):
         for name, each in estimates(table, way).items():

@@ -71,8 +71,8 @@ def race(
     Returns
     -------
     pandas.DataFrame
-        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator
-        with half as much work again.
+        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator,
+        made to do one and a half times its work.
     """
     rows = []
     for number, case in enumerate(tqdm(found, desc="operators", disable=None)):
@@ -202,7 +202,7 @@ def verdict(table: pd.DataFrame) -> str:
 
 
 def figures_of(table: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     best = best_rows(table)
     found: dict[str, float] = {}
     for row in best.itertuples():

@@ -229,7 +229,7 @@ class Watchdog:
         Raises
         ------
         MemoryLimitError
-            With this language, the worker would not fit into its limit.
+            With this language, the worker would need more memory than its limit.
         """
         with self._taking:
             if self.state == "off" or self._taken_mb is None:  # judged when the worker is warm

@@ -68,7 +68,7 @@ class Synthesis:
     asked_id : str
         The id that the client gave it, which also stops it; other syntheses may have the same.
     stop : threading.Event
-        Set to end it; the computing thread looks at it after each window.
+        Set to end the synthesis; the computing thread looks at it after each window.
     connection : socket.socket or WatchedSocket, optional
         The client's connection, which is shut down if a send hangs.
     sending : bool
@@ -112,7 +112,7 @@ class Synthesis:
         return self.stop.is_set()
 
     def is_called(self, request_id: str) -> bool:
-        """Whether an id is its own or the one that the client gave it."""
+        """Whether an id is this synthesis's own one, or the one that the client gave it."""
         return request_id in (self.account.request_id, self.asked_id)
 
     @property

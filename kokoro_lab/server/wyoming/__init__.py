@@ -1,1 +1,1 @@
-"""Wyoming, the protocol by which Home Assistant speaks: events over TCP; each connection is a conversation."""
+"""Wyoming, the protocol by which Home Assistant speaks: events over TCP; a connection is a conversation."""

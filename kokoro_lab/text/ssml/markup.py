@@ -73,8 +73,8 @@ def read(source: str) -> list[Event]:
     Raises
     ------
     SsmlError
-        Too large, too deep, too many elements, not well-formed, or with a document type or a processing
-        instruction.
+        The document is too large, is nested too deep, has too many elements, is not well-formed, or has a
+        document type or a processing instruction.
     """
     encoded = _encoded(source)
     _check_tags(source)
