@@ -162,7 +162,7 @@ class Encoder:
         Raises
         ------
         RuntimeError
-            After `push`.
+            The method is called after `push`.
         """
         if self._written:
             raise RuntimeError("the speech has begun; the primer comes before it")
@@ -188,7 +188,7 @@ class Encoder:
         ParameterError, SynthesisError
             As `dsp.Processor.push`: not float32, not mono, not finite.
         RuntimeError
-            After `finish`.
+            The method is called after `finish`.
         """
         self._write(self._resampler.push(samples))
         return self._ready()

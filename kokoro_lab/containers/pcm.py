@@ -122,7 +122,7 @@ def read_wav(path: str | os.PathLike[str]) -> tuple[Samples, int]:
     Raises
     ------
     ParameterError
-        There is no such file, or it is no sound file.
+        The file does not exist, or is no sound file.
     """
     try:
         samples, sample_rate_hz = soundfile.read(os.fspath(path), dtype="float32")

@@ -116,7 +116,7 @@ def power(trials: int, true_proportion: float) -> float:
     Raises
     ------
     ParameterError
-        No trials, or a proportion that is not above chance.
+        There are no trials, or the proportion is not above chance.
     """
     least = fewest_right(trials)
     if not CHANCE < true_proportion <= 1:
@@ -204,7 +204,7 @@ class AbxResult:
     interval : tuple of float
         95 % interval of the true proportion, two-sided.
     upper : float
-        One-sided 95 % upper limit of it.
+        One-sided 95 % upper limit of the proportion of right answers.
     d_prime, d_prime_interval
         Sensitivity for the proportion, and for the ends of its interval.
     """

@@ -72,7 +72,7 @@ def integrated_lufs(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, not finite, or shorter than 0.4 s.
+        `samples` is no such array, is not finite, or is shorter than 0.4 s.
 
     Notes
     -----
@@ -157,7 +157,7 @@ def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -
     Raises
     ------
     ParameterError
-        As `integrated_lufs`, or `hop_s` is out of range.
+        The errors of `integrated_lufs`, or `hop_s` is out of range.
 
     Notes
     -----
@@ -186,7 +186,7 @@ def short_term_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) 
     Raises
     ------
     ParameterError
-        As `integrated_lufs`, or `hop_s` is out of range.
+        The errors of `integrated_lufs`, or `hop_s` is out of range.
 
     Notes
     -----
@@ -214,7 +214,7 @@ def loudness_range_lu(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, not finite, or shorter than 3 s.
+        `samples` is no such array, is not finite, or is shorter than 3 s.
 
     Notes
     -----
@@ -249,7 +249,7 @@ def true_peak_dbtp(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, empty, or not finite.
+        `samples` is no such array, is empty, or is not finite.
 
     Notes
     -----
@@ -289,7 +289,7 @@ def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, empty, or not finite.
+        `samples` is no such array, is empty, or is not finite.
 
     Notes
     -----

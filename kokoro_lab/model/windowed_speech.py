@@ -86,7 +86,8 @@ def speak_early(
     predictor : StatisticsPredictor
         Predicts from `contour_features` the statistics of the trunk, followed by those of the vocoder.
     begin : int
-        Beginning of an early window. At the end of the last one, only the returned samples are computed.
+        Beginning of an early window. If `begin` is the end of the last early window, only the returned
+        samples are computed.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class Ring:
     Parameters
     ----------
     capacity_samples : int
-        Its size. The system provides memory only where samples were written.
+        Size of the buffer. The system provides memory only where samples were written.
     """
 
     def __init__(self, capacity_samples: int) -> None:

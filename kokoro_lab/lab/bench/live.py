@@ -47,7 +47,8 @@ from kokoro_lab.speech.engine import Engine
 RECORDED_TOKENS_PER_S = 30.0
 """How fast the answers of the fixtures are written, pauses included."""
 LONG_SENTENCES = 3
-"""Sentences of a long answer. The first sound of a long answer must come before its end is written."""
+"""The least number of sentences of a long answer. The first sound of a long answer must come before its end
+is written."""
 INTERRUPTED_S = (0.05, 0.5)
 """Seconds from the first chunk, or the first sound, to an interruption."""
 WAYS = ("session", "websocket", "player")

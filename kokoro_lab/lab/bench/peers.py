@@ -189,7 +189,7 @@ class Piper:
     Parameters
     ----------
     process : subprocess.Popen
-        Runs `PIPER`.
+        The process that runs `PIPER`.
 
     Raises
     ------

@@ -108,7 +108,7 @@ def repeat(
     texts : sequence of sequence of str
         The texts of each repetition.
     rounds : int
-        How often each text is spoken by each, 2 or more.
+        How often each configuration speaks each text, 2 or more.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def compare(
     start : callable
         As `in_processes`.
     rounds : int
-        How often each text is spoken by each.
+        How often each configuration speaks each text.
     repetition : int
         Number that is written into the trials, to tell them from those of other calls.
 

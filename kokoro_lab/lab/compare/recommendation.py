@@ -37,7 +37,7 @@ MARGIN = 0.05
 MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 """The margin of each figure. That of memory is larger, since peaks of resident memory differ by a tenth from
 one process to the next. One process speaks all texts of a repetition, so the interval over texts does not
-contain this."""
+contain this difference."""
 SAME_PESQ = 4.5
 """PESQ above which nobody hears a difference. The worst text of int8 against float has 4.56."""
 CONFIDENCE = 0.95

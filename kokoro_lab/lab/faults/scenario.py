@@ -116,8 +116,8 @@ class Bursts(_Model):
 
 
 class _OfBytes(_Model):
-    """A fault of the line at one byte of a stream, which the seed draws between two shares of the stream's
-    length."""
+    """A fault of the connection at one byte of a stream, which the seed draws between two shares of the
+    stream's length."""
 
     seam: ClassVar[Seam] = "transport"
     from_share: float = Field(ge=0, le=1)
@@ -331,7 +331,7 @@ def load_scenario(name: str | Path) -> Scenario:
     Raises
     ------
     ParameterError
-        There is no such scenario, or its file is wrong; names the file and the field.
+        No scenario has this name, or its file is wrong; the error names the file and the field.
     """
     path = Path(name) if str(name).endswith(".json") else scenarios_folder() / f"{name}.json"
     if not path.is_file():
@@ -355,7 +355,7 @@ def load_scenarios(names: str = "") -> list[Scenario]:
     Raises
     ------
     ParameterError
-        As `load_scenario`.
+        The errors of `load_scenario`.
     """
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     return [

@@ -105,7 +105,7 @@ class EvidenceFinding:
     file : Path, optional
         The evidence.
     note : str
-        Why it did not pass, or another remark.
+        Why the evidence did not pass, or another remark.
     dirty : bool
         Whether it was made from files that were not committed.
     """

@@ -115,7 +115,7 @@ def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureTe
     Raises
     ------
     ParameterError
-        There are no such sentences.
+        The fixtures have no such sentences.
     """
     language = spelling_language(language)
     if corpus and language == ENGLISH:

@@ -24,7 +24,7 @@ class Growth:
     ----------
     slope, level : float
     covariance : numpy.ndarray
-        Of slope and level.
+        Covariance of slope and level.
     spread : float
         Variance of log10(error) around the line.
     points : int

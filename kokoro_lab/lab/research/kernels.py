@@ -146,7 +146,7 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     operations, traffic_bytes : float
         Operations and bytes of the window.
     launches : int
-        Kernels, if each operator of ours were one.
+        The number of kernels to start, if each operator of ours were one.
     table : pandas.DataFrame
         From `table_of`. The vocoder's convolutions are assumed to reach the same share of the limit on
         Apple's CPUs.

@@ -187,7 +187,7 @@ def _conv(
 
 
 def _narrow_given_norm(g: Graph, x: str, kept: Channels, swaps: Swaps) -> None:
-    """The vocoder's layers, which are given scale and shift."""
+    """Narrow the vocoder's layers, which get their scale and shift as inputs."""
     (norm,) = (node for node in g.readers[x] if node.op_type == "BatchNormalization")
     _, scale, shift, *_ = norm.input
     index = g.constant(f"{norm.name}/kept", kept)

@@ -100,7 +100,7 @@ def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
     Raises
     ------
     ParameterError
-        Fewer than three texts or rounds.
+        There were fewer than three texts or rounds.
     """
     for name, column in (("texts", "text_number"), ("rounds", "repetition")):
         message = "So few say nothing about another one."
