@@ -37,7 +37,8 @@ CODE_MODES = ("skip", "name", "read")
 EMOJI_MODES = ("name", "skip")
 DETECTION_MODES = ("auto", "scripts", "off")
 DEFAULT_VARIANT = "int8"
-"""It takes 0.6 of fp32's computing time; docs/variants.md says what it costs in sound quality."""
+"""The default variant. It takes 0.6 of fp32's computing time; docs/variants.md says what it costs in sound
+quality."""
 PREFIX = "KOKORO_"
 WINDOW_FRAMES = 120
 """Default length of a stream's later windows, in trunk frames. With larger windows, less context is decoded
@@ -89,7 +90,8 @@ def _cache_folder() -> Path:
     Raises
     ------
     SettingsError
-        There is no such user, as in a container that was given a number.
+        The process's user has no entry in the system, as in a container that was started with a number as its
+        user.
     """
     try:
         return user_cache_path("kokoro-lab", appauthor=False).expanduser()

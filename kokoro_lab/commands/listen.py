@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TRIALS = 40
 TRIALS_A_CATCH = 5
-"""A new test has one catch trial for so many others."""
+"""A new test has one catch trial for this number of other trials."""
 VOICES = "af_heart,am_michael,bf_emma"
 
 

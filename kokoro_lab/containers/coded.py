@@ -63,7 +63,7 @@ class Codec:
 
     @property
     def dithered(self) -> bool:
-        """Whether it takes 16-bit samples."""
+        """Whether the codec takes 16-bit samples, to which dither is added."""
         return self.sample_format == "s16"
 
     def bit_rate_at(self, sample_rate_hz: int) -> int:
@@ -126,7 +126,7 @@ class CodedWriter:
     sample_rate_hz : int
         Sample rate of coding.
     sink : binary file
-        Written to. If it is seekable, lengths are put into the head at the end.
+        The file that is written. If it is seekable, lengths are put into its head at the end.
 
     Raises
     ------
@@ -188,7 +188,8 @@ class CodedWriter:
 
 
 def _libraries(codec: Codec) -> ModuleType:
-    """PyAV, if it can encode by `codec`. It is loaded here, as WAV and PCM do without."""
+    """PyAV, if it can encode by `codec`. PyAV is loaded here and not earlier, because WAV and PCM do not need
+    it."""
     try:
         import av
 

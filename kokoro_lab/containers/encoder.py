@@ -100,7 +100,7 @@ class Encoder:
     seed : int
         Seed of the dither of WAV, PCM and FLAC, which hold the same samples.
     streamed : bool
-        Whether bytes are given out as soon as they are ready. Else all come with `finish`.
+        Whether bytes are given out as soon as they are ready. If not, `finish` gives out all of them.
     from_hz : int
         The rate of the pushed samples; one of `dsp.RATES_HZ`.
     skipped_samples : int
@@ -112,14 +112,14 @@ class Encoder:
     Raises
     ------
     ParameterError
-        Another format or rate.
+        The format is unknown, or a rate is not one of `dsp.RATES_HZ`.
     FormatUnavailable
         The installed libraries cannot encode it.
 
     Attributes
     ----------
     sample_rate_hz : int
-        The rate at which a decoder gives it back.
+        The rate of the samples that a decoder gives back, in Hz.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Encoder:
         Raises
         ------
         RuntimeError
-            After `push`.
+            The method is called after `push`.
         """
         if self._written:
             raise RuntimeError("the speech has begun; the primer comes before it")
@@ -188,7 +188,7 @@ class Encoder:
         ParameterError, SynthesisError
             As `dsp.Processor.push`: not float32, not mono, not finite.
         RuntimeError
-            After `finish`.
+            The method is called after `finish`.
         """
         self._write(self._resampler.push(samples))
         return self._ready()
@@ -250,7 +250,7 @@ def write_file(
     Parameters
     ----------
     path : str or os.PathLike
-        Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. Its folder must exist.
+        Must end in one of the suffixes of `FORMATS`; a file that is there is replaced. The folder must exist.
     samples : numpy.ndarray
         float32, shape (n,). Samples beyond ±1 are clipped, and a warning is logged.
     sample_rate_hz, seed, from_hz, dither
@@ -264,7 +264,7 @@ def write_file(
     Raises
     ------
     ParameterError
-        Another ending or rate, or the file cannot be written.
+        The path has another ending, a rate is not one of `dsp.RATES_HZ`, or the file cannot be written.
     FormatUnavailable
         The installed libraries cannot encode it.
     SynthesisError

@@ -20,7 +20,7 @@ Pcm = npt.NDArray[np.int16]
 BYTES_A_SAMPLE = 2
 WAV_HEADER_BYTES = 44
 UNKNOWN_BYTES = 0xFFFF_FFFF
-"""The size that stands for "until the connection closes", as OpenAI streams WAV."""
+"""The size in the header of a WAV stream that means "until the connection closes", as in OpenAI's streams."""
 
 _AFTER_RIFF_SIZE = WAV_HEADER_BYTES - 8
 _PCM_FORMAT = 1
@@ -122,7 +122,7 @@ def read_wav(path: str | os.PathLike[str]) -> tuple[Samples, int]:
     Raises
     ------
     ParameterError
-        There is no such file, or it is no sound file.
+        The file does not exist, or is no sound file.
     """
     try:
         samples, sample_rate_hz = soundfile.read(os.fspath(path), dtype="float32")

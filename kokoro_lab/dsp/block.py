@@ -1,9 +1,10 @@
 """The base class of every streaming processor: blocks in, blocks out, and a flush.
 
 The joined output depends on the samples alone, and never on how they were cut into blocks, to the last bit.
-So a stream and a file of the same request are equal. It holds because every processor works sample by sample
-from a bounded history, and because sums are taken of numbers on a grid, so coarse that no sum is ever
-rounded: then their order, which libraries change with the size and the place of a block, cannot matter.
+So a stream and a file of the same request are equal. The cuts do not matter because every processor works
+sample by sample from a bounded history, and because sums are taken of numbers on a grid, so coarse that no
+sum is ever rounded: then their order, which libraries change with the size and the place of a block, cannot
+matter.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def require_finite(samples: npt.NDArray[np.floating], what: str, mend: str = CHE
     what : str
         Whose samples these are, for the message: "segment 3", "the golden clip".
     mend : str
-        What to do then, for the message.
+        What to do then, as the error's message says it.
 
     Raises
     ------
@@ -74,7 +75,7 @@ _RUN_SAMPLES = 1 << 16
 
 
 def in_runs(blocks: Iterable[Samples]) -> Iterator[Samples]:
-    """The same samples in blocks that are no longer than a processor should take at once."""
+    """The samples of `blocks`, in blocks that are no longer than a processor should take at once."""
     for block in blocks:
         for start in range(0, len(block), _RUN_SAMPLES):
             yield block[start : start + _RUN_SAMPLES]

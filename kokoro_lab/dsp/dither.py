@@ -109,8 +109,8 @@ def feedback_taps(sample_rate_hz: int) -> tuple[float, ...]:
     """The filter C that leaves the least audible noise at this rate, of `TAPS` taps.
 
     The weighted power of 1 - C is least where C predicts a signal whose spectrum is the weight: the normal
-    equations of linear prediction, on the weight's autocorrelation. It is rounded to three decimals, so that
-    it is the same on every machine.
+    equations of linear prediction, on the weight's autocorrelation. The taps are rounded to three decimals,
+    so that they are the same on every machine.
 
     Source: R. A. Wannamaker, "Psychoacoustically optimal noise shaping", J. Audio Eng. Soc. 40(7/8), 1992.
     """
@@ -126,8 +126,8 @@ class ShapedDither(Dither):
     """Round to 16 bit with triangular dither, and noise that is heard less.
 
     Each sample needs the error of the one before, so it works sample by sample: 5 ms of computing for a
-    second of audio at 24 kHz and 10 ms at 48 kHz; white dither takes 0.2 ms. It cannot begin in the middle of
-    a stream, since the earlier errors are not known.
+    second of audio at 24 kHz and 10 ms at 48 kHz; white dither takes 0.2 ms. Shaped dither cannot begin in
+    the middle of a stream, since the earlier errors are not known.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class ShapedDither(Dither):
 
 
 def ditherer(kind: Dithering, sample_rate_hz: int, seed: int = 0, skipped_samples: int = 0) -> Dither:
-    """A new dither of that kind. `skipped_samples` is as for `Dither`; with shaped noise it must be 0.
+    """A new dither of the given kind. `skipped_samples` is as for `Dither`; with shaped noise it must be 0.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """A look-ahead limiter for true peaks.
 
 Peaks over the ceiling are turned down by a gain that begins to fall before they come and recovers after
-them. Its logarithm is built in four steps: what each peak needs, an exponential release, the largest need
-within the look-ahead, and a smooth ramp over the same window. The ramp averages `window` values. At a peak,
-each of them is at least the reduction that the peak needs, and so is their average.
+them. The logarithm of this gain is built in four steps: the reduction that each peak needs, an exponential
+release, the largest reduction within the look-ahead, and a smooth ramp over the same window. The ramp
+averages `window` values. At a peak, each of them is at least the reduction that the peak needs, and so is
+their average.
 
 Reductions are in nepers, natural logarithms of a factor, positive downwards. Released as a factor rather
 than as its logarithm, a deep reduction would recover so fast that the gain changes within the reach of
@@ -49,7 +50,7 @@ _MAX_REDUCTION_BITS = 7
 """The deepest reduction is 2**7 nepers (1100 dB): no float32 sample is that far over any ceiling."""
 
 _LOG_BITS = 30
-"""Steps of 2**-30 nepers for the logarithms of reductions, and for what they decay by in a sample: a
+"""Steps of 2**-30 nepers for the logarithms of reductions, and for their decay within a sample: a
 thousandth of that where the release takes 10 s at 192 kHz. Sums up to 2**23 are exact."""
 _LOG_OF_NOTHING = -1000.0
 """A logarithm that stands for 0: its `exp` is 0."""
@@ -129,7 +130,8 @@ class Limiter(Processor[np.float32]):
         """`r[n] = max(needed[n], r[n-1] * exp(-1 / release))`, without a loop.
 
         In logarithms, with the decay since the start of the block added, the recursion is a running maximum.
-        It is exact, as all of it is on a grid: so it does not matter where blocks begin, nor the stream.
+        The maximum is exact, because all values are on a grid. So it does not depend on where a block or the
+        stream begins.
         """
         decay = self._decay * np.arange(1, len(needed) + 1)
         with np.errstate(divide="ignore"):

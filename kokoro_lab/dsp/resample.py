@@ -17,7 +17,7 @@ def require_offered_rate(rate_hz: int) -> None:
     Raises
     ------
     ParameterError
-        For any other rate.
+        A rate is not one of `RATES_HZ`.
     """
     require_choice("sample_rate", rate_hz, RATES_HZ, f"Sample rate {rate_hz} Hz is not offered.")
 
@@ -25,10 +25,10 @@ def require_offered_rate(rate_hz: int) -> None:
 class Resampler(Processor[np.float32]):
     """Change the sample rate by soxr's VHQ recipe, in step with the input.
 
-    Blocks do not matter, to the last bit (soxr computes in frames of its own). Nothing is shifted and no
-    tail is lost: n samples make exactly `n * to_hz / from_hz`, rounded half up. Equal rates pass
-    unchanged. From 24 kHz, output lags by at most 38 ms, to 22.05 kHz by 80 ms, which a stream at that
-    rate adds to its TTFA.
+    How the samples are cut into blocks changes no bit of the output (soxr computes in frames of its own).
+    Nothing is shifted and no tail is lost: n samples make exactly `n * to_hz / from_hz`, rounded half up.
+    Equal rates pass unchanged. From 24 kHz, output lags by at most 38 ms, to 22.05 kHz by 80 ms, which a
+    stream at that rate adds to its TTFA.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Resampler(Processor[np.float32]):
     Raises
     ------
     ParameterError
-        For any other rate.
+        A rate is not one of `RATES_HZ`.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:

@@ -28,7 +28,7 @@ class Entries:
     Parameters
     ----------
     file : bytes
-        A JSON object with a member a line, indented by two spaces, sorted by their names.
+        A JSON object with one member on each line, indented by two spaces, sorted by their names.
     """
 
     def __init__(self, file: bytes) -> None:

@@ -6,8 +6,8 @@ makes several of it. Here eSpeak reads a sentence clause by clause, so that word
 speech (`les amis`), and each word gets its own phonemes.
 
 An eSpeak instance holds the state of the phrase that it reads: two threads on one instance would get each
-other's phonemes. So each instance has a lock. One instance a thread would work too, but then each new thread
-of a server would wait 90 ms for its first unknown word; reading a word takes 15 µs.
+other's phonemes. So each instance has a lock. One instance for each thread would work too, but then each new
+thread of a server would wait 90 ms for its first unknown word; reading a word takes 15 µs.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class GuardedG2P:
     below : callable
         The next level: a G2P.
     name, below_name : str
-        Their names in reports.
+        The names of both readers in reports.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Lexicon:
     Parameters
     ----------
     levels : sequence of sequence of LexiconEntry
-        The most important one first.
+        The levels in the order in which they decide.
     below : Lexicon, optional
         A lexicon whose levels come after these.
 

@@ -34,7 +34,7 @@ _SHAPES_PROSODY = regex.compile(r"[\s.,;:!?…—\"'“”()\-]*")
 
 
 def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> LexiconEntry:
-    """An entry, if `raw` is one.
+    """The entry that `raw` describes, once its fields are checked.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ lexicon of its own, Japanese with its analyser, Mandarin with its dictionaries, 
 reads. Rounded up."""
 WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।", "zh": "准备好了，A。"}
 WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
-"""Its second word is in no lexicon, so that eSpeak too is loaded."""
+"""The second word of this text is in no lexicon, so that eSpeak too is loaded."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Speakers:
         Raises
         ------
         LanguageError
-            Its packages are not installed.
+            The packages of the language are not installed.
         MemoryLimitError
             There is not enough memory for it.
         """

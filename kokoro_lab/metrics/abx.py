@@ -6,12 +6,13 @@ is right in half of the trials. Two questions can be asked of the same count, an
 - *Is a difference heard?* `p_value`: a listener who hears nothing rarely gives this many right answers. A p
   over 0.05 shows nothing by itself: 16 trials find a listener who is right 60 % of the time in one test of
   six (`power`).
-- *Is it shown to be inaudible?* `intervals.upper_limit`: the true proportion is below this. That takes
-  enough trials (`trials_to_show`): 39 to get below 70 %.
+- *Is the difference shown to be inaudible?* `intervals.upper_limit`: the true proportion of right answers is
+  below this limit. To show that it is below 70 % takes at least 39 trials (`trials_to_show`).
 
-A count far below chance (`AbxResult.odd`) answers neither.
+A count far below chance (`AbxResult.odd`) answers neither question.
 
-Both are exact for trials that are independent of each other, with an X drawn by a fair coin each time.
+Both statistics are exact for trials that are independent of each other, with an X drawn by a fair coin each
+time.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def power(trials: int, true_proportion: float) -> float:
     Raises
     ------
     ParameterError
-        No trials, or a proportion that is not above chance.
+        There are no trials, or the proportion is not above chance.
     """
     least = fewest_right(trials)
     if not CHANCE < true_proportion <= 1:
@@ -172,7 +173,7 @@ def d_prime(proportion_right: float) -> float:
     Parameters
     ----------
     proportion_right : float
-        0 to 1. At or below one half, d′ is 0, since nothing is heard. At 1 it is infinite.
+        0 to 1. At or below one half, d′ is 0, since nothing is heard. At 1, d′ is infinite.
 
     Returns
     -------
@@ -203,7 +204,7 @@ class AbxResult:
     interval : tuple of float
         95 % interval of the true proportion, two-sided.
     upper : float
-        One-sided 95 % upper limit of it.
+        One-sided 95 % upper limit of the proportion of right answers.
     d_prime, d_prime_interval
         Sensitivity for the proportion, and for the ends of its interval.
     """
@@ -228,8 +229,8 @@ class AbxResult:
 
     @property
     def odd(self) -> bool:
-        """Whether the count is far below chance. That is no sign of hearing nothing; the answers must have
-        been confused."""
+        """Whether the count is far below chance. A listener who hears nothing is right about half of the
+        time, so this one must have confused the answers."""
         return float(stats.binom.cdf(self.right, self.trials, CHANCE)) <= ODD_P
 
     @property

@@ -79,7 +79,7 @@ def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Under 0.1 s, samples that are not finite, or not one channel.
+        The recording is shorter than 0.1 s, has samples that are not finite, or has several channels.
     """
     return float(_steps_db(checked(samples, sample_rate_hz), sample_rate_hz)[0].max())
 
@@ -112,7 +112,7 @@ def clipped_count(samples: Samples, sample_rate_hz: int) -> int:
     Raises
     ------
     ParameterError
-        As `hardest_fall_db`.
+        The errors of `hardest_fall_db`.
     """
     values = checked(samples, sample_rate_hz)
     loud = np.abs(values[1:]) > FLAT_SHARE * np.abs(values).max()
@@ -131,7 +131,7 @@ def closest_repeat(samples: Samples, sample_rate_hz: int) -> Repeat:
     Raises
     ------
     ParameterError
-        As `hardest_fall_db`.
+        The errors of `hardest_fall_db`.
     """
     values = checked(samples, sample_rate_hz)
     size, least, most = (round(length_s * sample_rate_hz) for length_s in (FRAME_S, LAG_MIN_S, LAG_MAX_S))
@@ -151,7 +151,7 @@ def checked(samples: Samples, sample_rate_hz: int) -> Values:
     Raises
     ------
     ParameterError
-        Under 0.1 s, samples that are not finite, or not one channel.
+        The recording is shorter than 0.1 s, has samples that are not finite, or has several channels.
     """
     require_recording(samples, sample_rate_hz, SHORTEST_S)
     return samples.astype(np.float64)
@@ -252,7 +252,7 @@ def click_score(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Too short, not finite, or not one channel.
+        The recording is too short, is not finite, or has several channels.
     """
     values = checked(samples, sample_rate_hz)
     reach, half = round(NEIGHBOURS_S * sample_rate_hz), round(AROUND_S * sample_rate_hz)
@@ -293,7 +293,7 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Too short, not finite, or not one channel.
+        The recording is too short, is not finite, or has several channels.
     """
     values = checked(samples, sample_rate_hz)
     reach = round(NEIGHBOURS_S * sample_rate_hz)

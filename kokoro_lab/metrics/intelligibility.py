@@ -122,7 +122,7 @@ class ErrorCount:
     Parameters
     ----------
     words : int
-        How many were said.
+        The number of words that were said.
     missed, replaced, added : int
         Words that were said and not heard, heard as others, and heard but not said.
     characters, character_errors : int
@@ -226,7 +226,7 @@ def listen(
     Raises
     ------
     ParameterError
-        As `Recogniser.transcribe` and `count_errors`.
+        The errors of `Recogniser.transcribe` and `count_errors`.
     """
     hypothesis = recogniser.transcribe(samples, sample_rate_hz, language)
     return Transcript(hypothesis, count_errors(said, hypothesis, language))
@@ -243,7 +243,7 @@ def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCo
     Raises
     ------
     ParameterError
-        Nothing was said, or in a language that has no spelling here.
+        Nothing was said, or the language has no spelling here.
     MissingExtra
         The extra `quality` is not installed.
     """
@@ -266,7 +266,7 @@ def wrong_words(said: str, hypothesis: str, language: str = ENGLISH) -> list[Wro
     Raises
     ------
     ParameterError
-        As `count_errors`.
+        The errors of `count_errors`.
     """
     aligned, (reference, heard) = _aligned(said, hypothesis, language)
     found = []

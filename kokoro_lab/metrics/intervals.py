@@ -109,7 +109,7 @@ def paired_ratio(
     Raises
     ------
     ParameterError
-        Lengths that differ or are 0, or a figure that is not finite and above 0.
+        The lengths differ or are 0, or a figure is not finite and above 0.
     """
     before, after = columns_of(units, reference, candidate)
     if not (len(before) and np.isfinite([before, after]).all() and min(before.min(), after.min()) > 0):
@@ -169,7 +169,7 @@ def columns_of(units: Sequence[Hashable], *columns: npt.ArrayLike) -> list[Doubl
     Raises
     ------
     ParameterError
-        Lengths that differ.
+        The lengths differ.
     """
     arrays = [np.asarray(column, np.float64) for column in columns]
     if any(array.shape != (len(units),) for array in arrays):

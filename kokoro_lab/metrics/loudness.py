@@ -72,7 +72,7 @@ def integrated_lufs(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, not finite, or shorter than 0.4 s.
+        `samples` is no such array, is not finite, or is shorter than 0.4 s.
 
     Notes
     -----
@@ -152,12 +152,12 @@ def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -
     Returns
     -------
     numpy.ndarray
-        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+        float64 LUFS, `-inf` for silence. Value i is the loudness of the window that begins at `i * hop_s`.
 
     Raises
     ------
     ParameterError
-        As `integrated_lufs`, or `hop_s` is out of range.
+        The errors of `integrated_lufs`, or `hop_s` is out of range.
 
     Notes
     -----
@@ -181,12 +181,12 @@ def short_term_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) 
     Returns
     -------
     numpy.ndarray
-        float64 LUFS, `-inf` for silence. Value i is of the window from `i * hop_s`.
+        float64 LUFS, `-inf` for silence. Value i is the loudness of the window that begins at `i * hop_s`.
 
     Raises
     ------
     ParameterError
-        As `integrated_lufs`, or `hop_s` is out of range.
+        The errors of `integrated_lufs`, or `hop_s` is out of range.
 
     Notes
     -----
@@ -201,7 +201,8 @@ def loudness_range_lu(samples: Signal, sample_rate_hz: int) -> float:
     Parameters
     ----------
     samples : numpy.ndarray
-        Floating point, shape (n,) or (n, channels), at least 3 s. Under a minute it means little.
+        Floating point, shape (n,) or (n, channels), at least 3 s. The range of less than a minute means
+        little.
     sample_rate_hz : int
         8000 to 192000.
 
@@ -213,7 +214,7 @@ def loudness_range_lu(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, not finite, or shorter than 3 s.
+        `samples` is no such array, is not finite, or is shorter than 3 s.
 
     Notes
     -----
@@ -248,7 +249,7 @@ def true_peak_dbtp(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, empty, or not finite.
+        `samples` is no such array, is empty, or is not finite.
 
     Notes
     -----
@@ -288,7 +289,7 @@ def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        Not such an array, empty, or not finite.
+        `samples` is no such array, is empty, or is not finite.
 
     Notes
     -----

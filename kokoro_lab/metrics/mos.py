@@ -33,7 +33,7 @@ def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        No samples, more than one channel, or samples that are not finite.
+        The recording has no samples, more than one channel, or samples that are not finite.
     MissingExtra
         The extra `quality` is not installed.
     """

@@ -57,7 +57,7 @@ def paired_change(
     Raises
     ------
     ParameterError
-        Lengths that differ, a reference that is not positive, or fewer than three texts.
+        The lengths differ, a reference is not positive, or there are fewer than three texts.
 
     Notes
     -----
@@ -103,7 +103,7 @@ def holm(p: Mapping[str, float]) -> dict[str, float]:
     Raises
     ------
     ParameterError
-        No test, or a p that is not from 0 to 1.
+        There is no test, or a p is not from 0 to 1.
     """
     if not p or not all(0 <= value <= 1 for value in p.values()):
         raise ParameterError(
@@ -146,13 +146,13 @@ def paired_rise(
     Raises
     ------
     ParameterError
-        Lengths that differ, errors below 0, a pair without words, or fewer than three texts.
+        The lengths differ, errors are below 0, a pair has no words, or there are fewer than three texts.
 
     Notes
     -----
     Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. If the same share of words differs
-    in every text, there is no spread, and the limit is the rise itself. With few texts that shows little, so
-    look at their number.
+    in every text, there is no spread, and the limit is the rise itself. With few texts, equal shares show
+    little, so look at the number of texts.
     """
     before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)
@@ -184,7 +184,7 @@ def error_rate(
     Raises
     ------
     ParameterError
-        As `paired_rise`.
+        The errors of `paired_rise`.
 
     Notes
     -----

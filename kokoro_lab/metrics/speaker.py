@@ -166,7 +166,8 @@ class VoiceEncoder:
         Raises
         ------
         ParameterError
-            Not one-dimensional, under 0.4 s, silent, or with samples that are not finite.
+            The recording is not one-dimensional, is shorter than 0.4 s or silent, or has samples that are not
+            finite.
         """
         require_recording(samples, sample_rate_hz, SHORTEST_S)
         if not samples.any():
@@ -189,7 +190,7 @@ def speaker_similarity(
     Raises
     ------
     ParameterError
-        As `VoiceEncoder.embed`.
+        The errors of `VoiceEncoder.embed`.
     """
     first, second = (encoder.embed(samples, sample_rate_hz) for samples in (reference, candidate))
     return float(first @ second)

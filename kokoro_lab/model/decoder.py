@@ -96,8 +96,8 @@ class DecodedSegment:
     plain_frames : int, optional
         Length at speed 1 in frames of 25 ms; None if it is not known, or if words have rates of their own.
     energy : float, optional
-        How loud the model will speak it, known before it is decoded: log(mean(exp(energy curve))). None if
-        that is not known.
+        How loudly the model will speak the segment, known before it is decoded: log(mean(exp(energy curve))).
+        None if this energy is not known.
     """
 
     durations: npt.NDArray[np.int64]
@@ -237,15 +237,16 @@ class StagedDecoder:
         return found
 
     def through(self, around: Around) -> StagedDecoder:
-        """The same stages, with other sessions for the vocoder's windows: `around` makes each of them from
-        the present session."""
+        """A decoder with these stages and with other sessions for the vocoder's windows: `around` makes each
+        of these sessions from the present one."""
         found = copy(self)
         found.vocoder = self.vocoder.through(around)
         found.fixed = None if self.fixed is None else self.fixed.through(around)
         return found
 
     def in_turn(self) -> StagedDecoder:
-        """The same stages, which never run two at once for a segment, so that each can be timed."""
+        """A decoder with these stages that never runs two of them at once for a segment, so that each can be
+        timed."""
         found = copy(self)
         found.prosody = found._next_prosody = self.prosody.in_turn()
         if self._next_prosody is not self.prosody:
@@ -339,7 +340,7 @@ class WholeGraph:
 
     @property
     def placement(self) -> Placement:
-        """Where it runs at this moment."""
+        """The provider on which the model runs at this moment."""
         return Placement.of(self._requested_provider, (self._session,))
 
     @property

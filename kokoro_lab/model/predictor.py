@@ -122,7 +122,7 @@ class StatisticsPredictor:
     Parameters
     ----------
     voices : frozenset of str
-        The voices that it was fitted on. Predictions for others are far off.
+        The voices on which the predictor was fitted. Its predictions for other voices are far off.
     feature_mean, feature_deviation : numpy.ndarray
         float32 (F,): features are standardised with them.
     inner, outer : numpy.ndarray

@@ -50,7 +50,7 @@ class Prosody:
     durations : numpy.ndarray
         int64, one for each input id, pads included, in frames of 25 ms.
     f0_hz, energy : numpy.ndarray
-        float32 (2T,), one value each 12.5 ms; F0 is near 0 where the speech is unvoiced.
+        float32 (2T,), one value every 12.5 ms; F0 is near 0 where the speech is unvoiced.
     trunk : numpy.ndarray
         float32 (1, 512, 2T).
     excitation : numpy.ndarray
@@ -135,7 +135,8 @@ class ProsodyModel:
             )
 
     def in_turn(self) -> ProsodyModel:
-        """The same model, one stage after the other, so that each can be timed or disturbed by itself."""
+        """This model, with its stages run one after the other, so that each can be timed or disturbed by
+        itself."""
         found = copy(self)
         found._beside = None
         return found

@@ -88,7 +88,7 @@ class Vocoder(WindowVocoder):
         return (self._session,) if self._exact is None else (self._session, self._exact)
 
     def through(self, around: Around) -> Vocoder:
-        """The same vocoder, with another session for its windows."""
+        """A vocoder like this one, with another session for its windows."""
         found = copy(self)
         found._session = around(self._session, self._on_cpu)
         return found

@@ -86,7 +86,8 @@ def speak_early(
     predictor : StatisticsPredictor
         Predicts from `contour_features` the statistics of the trunk, followed by those of the vocoder.
     begin : int
-        Beginning of an early window. At the end of the last one, only the returned samples are computed.
+        Beginning of an early window. If `begin` is the end of the last early window, only the returned
+        samples are computed.
 
     Returns
     -------
@@ -129,7 +130,7 @@ class WindowedSpeech:
     config : EngineConfig
         Configuration with the sizes of windows.
     vocoder : WindowVocoder
-        Decodes them.
+        Decodes the windows.
     predictor, early : StatisticsPredictor
         The predictor of a segment's statistics, and the one that works before the segment's trunk has run.
     """

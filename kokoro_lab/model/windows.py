@@ -188,5 +188,5 @@ def undivided(energy: Values) -> WindowPlan:
 
 
 def silent_frames(frames: int) -> Samples:
-    """Samples of silence for that many trunk frames."""
+    """Samples of silence, as long as `frames` trunk frames."""
     return np.zeros(frames * TRUNK_FRAME_SAMPLES, np.float32)

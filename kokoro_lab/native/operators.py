@@ -81,7 +81,7 @@ class Native(NamedTuple):
     ----------
     library : Path or None
     reason : str
-        Why there is none.
+        Why there is no library.
     build : str
         How the library was made, and why not in the way that was tried first.
     """

@@ -45,7 +45,8 @@ def record() -> Mapping[str, Any] | None:
 
 
 def library_for(wanted: InstructionSet) -> tuple[Path, str] | None:
-    """The prebuilt library, verified and told which instruction set its operators use from now on.
+    """The prebuilt library, after its digest was checked. Its operators use the instruction set `wanted` from
+    now on.
 
     The choice holds for the process; sessions that were made before keep the operators that they have.
 

@@ -197,8 +197,8 @@ HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
 class Hold:
     """Decides when enough samples are there to begin, by how they have come so far.
 
-    `buffering.PreBuffer` learns from all streams what a start needs. In a stream that ran dry this is not
-    enough, because its target follows the last delay, and the next delay may be longer.
+    `buffering.PreBuffer` learns from all streams how much speech to hold back at a start. In a stream that
+    ran dry this is not enough, because that amount follows the last delay, and the next delay may be longer.
 
     Times are on the player's clock, which stands still while it is paused, so that a sender that waits
     meanwhile does not count as late.
@@ -225,7 +225,7 @@ class Hold:
         Raises
         ------
         ParameterError
-            Below 0, or not finite.
+            `held_s` is below 0, or not finite.
         """
         self._pre_buffer = PreBuffer() if held_s is None else PreBuffer.fixed(held_s)
         self._adaptive = held_s is None

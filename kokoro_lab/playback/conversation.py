@@ -42,7 +42,7 @@ class PlayerConversation:
 
     @property
     def waiting_bytes(self) -> int:
-        """Audio for which there was no room yet."""
+        """Bytes of audio that wait here, because the deck has no room for them yet."""
         return sum(len(pcm) * BYTES_A_SAMPLE for pcm in self._waiting if pcm is not None)
 
     def hear(self, message: str | bytes) -> None:

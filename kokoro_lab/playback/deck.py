@@ -286,7 +286,7 @@ class Deck:
             log.warning("%s", self._lacking["playback"].reason)
 
     def run(self, until: threading.Event) -> None:
-        """Play until told to end, sleeping while there is nothing to play."""
+        """Play until `until` is set, sleeping while there is nothing to play."""
         missing = enter_playback(self.qos)
         if missing is not None:
             self._lack(missing)

@@ -96,7 +96,7 @@ def make_fifo(path: Path) -> Path:
 
 
 def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
-    """Play what writers put into a FIFO, one after another, until told to end.
+    """Play what writers put into a FIFO, one after another, until `until` is set.
 
     Each writer is a stream, and waits for the one before; writers that overlap make one stream. Run it in a
     daemon thread: while a writer is connected and writes nothing, it cannot be ended.

@@ -22,7 +22,7 @@ class ChunkMissing(SynthesisError):
     chunk_id : int
         Id of the missing chunk.
     why : str
-        Why the wait for it was ended.
+        Why the wait for the missing chunk was ended.
     """
 
     code = "chunk_missing"
@@ -77,7 +77,7 @@ class Reorderer(Generic[Chunk]):
 
     @property
     def held(self) -> int:
-        """Chunks that wait for an earlier one."""
+        """The number of chunks that are held because an earlier one is missing."""
         return len(self._held)
 
     def push(self, segment_id: int, chunk_id: int, chunk: Chunk, at_s: float) -> list[Chunk]:
@@ -86,7 +86,7 @@ class Reorderer(Generic[Chunk]):
         Raises
         ------
         ChunkMissing
-            More than `most_chunks` are held, or the wait was longer than `wait_s`. They stay held: see
+            More than `most_chunks` are held, or the wait was longer than `wait_s`. The chunks stay held: see
             `give_up`.
         SynthesisError
             The ids of segments decrease.

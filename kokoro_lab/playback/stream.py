@@ -24,7 +24,7 @@ class Ring:
     Parameters
     ----------
     capacity_samples : int
-        Its size. The system provides memory only where samples were written.
+        Size of the buffer. The system provides memory only where samples were written.
     """
 
     def __init__(self, capacity_samples: int) -> None:
@@ -75,7 +75,7 @@ class Stream:
     Attributes
     ----------
     ended : bool
-        Its end was announced.
+        Whether the sender has announced the end of the stream.
     slow : bool
         The stream ran dry so often that another player was tried.
     flows : bool
@@ -146,12 +146,13 @@ class Event:
     Parameters
     ----------
     kind : str
-        `completed`: its last sample was heard. `stopped`: the rest is not played. `fallback`: the system's
-        player plays the rest. `error`: it cannot be played. `flow`: the sender is to wait, or to continue.
+        `completed`: the stream's last sample was heard. `stopped`: the rest is not played. `fallback`: the
+        system's player plays the rest. `error`: the stream cannot be played. `flow`: the sender is to wait,
+        or to continue.
     stream : int
-        Its number.
+        Number of the stream.
     data : dict
-        Figures that belong to it.
+        Figures of the event.
     error : KokoroLabError, optional
         The error of an `error` event.
     """
@@ -182,7 +183,7 @@ class PlayerStatus:
     pre_buffer_s : float
         The pre-buffer at the next start.
     waits : bool
-        Whether the sender was told to wait.
+        Whether the sender was asked to wait.
     fallbacks : tuple of Fallback
         What this machine does not offer, and how the latest stream is played otherwise than it should be.
     """

@@ -44,8 +44,8 @@ SHORT_S = 0.2
 """Seconds of unplayed speech with which a stream can wait for a window of another stream, and then for its
 own next window."""
 FIRST_UNITS = 6
-"""Units in which a new stream should gain `SHORT_S` of speech. After them the cores are not kept for it any
-more: the machine is too slow for it."""
+"""Units in which a new stream should gain `SHORT_S` of speech. After these units, the cores are no longer
+kept for the stream: the machine is too slow for it."""
 KEPT_S = 0.02
 """How long the cores wait for a stream that is short of speech. The stream may have no further unit."""
 YIELDS_S = 0.5
@@ -59,7 +59,7 @@ UNIT_S = 0.5
 """Seconds after which a unit no longer delays others: the next unit then computes in parallel. No window
 should take this long."""
 WHOLE_S = 30.0
-"""The same limit for a unit that is a whole segment; only other whole segments wait for such a unit."""
+"""The limit `UNIT_S` for a unit that is a whole segment; only other whole segments wait for such a unit."""
 LOOK_BACK = 2048
 """Units that the figures look back on."""
 USED_S = 60.0
@@ -136,8 +136,8 @@ class Claim:
         return 1.0 if self.runs_out_s is None else self.given_s / max(heard_s, 1e-9)
 
     def gave(self, length_s: float) -> None:
-        """Note that the listener was given speech. If it had run out before, its clock stood still
-        meanwhile."""
+        """Note that the listener was given speech. If the listener had run out of speech before, its clock
+        stood still meanwhile."""
         now_s = self._cores.clock()
         self.given_s += length_s
         if self.runs_out_s is None:
@@ -226,9 +226,9 @@ class Cores:
     at_a_time : int
         How many units run at once: as many as fit into the cores with their threads.
     clock : callable
-        Seconds; a test gives its own.
+        Returns the time in seconds; a test passes its own clock.
     brakes : callable, optional
-        Makes the brake of a unit. Without it, no unit is held.
+        Makes the brake of a unit. Without brakes, no unit is held.
 
     Attributes
     ----------
@@ -266,8 +266,8 @@ class Cores:
         listened: bool,
         stood_still: Callable[[float], None] = lambda _: None,
     ) -> Claim:
-        """The claim of a stream of `client`, which ends when `stop` is set. `stood_still` is told after each
-        unit for how many seconds the unit was held."""
+        """The claim of a stream of `client`, which ends when `stop` is set. `stood_still` is called after
+        each unit with the seconds for which the unit was held."""
         return Claim(self, client, stop, listened=listened, stood_still=stood_still)
 
     def ask(self, claim: Claim, *, whole: bool = False) -> Unit:

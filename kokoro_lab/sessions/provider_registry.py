@@ -36,7 +36,7 @@ from kokoro_lab.text.tables import entries, rows
 
 AUTO = "auto"
 PROVIDER_STAGE = "provider"
-"""The stage of every fallback from one provider to another."""
+"""The `stage` of a `Fallback` from one provider to another."""
 _USUAL = {"Darwin": "macOS", "aarch64": "arm64", "AMD64": "x86_64", "ARM64": "arm64"}
 """Names of Python's `platform` → the usual names of the same systems and processors."""
 

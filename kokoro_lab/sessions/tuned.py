@@ -62,7 +62,7 @@ class TuningConditions:
     model_sha256, variant, native : str
         The weights, the precision, and whether our own operators may be used.
     onnxruntime : str
-        Its version.
+        Version of ONNX Runtime.
     cpu, architecture, system : str
     cores : int
         Number of cores on which the process may run.

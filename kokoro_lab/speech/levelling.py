@@ -29,8 +29,8 @@ class SegmentStart(NamedTuple):
     """Marks that a segment of `token_count` ids begins. It is made `stretch` times as long as the model spoke
     it, and spoken by the utterance's voice or another one.
 
-    `energy` is that of its `DecodedSegment`. If the segment was decoded at once and no word has a gain of its
-    own, `whole` holds all of its samples except the end.
+    `energy` is that of the segment's `DecodedSegment`. If the segment was decoded at once and no word has a
+    gain of its own, `whole` holds all of its samples except the end.
     """
 
     token_count: int

@@ -142,14 +142,14 @@ class GrowingText(ReadAhead):
         ----------
         text : str
         wait : bool
-            Whether to wait while there is no room for more.
+            Whether to wait while too much text is unread.
 
         Raises
         ------
         Interrupted
             The text was cancelled.
         TextError
-            `text` is no string; the text has ended; or there is no room and `wait` is False.
+            `text` is no string; the text has ended; or too much text is unread and `wait` is False.
         """
         require_type("text", text, str, TextError)
         with self._changed:

@@ -112,8 +112,8 @@ class LanguageTable:
 
 
 def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """The code of each group, from its length and the number of its last letter. Each group stands behind the
-    one that it adds a letter to."""
+    """The code of each group, from its length and the number of its last letter. Each group of letters stands
+    after the group to which it adds a letter."""
     row = np.arange(len(length), dtype=np.uint32)
     codes = np.zeros(len(length), np.uint32)
     for k, place in enumerate(PLACES.astype(np.uint32), 1):

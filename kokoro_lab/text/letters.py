@@ -38,7 +38,7 @@ _CAPS = f"[{''.join(_SMALL)}sqx]"
 _SMALL_WORDS = regex.compile(rf"(?<![\p{{L}}\p{{M}}]){_CAPS}+(?: {_CAPS}+)*+(?![\p{{L}}\p{{M}}])")
 _THREE = regex.compile(rf"{_CAPS}{{3}}")
 """Three small capitals in a row, by which a word in small capitals is recognised. One alone may be a sign of
-the IPA. Not every letter of the word need be one: some letters have no small capital."""
+the IPA. Not every letter of the word need be a small capital: some letters have none."""
 _ALIKE = dict(
     zip(
         "аеіјорсухѕԁһѵАВЕІЈКМНОРСТХЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",

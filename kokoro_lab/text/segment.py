@@ -108,7 +108,8 @@ class SpokenSentences(Iterator[SpokenSentence]):
         return next(self._spoken) if found is None else found
 
     def longer_than(self, columns: int) -> bool:
-        """Whether the next sentence is wider than `columns`. If it is, this need not wait for its end."""
+        """Whether the next sentence is wider than `columns`. If it is, the answer does not wait for the
+        sentence's end."""
         if self._next is None:
             self._next = next(self._spoken, None)
         return self._next is not None and self._next.columns > columns

@@ -35,8 +35,8 @@ HARD_LINE_CHARS = 50
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 UNSEEN_CHARS = 100_000
-"""The longest `script` or `style` element that is left out. After a longer one, or one without an end, all
-are read as text, since each would have to be searched for its end again."""
+"""The longest `script` or `style` element that is left out. If an element is longer, or has no end, all such
+elements are read as text, since each would have to be searched for its end again."""
 
 _ENDING = r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
 _MAY_END = regex.compile(_ENDING)
@@ -108,7 +108,8 @@ class Sentences(Iterator[Sentence]):
                 return Sentence(text, found.ends_line, found.ends_paragraph, found.columns, begins)
 
     def longer_than(self, columns: int) -> bool:
-        """Whether the next sentence is wider than `columns`. If it is, this does not wait for its end."""
+        """Whether the next sentence is wider than `columns`. If it is, the answer does not wait for the
+        sentence's end."""
         found = self._find(columns)
         return found is not None and found.columns > columns
 

@@ -25,7 +25,7 @@ class Package:
 
     @property
     def client(self) -> str:
-        """`pip` or `npm`, told by the way the version is written."""
+        """`pip` or `npm`, as the way in which the version is written shows."""
         return "pip" if "==" in self.spec else "npm"
 
     @property

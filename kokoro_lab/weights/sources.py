@@ -92,7 +92,7 @@ class Hub:
         SourceUnavailable
             The source does not answer.
         IntegrityError
-            The source gives other bytes.
+            The source gave a file whose SHA-256 is wrong.
         """
         self.staging.mkdir(parents=True, exist_ok=True)
         total = sum(file.bytes for file in files)

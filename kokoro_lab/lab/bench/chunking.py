@@ -145,7 +145,7 @@ def replay(recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE
     Returns
     -------
     pandas.DataFrame
-        A row a recording and pre-buffer: text, chunk_ms, pre_buffer_chunks, underruns, late_s,
+        A row for each recording and pre-buffer: text, chunk_ms, pre_buffer_chunks, underruns, late_s,
         heard_after_s (from the request to the first sound that is played).
 
     Raises

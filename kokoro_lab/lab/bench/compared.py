@@ -19,7 +19,7 @@ class ComparedStreams:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row a stream; the last columns are those of `compared`.
+        A row for each stream; the last columns are those of `compared`.
     ran : mapping
         The facts of the server.
     controls : list of NegativeControl

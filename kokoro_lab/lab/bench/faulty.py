@@ -43,11 +43,12 @@ class FaultySpeaker:
     url : str or None
         The server's address; None without a server.
     arm : callable
-        Injects a scenario's faults, and begins to count; with None, removes them.
+        Injects a scenario's faults, and begins to count windows, sentences and chunks; with None, removes the
+        faults.
     journal : callable
         Returns the faults that struck since `arm`, and the finished streams: see `Injector.journal`.
     forget : callable
-        Empties its caches, so that everything is spoken again.
+        Empties the caches of the subject, so that everything is spoken again.
     facts : callable
         Returns the speaker's facts.
     source : callable

@@ -47,7 +47,7 @@ class FreshStart:
 
 
 def started(what: What, variant: str) -> FreshStart:
-    """Start one and wait until it has spoken.
+    """Start a process and wait until it has spoken.
 
     Raises
     ------

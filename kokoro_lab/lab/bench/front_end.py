@@ -37,7 +37,7 @@ def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str)
     Returns
     -------
     pandas.DataFrame
-        A row a sentence, from the string to its segments, read for the first time: characters, wall_ms
+        A row for each sentence, from the string to its segments, read for the first time: characters, wall_ms
         (elapsed time, which other work of the machine lengthens), cpu_ms (CPU time of all threads of this
         process).
 
@@ -98,8 +98,8 @@ def read_long(
     Returns
     -------
     pandas.DataFrame
-        A row a stretch: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its end). The
-        first row includes the work that is done once a text.
+        A row for each stretch: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its
+        end). The first row includes the work that is done once a text.
     """
     rows = []
     process = psutil.Process()

@@ -1,8 +1,8 @@
 """Tests whether listeners lose a sample when their server is stopped or crashes.
 
-Several streams are begun at once; when each of them sounds, the server is stopped or killed. A client that is
-told of the end, or cut off, resumes its stream on the next server (see `server.requests.resume`) until its
-speech is complete.
+Several streams are begun at once; when each of them sounds, the server is stopped or killed. A client that
+receives `server_stopping`, or whose connection breaks, resumes its stream on the next server (see
+`server.requests.resume`) until its speech is complete.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def measure_lifecycle(
     Returns
     -------
     ComparedStreams
-        A row a stream: scenario, transport, audio_s (of the whole speech), heard_s (the speech that the
-        client had at the event), ending (how the first connection ended: complete, by a message of the
+        A row for each stream: scenario, transport, audio_s (of the whole speech), heard_s (the speech that
+        the client had at the event), ending (how the first connection ended: complete, by a message of the
         server, or broken off), back_s (from that end to the next chunk, on a new connection; not a number if
         the stream was complete), and the columns of `compared`.
 

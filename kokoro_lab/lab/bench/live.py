@@ -47,7 +47,8 @@ from kokoro_lab.speech.engine import Engine
 RECORDED_TOKENS_PER_S = 30.0
 """How fast the answers of the fixtures are written, pauses included."""
 LONG_SENTENCES = 3
-"""Sentences of a long answer. The first sound of a long answer must come before its end is written."""
+"""The least number of sentences of a long answer. The first sound of a long answer must come before its end
+is written."""
 INTERRUPTED_S = (0.05, 0.5)
 """Seconds from the first chunk, or the first sound, to an interruption."""
 WAYS = ("session", "websocket", "player")
@@ -74,7 +75,7 @@ def load_answers(limit: int = 0, tokens_per_s: float = RECORDED_TOKENS_PER_S) ->
 
 @dataclass(frozen=True)
 class LiveTrial:
-    """One answer, spoken while it was written. Times are seconds from its first string.
+    """One answer, spoken while it was written. Times are in seconds from the answer's first string.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class LiveTrial:
         if there was none.
     timings : tuple of WordTiming
     alone_s : float
-        TTFA of its first clause alone.
+        TTFA of the answer's first clause, spoken as a whole text.
     """
 
     answer: Answer
@@ -213,7 +214,7 @@ def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice
     Returns
     -------
     pandas.DataFrame
-        A row an answer: seconds until the last sample was handed out (`session_silent_s`), came
+        A row for each answer: seconds until the last sample was handed out (`session_silent_s`), came
         (`websocket_silent_s`), or was heard (`player_silent_s`: Ctrl-C in `speak --play -i -`), and
         `websocket_first_sound_s`, from the first string to the first sound.
     """
@@ -271,7 +272,7 @@ class ToldSink(sinks.ClockedSink):
 
 
 def table_of(trials: Sequence[LiveTrial]) -> pd.DataFrame:
-    """A row an answer: `LiveTrial.row`."""
+    """A row for each answer: `LiveTrial.row`."""
     return pd.DataFrame([trial.row() for trial in trials])
 
 

@@ -95,7 +95,7 @@ def memory_figures(readings_mb: Sequence[float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How much more is held at the end of a run than after its first minutes.
+    """How much more of each resource is held at the end of a run than after its first minutes.
 
     Parameters
     ----------

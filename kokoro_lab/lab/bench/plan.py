@@ -41,7 +41,7 @@ class BenchPlan:
     preset : str
         Length of the texts, one of `PRESETS`.
     trials : int
-        How many texts.
+        Number of texts.
     voice : str
         A name, or a blend.
     variant : str, optional

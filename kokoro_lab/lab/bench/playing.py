@@ -140,7 +140,8 @@ class PlayerFigures:
     unplayed_samples : int
         Samples that were sent, and not reported as heard by `completed`.
     took_beyond_audio_s : float
-        From the first chunk to `completed`, less the length of the speech. Below 0, it came too early.
+        From the first chunk to `completed`, less the length of the speech. If it is below 0, `completed` came
+        too early.
     unplayed_after_pauses_samples : int
         Unplayed samples of a stream that was paused `PAUSES` times.
     silenced_s : tuple of float

@@ -163,7 +163,8 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        One row a load of a part: part, trial, load_s. Imports are not in it.
+        One row for each load of a part: part, trial, load_s. `load_s` does not contain the imports of
+        modules.
 
     Raises
     ------
@@ -258,9 +259,9 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
     Returns
     -------
     pandas.DataFrame
-        One row an operator type of a graph, the slowest first: graph, operator, calls (for one utterance),
-        operator_s (for one utterance, mean of the trials), graph_s (the same for the whole graph, by the
-        profiler's clock), share (operator_s ÷ graph_s).
+        One row for each operator type of a graph, the slowest first: graph, operator, calls (for one
+        utterance), operator_s (for one utterance, mean of the trials), graph_s (the same for the whole graph,
+        by the profiler's clock), share (operator_s ÷ graph_s).
 
     Raises
     ------

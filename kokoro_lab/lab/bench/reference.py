@@ -93,7 +93,7 @@ def timed_beside(
     Returns
     -------
     pandas.DataFrame
-        A row a round and text: text (its name), trial, ttfa_s, rtf, reference_s, reference_rtf.
+        A row for each round and text: text (its name), trial, ttfa_s, rtf, reference_s, reference_rtf.
 
     Raises
     ------

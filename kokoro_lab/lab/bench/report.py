@@ -41,7 +41,7 @@ def keep(
     folder : Path
         The folder of this run; made if it is not there.
     trials : sequence of Trial
-        At least one.
+        The trials of the run, one or more.
     asked : mapping
         The options of the benchmark: preset, voice and others.
     conditions : str
@@ -66,7 +66,7 @@ def keep(
 
 
 def printed(trials: Sequence[Trial], *, heading: str, ours: str) -> Iterator[str]:
-    """The figures as a person reads them: a table a system, then memory, then ratios."""
+    """The figures as a person reads them: a table for each system, then memory, then ratios."""
     yield heading
     systems = _by_system(trials)
     for name, found in systems:

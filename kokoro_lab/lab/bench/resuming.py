@@ -69,7 +69,7 @@ def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, see
     Raises
     ------
     SynthesisError
-        A stream failed; none is skipped.
+        A stream failed. The measurement then ends; no stream is left out.
     """
     draw = random.Random(seed)
     rows: list[dict[str, Any]] = []

@@ -95,9 +95,9 @@ def readings_of(
     Parameters
     ----------
     sentences : sequence of str
-        What the English texts are made of.
+        The sentences of which the English texts are made.
     foreign : mapping
-        Sentences by language; a language that is not in it is left out.
+        Sentences by language; a language that the mapping lacks is left out.
     voice : str
         The voice that reads most of the English ones.
     texts : int
@@ -153,13 +153,13 @@ class Soak:
     Parameters
     ----------
     run_s : float
-        How long it was.
+        Length of the soak.
     concurrency : int
         Listeners.
     wholes : pandas.DataFrame
         Each complete reading, heard alone before the soak: samples_count, sha256 by reading.
     streams : pandas.DataFrame
-        A row a stream, as `listened` gives it, in the order in which they were asked for.
+        A row for each stream, as `listened` gives it, in the order in which they were asked for.
     holdings : pandas.DataFrame
         The server's resources, a row for each sampling: see `held_by`.
     left_behind : int
@@ -226,7 +226,7 @@ def measure_soak(
     misbehave : bool
         Whether others come meanwhile who leave in mid-stream or stop reading.
     ways : sequence of str
-        Transports that take turns.
+        The transports over which streams are asked for in turn.
     seed : int
         Seed of the order of readings and of the pauses.
 
@@ -302,7 +302,7 @@ def attended(
     Returns
     -------
     pandas.DataFrame
-        A row a stream, with its listener, in the order in which they were asked for.
+        A row for each stream, with its listener, in the order in which they were asked for.
     """
     numbered, lock, over = enumerate(asked), threading.Lock(), threading.Event()
     streams: list[dict[str, Any]] = []
@@ -384,7 +384,8 @@ def listened(
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
-    """The server's answer, or the given value if the server has died. Its streams report the death."""
+    """The server's answer, or the given value if the server has died. The streams that the death breaks
+    report it."""
     try:
         return call()
     except KokoroLabError:

@@ -146,7 +146,7 @@ def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> Finished:
 
 
 def by_reading(soak: Soak) -> pd.DataFrame:
-    """A row a reading: streams, faults, and the medians of what was heard."""
+    """A row for each reading: streams, faults, and the medians of what was heard."""
     groups = soak.streams.groupby("reading", sort=False)
     return pd.DataFrame(
         {

@@ -42,11 +42,11 @@ def texts_of(
     characters : int
         Length of a text; the texts made are 0.7 to 1.2 times as long.
     count : int
-        How many texts.
+        Number of texts.
     seed : int
         The same seed gives the same texts.
     own_beginnings : bool
-        Whether no two texts begin alike. False lets beginnings recur, for more texts than there are
+        Whether no two texts begin alike. If false, beginnings may recur, so that there can be more texts than
         sentences.
 
     Raises

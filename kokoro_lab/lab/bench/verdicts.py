@@ -42,7 +42,7 @@ class ServerPlan(BenchPlan, ABC):
 
     @property
     def begins(self) -> str:
-        """The line to print before it."""
+        """The line to print before the benchmark begins."""
         return "Starting the server."
 
     @abstractmethod
@@ -154,11 +154,11 @@ class SoakPlan(ServerPlan):
     minutes : float
         Length of the run in minutes.
     concurrency : int
-        How many they are.
+        The number of listeners.
     pace : float
-        Time that they take to hear a stream ÷ its length.
+        Time in which a listener hears a stream, divided by the length of the stream.
     misbehave : bool
-        Whether others come who leave in mid-stream or stop reading.
+        Whether further clients come, which leave in mid-stream or stop reading.
     """
 
     kind = "soak"
@@ -210,9 +210,10 @@ def judge(
     ----------
     plan : ServerPlan
     sentences : sequence of str
-        What the texts are made of.
+        The sentences of which the texts are made.
     start : callable, optional
-        Gives the server; our own on the real weights unless given. For `lifecycle` it takes settings.
+        Gives the server; by default our own, with the real weights. For `lifecycle`, the function takes
+        settings.
     say : callable
         Called with a line about each long step.
     """

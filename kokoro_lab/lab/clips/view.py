@@ -77,7 +77,8 @@ class ClipsView:
         return Check(figure, value, *self.limits.get(figure, (None, None)))
 
     def _strip(self, figure: str) -> dict[str, Any]:
-        """A dot a clip along an axis, limits as lines; the worst are drawn last, and nothing hides them."""
+        """A dot for each clip along an axis, limits as lines; the worst are drawn last, and nothing hides
+        them."""
         values = [clip.figures.get(figure, math.nan) for clip in self.clips]
         limits = [limit for limit in self.limits[figure] if limit is not None]
         known = [value for value in values if math.isfinite(value)] + limits

@@ -51,10 +51,10 @@ class Comparison:
     configurations : tuple of Configuration
         The configurations that spoke everything; the others are compared with the first one.
     starts : pandas.DataFrame
-        A row a cold start, of every configuration that could be started: configuration; process_s, from the
-        start of the process to an engine that can speak; load_s, the part of it that `load_engine` took;
-        first_ttfa_s, from the first request to its first sample of speech, lazy loading included; loaded_mb,
-        resident memory before it spoke.
+        A row for each cold start, of every configuration that could be started: configuration; process_s,
+        from the start of the process to an engine that can speak; load_s, the part of it that `load_engine`
+        took; first_ttfa_s, from the first request to its first sample of speech, lazy loading included;
+        loaded_mb, resident memory before it spoke.
     trials : pandas.DataFrame
         As `take_turns`.
     unavailable : mapping of str to str
@@ -108,7 +108,7 @@ def repeat(
     texts : sequence of sequence of str
         The texts of each repetition.
     rounds : int
-        How often each text is spoken by each, 2 or more.
+        How often each configuration speaks each text, 2 or more.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def compare(
     start : callable
         As `in_processes`.
     rounds : int
-        How often each text is spoken by each.
+        How often each configuration speaks each text.
     repetition : int
         Number that is written into the trials, to tell them from those of other calls.
 
@@ -271,7 +271,7 @@ def starts_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def warm_table(comparison: Comparison) -> pd.DataFrame:
-    """Warm predictions, a row each configuration: medians of TTFA and RTF, the peak of memory, gaps."""
+    """Warm predictions, a row for each configuration: medians of TTFA and RTF, the peak of memory, gaps."""
     by_name = comparison.trials.groupby("system")
     found = {
         "predictions": by_name.size(),

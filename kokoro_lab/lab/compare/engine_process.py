@@ -1,7 +1,7 @@
 """An engine in a process of its own: with fresh sessions and memory, and without harm to us if it crashes.
 
-ONNX Runtime has one arena a process, resident memory is known by process alone, and a cold start is the start
-of a process.
+ONNX Runtime has one arena for each process, resident memory is known by process alone, and a cold start is
+the start of a process.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class EngineProcess:
     Parameters
     ----------
     name : str
-        What its trials are called.
+        The name of the process in the table of trials.
     config : EngineConfig
     voice : str
         The voice that speaks.

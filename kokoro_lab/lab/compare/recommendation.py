@@ -37,7 +37,7 @@ MARGIN = 0.05
 MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 """The margin of each figure. That of memory is larger, since peaks of resident memory differ by a tenth from
 one process to the next. One process speaks all texts of a repetition, so the interval over texts does not
-contain this."""
+contain this difference."""
 SAME_PESQ = 4.5
 """PESQ above which nobody hears a difference. The worst text of int8 against float has 4.56."""
 CONFIDENCE = 0.95
@@ -55,9 +55,9 @@ class Verdict:
     ----------
     name, against : str
     better : bool
-        Whether it replaces the other.
+        Whether this configuration replaces the other one.
     reason : str
-        What decided.
+        What decided between the two configurations.
     ratios : mapping of str to Estimate
         Each of `FIGURES` divided by the other configuration's; below 1 this configuration takes less.
     """
@@ -79,7 +79,7 @@ class Recommendation:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The verdicts, a row each configuration."""
+        """The verdicts, a row for each configuration."""
         rows = {
             v.name: {
                 "against": v.against,

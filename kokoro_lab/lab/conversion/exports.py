@@ -175,7 +175,7 @@ def _require_variant(variant: str, *, fixed: bool) -> None:
 
 
 def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> dict[str, Any]:
-    """Have both speak whole segments, and compare the samples.
+    """Have both decoders speak whole segments, and compare the samples.
 
     Returns
     -------

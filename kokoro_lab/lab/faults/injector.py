@@ -204,8 +204,8 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """Called before a G2P reads a sentence. If a fault says so, it waits here until the faults are
-        removed."""
+        """Called before a G2P reads a sentence. If a fault says so, the calling thread waits here until the
+        faults are removed."""
         with self._lock:
             if not self._live:
                 return

@@ -15,7 +15,7 @@ from kokoro_lab.provenance import repository_root
 Seam = Literal["provider", "g2p", "queue", "transport", "memory", "disk"]
 Transport = Literal["library", "http", "sse", "websocket"]
 OF_CHUNKS = ("chunks_lost", "chunks_reordered")
-"""Faults of the line that need chunks with ids. The client injects them itself, without a proxy."""
+"""Faults of the connection that need chunks with ids. The client puts them in itself, without a proxy."""
 TRANSPORTS: tuple[Transport, ...] = ("library", "http", "sse", "websocket")
 """Ways to get speech: an engine in this process, or our server's raw audio, server-sent events or
 WebSocket."""
@@ -97,9 +97,9 @@ class ChunksReordered(_Model):
 class Bursts(_Model):
     """All chunks are held back for a while, again and again, and then arrive together.
 
-    In the queue, a burst imitates another program that takes the processor; on the line, a bad network. The
-    first burst begins within `every_s` of the first chunk, each further one `every_s` after the end of the
-    burst before.
+    In the queue, a burst imitates another program that takes the processor; on the connection, a bad network.
+    The first burst begins within `every_s` of the first chunk, each further one `every_s` after the end of
+    the burst before.
     """
 
     kind: Literal["bursts"]
@@ -116,8 +116,8 @@ class Bursts(_Model):
 
 
 class _OfBytes(_Model):
-    """A fault of the line at one byte of a stream, which the seed draws between two shares of the stream's
-    length."""
+    """A fault of the connection at one byte of a stream, which the seed draws between two shares of the
+    stream's length."""
 
     seam: ClassVar[Seam] = "transport"
     from_share: float = Field(ge=0, le=1)
@@ -331,7 +331,7 @@ def load_scenario(name: str | Path) -> Scenario:
     Raises
     ------
     ParameterError
-        There is no such scenario, or its file is wrong; names the file and the field.
+        No scenario has this name, or its file is wrong; the error names the file and the field.
     """
     path = Path(name) if str(name).endswith(".json") else scenarios_folder() / f"{name}.json"
     if not path.is_file():
@@ -355,7 +355,7 @@ def load_scenarios(names: str = "") -> list[Scenario]:
     Raises
     ------
     ParameterError
-        As `load_scenario`.
+        The errors of `load_scenario`.
     """
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     return [

@@ -154,10 +154,10 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
     Returns
     -------
     pandas.DataFrame
-        One row a pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu. For
-        `QUALITY` also dnsmos_reference and dnsmos_candidate. For `DISTANCE` also the log-mel distances in dB
-        of the `candidate` and of both anchors from the reference, and `position`, the candidate's between the
-        anchors. Distances are NaN where the timing differs, since they would measure the timing.
+        One row for each pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu.
+        For `QUALITY` also dnsmos_reference and dnsmos_candidate. For `DISTANCE` also the log-mel distances in
+        dB of the `candidate` and of both anchors from the reference, and `position`, the candidate's between
+        the anchors. Distances are NaN where the timing differs, since they would measure the timing.
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []

@@ -133,8 +133,8 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made from
-        changes that are not committed. Several findings stand in one cell, a line each.
+        One row for each line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made
+        from changes that are not committed. Several findings stand in one cell, a line each.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
     Raises
     ------
     ParameterError
-        Shorter than three such spans.
+        The samples are shorter than three such spans.
     """
     length = round(length_s * SAMPLE_RATE_HZ)
     if len(samples) < 3 * length:

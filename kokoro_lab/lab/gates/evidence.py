@@ -84,7 +84,7 @@ class Evidence:
         Raises
         ------
         ParameterError
-            The suite does not have it.
+            The suite has no measurement of this name.
         """
         known = {one.name: one for one in measurements()}
         message = f"The suite has no measurement {self.measured!r}."
@@ -105,7 +105,7 @@ class EvidenceFinding:
     file : Path, optional
         The evidence.
     note : str
-        Why it did not pass, or another remark.
+        Why the evidence did not pass, or another remark.
     dirty : bool
         Whether it was made from files that were not committed.
     """
@@ -155,7 +155,8 @@ class Records:
         return self.counted(evidence).figure(measured, evidence.figure, evidence.low, evidence.high)
 
     def counted(self, evidence: Evidence) -> Records:
-        """These results; runs in fast mode are left out for figures that times decide."""
+        """The results that count for `evidence`. If times decide its figure, runs in fast mode do not
+        count."""
         return replace(self, fast=self.fast and not evidence.timed)
 
     def figure(

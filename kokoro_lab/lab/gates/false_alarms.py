@@ -117,7 +117,7 @@ def measure(spoken: Sequence[StreamPair], gates: Mapping[str, Objection] = GATES
     Returns
     -------
     pandas.DataFrame
-        One row a gate, clip and damage: name (of the clip), text, voice, damage (`clean` or one of
+        One row for each gate, clip and damage: name (of the clip), text, voice, damage (`clean` or one of
         `damages.DAMAGES`), gate, alarm.
 
     Raises
@@ -145,7 +145,7 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row a gate: clips, alarms, percent, and the 95 % interval of that (Clopper & Pearson) with
+        A row for each gate: clips, alarms, percent, and the 95 % interval of that (Clopper & Pearson) with
         its one-sided upper limit: low_95, high_95, upper_95.
     """
     clean = table[table.damage == CLEAN]
@@ -161,7 +161,8 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def detected(table: pd.DataFrame) -> pd.DataFrame:
-    """Percent of the clips for which each gate alarms: a row a damage, a column a gate, any gate last."""
+    """Percent of the clips for which each gate alarms: a row for each damage, a column for each gate, any
+    gate last."""
     rows = {
         damage: {gate: 100 * alarms.mean() for gate, alarms in _by_gate(clips).items()}
         for damage, clips in table.groupby("damage", sort=False)

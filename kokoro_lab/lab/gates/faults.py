@@ -50,9 +50,9 @@ CHUNK_BYTES = 2_400
 class FaultMeasurements(NamedTuple):
     """What `measure` found.
 
-    `table` has a row a stream: see `outcome_of`. `whole` is the undisturbed stream of each transport. `rtf`
-    is the highest real-time factor of the undisturbed streams, which are spoken at the beginning and again at
-    the end.
+    `table` has a row for each stream: see `outcome_of`. `whole` is the undisturbed stream of each transport.
+    `rtf` is the highest real-time factor of the undisturbed streams, which are spoken at the beginning and
+    again at the end.
     """
 
     table: pd.DataFrame
@@ -77,12 +77,12 @@ def described(scenarios: Sequence[Scenario]) -> pd.DataFrame:
 
 
 def transports_of(names: str) -> list[Transport]:
-    """Transports by their names, with commas.
+    """The transports that `names` lists, separated by commas.
 
     Raises
     ------
     ParameterError
-        There is none of that name.
+        No transport has one of these names.
     """
     chosen = [part.strip() for part in names.split(",")]
     for name in chosen:
@@ -308,8 +308,8 @@ def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Nega
 
 
 def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
-    """A control: the spoken words differ from the text. After a stalled G2P, other samples alone are no
-    fault."""
+    """A control: the spoken words differ from the text. If the G2P stalls, another G2P reads the sentence, so
+    samples that differ are no fault while the words are right."""
     stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
     other = _heard(whole, (~np.frombuffer(bytes(whole.heard.pcm), "<i2")).tobytes())
     if not outcome_of(other, whole, text, stalled, "sse")["passed"]:

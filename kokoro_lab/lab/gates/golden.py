@@ -34,7 +34,7 @@ from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edg
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
-"""The finite level that stands for no difference: below the last bit."""
+"""The level that means that two clips do not differ: a finite one, below the last bit."""
 CONTROL_CLIPS = 2
 UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
 
@@ -71,13 +71,13 @@ def measure(takes: Sequence[Take]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a take, indexed by its recording's name: variant; build, `same build` or `another build`;
-        `differs`, the parts of the build that differ; same_request, same_weights, same_reading (phonemes of
-        each segment); length_share, how much longer the candidate is as a share of the recording's length;
-        word_difference_s, the most that any word is longer or shorter; beyond_words_difference_s, how much
-        longer the candidate is outside of its words; fingerprint_share, the share of bits that differ;
-        loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN stands for figures that cannot be
-        compared because words or lengths differ; it never passes.
+        One row for each take, indexed by its recording's name: variant; build, `same build` or `another
+        build`; `differs`, the parts of the build that differ; same_request, same_weights, same_reading
+        (phonemes of each segment); length_share, how much longer the candidate is as a share of the
+        recording's length; word_difference_s, the most that any word is longer or shorter;
+        beyond_words_difference_s, how much longer the candidate is outside of its words; fingerprint_share,
+        the share of bits that differ; loudness_difference_lu; residual_peak_dbfs; true_peak_dbtp. NaN stands
+        for figures that cannot be compared because words or lengths differ; NaN never passes.
     """
     rows = [compare(take) for take in takes]
     return pd.DataFrame(rows).set_index("name") if rows else pd.DataFrame()
@@ -216,8 +216,8 @@ UNSEEN_ON_ANOTHER_BUILD = frozenset(
     {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
 )
 """Damages that change fewer bits and less level than another build may: short ones, and clipping of a
-hundredth of the samples. They are noticed again once the clips have been recorded on that build. Seams and
-levels within a clip have gates of their own."""
+hundredth of the samples. The gate notices these damages again once the clips have been recorded on that
+build. Seams and levels within a clip have gates of their own."""
 
 
 def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl]:

@@ -30,7 +30,8 @@ SAME, ANOTHER = "same build", "another build"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to say: `text` is an id in `fixtures/texts/<texts>.jsonl`, spoken by each of `variants`."""
+    """One case of the plan: a text, whose id in `fixtures/texts/<texts>.jsonl` is `text`, spoken by each of
+    `variants`."""
 
     name: str
     text: str
@@ -47,7 +48,7 @@ class Case:
         Raises
         ------
         ParameterError
-            There is no such text.
+            No fixture text has this id.
         """
         found = {each.id: each.text for each in load_texts(self.texts)}
         allowed = f"an id of fixtures/texts/{self.texts}.jsonl"
@@ -111,7 +112,7 @@ class HeardWord(NamedTuple):
 
 
 def _heard(line: Any) -> Any:
-    """Both times and the word, of a line of the manifest."""
+    """The word that a line of the manifest holds, with its start and end in seconds."""
     start_s, end_s, text = line.split(" ", 2) if isinstance(line, str) else line
     return HeardWord(text, float(start_s), float(end_s))
 
@@ -236,7 +237,7 @@ class GoldenFolder:
         Raises
         ------
         ParameterError
-            There is none of that name.
+            No recording has this name.
         """
         mend = "Run `make golden CASE=...` to record it."
         allowed = ", ".join(self.recordings) or "none yet"

@@ -45,7 +45,7 @@ def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str
     Raises
     ------
     ParameterError
-        A variant that the plan has nowhere.
+        No case of the plan has one of the variants.
     """
     planned = sorted({variant for _, variant in golden.planned.values()})
     wanted = variants.split(",") if variants else planned

@@ -104,8 +104,8 @@ def rise(table: pd.DataFrame) -> Estimate:
 
 
 def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> pd.DataFrame:
-    """Whisper's transcripts of each pair: one row a pair, indexed by its name, with text, voice, and the
-    columns of `understood`."""
+    """Whisper's transcripts of each pair: one row for each pair, indexed by its name, with text, voice, and
+    the columns of `understood`."""
     rows = []
     for each in tqdm(spoken, desc="word errors"):
         clips = {side: getattr(each.pair, side) for side in SIDES}

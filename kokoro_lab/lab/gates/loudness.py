@@ -95,7 +95,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a clip: text, voice, speed, way (`file` or `stream`), file, audio_s, integrated_lufs,
+        One row for each clip: text, voice, speed, way (`file` or `stream`), file, audio_s, integrated_lufs,
         true_peak_dbtp, gain_db, limited_db, rtf.
     """
     rows = []
@@ -278,8 +278,8 @@ def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
 def mean_of_levels(
     engine: Engine, text: FixtureText, folder: Path, blend: str = BLENDS[0]
 ) -> NegativeControl:
-    """A control: a blend played at the mean of its voices' levels instead of its own level. As a stream it
-    must fail."""
+    """A control: a blend played at the mean of its voices' levels instead of its own level. If the clip is
+    judged as a stream, it must fail."""
     clip = engine.stream(text.text, voice=blend, loudness="none", cached=False).joined()
     level_at = engine.voice(blend).level_at
     lufs = np.mean([level_at(len(segment.token_ids)) for segment in clip.segments])

@@ -28,8 +28,8 @@ voices; with the model's own pauses, more than half."""
 
 
 def measure(engine: Engine, voices: Sequence[str]) -> pd.DataFrame:
-    """One row a pause: voice, place (`within` a segment, or `between` two), mark, heard_ms, and whether it
-    is shorter or longer than what is promised."""
+    """One row for each pause: voice, place (`within` a segment, or `between` two), mark, heard_ms, and
+    whether it is shorter or longer than what is promised."""
     rows: list[dict[str, object]] = []
     for voice in voices:
         clip = engine.stream(TEXT, voice=voice, cached=False).joined()

@@ -129,7 +129,7 @@ STOI = Measure("stoi", "forced", lambda c, _: (1.0, _aligned(stoi, c)))
 LSD = Measure(
     "lsd", "forced", lambda c, _: (-LSD_FLOOR_DB, -LSD_FLOOR_DB - _aligned(log_spectral_distance_db, c))
 )
-"""Log-spectral distance, as a share of the 80 dB that count: 3 % of them are 2.4 dB."""
+"""Log-spectral distance, as a share of 80 dB, the range of levels that counts. A loss of 3 % is 2.4 dB."""
 DNSMOS = Measure("dnsmos", "own", _dnsmos)
 SPEAKER = Measure("speaker", "own", _speaker, SPEAKER_MARGIN)
 DURATION = Measure("duration", "own", _duration)
@@ -205,7 +205,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a pair, indexed by its name: text, voice, audio_s, forced_length_difference_s;
+        One row for each pair, indexed by its name: text, voice, audio_s, forced_length_difference_s;
         `<name>_reference` and `<name>_candidate` for each measure, where higher is better; and the
         candidate's drift, which are the fields of `metrics.prosody.Drift`. Forced figures are NaN where the
         length differs.
@@ -236,7 +236,7 @@ def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        One row a measure: how, mean_percent, lower_percent (the true change is above it with 95 %
+        One row for each measure: how, mean_percent, lower_percent (the true change is above it with 95 %
         confidence), margin_percent, p and holm_p. A measure that is missing for any pair has NaN, and a p of
         1.
     """

@@ -57,7 +57,8 @@ TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
 class Kind:
     """A kind of machine: everything but the code on which a ratio depends.
 
-    Versions are not in it. That an upgrade of ONNX Runtime is slower is what the gate is there for.
+    Versions of packages are no part of a kind, because the gate must notice an upgrade of ONNX Runtime that
+    is slower.
     """
 
     variant: str
@@ -102,7 +103,7 @@ def measure_speech(
     Returns
     -------
     pandas.DataFrame
-        A row a figure and trial: figure, trial, ours, reference (s, or real-time factors), ratio.
+        A row for each figure and trial: figure, trial, ours, reference (s, or real-time factors), ratio.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def measure_starts(variant: str, starts: int) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As `measure_speech`: figures start_up (s) and memory (MB).
+        A table like that of `measure_speech`, with the figures start_up (s) and memory (MB).
     """
     require_range("starts", starts, 1, message="Nothing would be measured.")
     rows = []
@@ -312,7 +313,7 @@ ANY = Kind("any", "any", "any", 1, "any")
 
 
 def slowed(engine: Engine, sleep_s: float) -> Engine:
-    """The same engine, which sleeps for `sleep_s` before it decodes a segment."""
+    """An engine with the parts of `engine`, which sleeps for `sleep_s` before it decodes a segment."""
 
     def decode(asked: SegmentRequest) -> DecodedSegment:
         time.sleep(sleep_s)

@@ -8,18 +8,18 @@ sharper than nearly everything else in its clip, and is no fault.
 False alarms and detections of `judge_clip`
 -------------------------------------------
 The scores of clicks and of splices, and their limits (6 and 3), were chosen on the 216 clips of
-`35_false_alarms`, where the highest scores were 4.1 and 2.5. They were kept after 672 streams of other
-sentences (int8 variant, 24 by each of the English voices), where the highest were 4.3 and 2.9. The other
-limits were set on 110 streams; there, the nearest figures to a limit were a residual of a repeat of -41 dB
-(limit -60) and a seam at 0.73 of its limit. On clips on which a limit was set, a detector looks better than
-it is.
+`35_false_alarms`, where the highest scores were 4.1 and 2.5. These limits were kept after 672 streams of
+other sentences (int8 variant, 24 by each of the English voices), where the highest were 4.3 and 2.9. The
+other limits were set on 110 streams; there, the nearest figures to a limit were a residual of a repeat of -41
+dB (limit -60) and a seam at 0.73 of its limit. On clips on which a limit was set, a detector looks better
+than it is.
 
-Nothing was chosen or fitted on 280 further streams (10 by each voice). They gave no false alarm: the highest
-scores were 4.0 for clicks and 2.4 for splices. Faults were put at the loudest place of 140 of them. The two
-scores find 93 % of clicks of 0.3, 76 % of swaps, 44 % of cuts and 41 % of repeats. (Another score, how
-isolated the sharpest bend is, finds 88, 70, 43 and 31 % with a limit of 3, and has 2 false alarms.) If the
-place of the fault is declared as a seam, `seam_excess` finds 83 % of clicks, 82 % of gaps, 64 % of swaps, 35
-% of cuts and 32 % of repeats.
+Nothing was chosen or fitted on 280 further streams (10 by each voice). These streams gave no false alarm: the
+highest scores were 4.0 for clicks and 2.4 for splices. Faults were put at the loudest place of 140 of them.
+The two scores find 93 % of clicks of 0.3, 76 % of swaps, 44 % of cuts and 41 % of repeats. (Another score,
+how isolated the sharpest bend is, finds 88, 70, 43 and 31 % with a limit of 3, and has 2 false alarms.) If
+the place of the fault is declared as a seam, `seam_excess` finds 83 % of clicks, 82 % of gaps, 64 % of swaps,
+35 % of cuts and 32 % of repeats.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ HIGH = {
 CLIP_LIMITS: Limits = {
     name: (None, HIGH[name]) for name in ("seam_excess_ratio", "click_score_ratio", "splice_score_ratio")
 }
-"""Figures of each clip that are drawn: those that are not 0 in clean speech, either."""
+"""Figures of each clip that are drawn: those that are above 0 in clean speech, too."""
 NONE_OF = ("differing_samples_count", "chunk_faults_count", "nonfinite_samples_count")
 """Counts that must be 0."""
 WINDOWS_RESIDUAL_HIGH_DBFS = -50.0
@@ -84,14 +84,14 @@ def judge_clip(
     samples : numpy.ndarray
         float32 (n,), 0.1 s or more.
     sample_rate_hz : int
-        Limits hold for 24000.
+        The rate of `samples`; the limits hold for 24000.
     seams : sequence of int
         The first sample after each seam.
 
     Raises
     ------
     ParameterError
-        Too short, or not one channel.
+        `samples` are shorter than 0.1 s, or have several channels.
     """
     count = defects.nonfinite_count(samples)
     checks = [Check("nonfinite_samples_count", count, high=0)]
@@ -115,8 +115,8 @@ def judge_clip(
 
 
 def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
-    """One row a clip: its differences from the file, faults in the numbers of its chunks, and the figures of
-    `judge_clip`.
+    """One row for each clip: its differences from the file, faults in the numbers of its chunks, and the
+    figures of `judge_clip`.
 
     Returns
     -------
@@ -149,7 +149,8 @@ def measure(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
 
 
 def differing_count(samples: Samples, file: Samples) -> int:
-    """The number of samples that differ from the file's; missing ones count too."""
+    """The number of samples that differ from those of the file. Samples that one of the two lacks count,
+    too."""
     shared = min(len(samples), len(file))
     different = samples[:shared].view(np.uint32) != file[:shared].view(np.uint32)
     return int(different.sum()) + abs(len(samples) - len(file))
@@ -166,7 +167,8 @@ def chunk_faults_count(chunks: Sequence[AudioChunk]) -> int:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Limits of a table: every sample is the file's, every chunk in its place, and no clip has a defect."""
+    """The checks of a table: every sample equals the file's, every chunk is in its place, and no clip has a
+    defect."""
     checks = [
         Check("seams_count", table.window_seams_count.sum() + table.segment_seams_count.sum(), low=1),
         Check("differing_samples_count", table.differing_samples_count.sum(), high=0),
@@ -229,8 +231,8 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row a fault; columns `against the file`, `by itself` (`judge_clip` without seams) and `at its seams`
-        (the fault's own splices are declared as seams), 0 to 1.
+        A row for each fault; columns `against the file`, `by itself` (`judge_clip` without seams) and `at its
+        seams` (the fault's own splices are declared as seams), 0 to 1.
     """
     rows = []
     for name, (damage, splices) in FAULTS.items():

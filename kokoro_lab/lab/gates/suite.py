@@ -21,7 +21,7 @@ KINDS = ("gates", "notebooks", "benchmarks")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One thing that can be run, in two modes.
+    """A notebook or a benchmark, which can be run in two modes.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Measurement:
     fast, full : mapping
         Parameters of the notebook, or options of the benchmark, that differ from the defaults.
     fast_s, full_s : float
-        About how long it takes, on two cores.
+        About how long a run in each mode takes, on two cores.
     variant : str
         The variant that is measured; empty for the variant of the settings.
     instrument : str
@@ -61,7 +61,7 @@ class Measurement:
 
     @property
     def folder(self) -> str:
-        """Where in `results/` its runs are."""
+        """The folder in `results/` that has the runs of this measurement."""
         if not self.benchmark:
             return self.name
         return f"bench-{self.instrument}" if self.instrument else "bench"

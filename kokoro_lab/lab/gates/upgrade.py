@@ -90,7 +90,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     Returns
     -------
     pandas.DataFrame
-        A row a look: name, ok, detail.
+        A row for each look: name, ok, detail.
     """
     clip = engine.synthesize(_SENTENCE, voice=voice, seed=SEED)
     again = engine.synthesize(_SENTENCE, voice=voice, seed=SEED)
@@ -153,7 +153,8 @@ def benchmark(
     Returns
     -------
     pandas.DataFrame
-        A row a text: ttfa_s, rtf, reference_s, and ttfa_ratio and rtf_ratio, both divided by the reference's.
+        A row for each text: ttfa_s, rtf, reference_s, and ttfa_ratio and rtf_ratio, both divided by the
+        reference's.
 
     Raises
     ------
@@ -193,7 +194,8 @@ def made_by(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
-    """What the upgrade changed: a row a thing, before and now."""
+    """What the upgrade changed: a row for each version, setting or digest that differs, with its value before
+    and now."""
     old, new = made_by(before), made_by(now)
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return pd.DataFrame(

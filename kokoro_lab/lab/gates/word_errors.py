@@ -115,7 +115,7 @@ def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureTe
     Raises
     ------
     ParameterError
-        There are no such sentences.
+        The fixtures have no such sentences.
     """
     language = spelling_language(language)
     if corpus and language == ENGLISH:
@@ -167,7 +167,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a text and voice: text, language, voice, and what `intelligibility.understood` gives.
+        One row for each text and voice: text, language, voice, and what `intelligibility.understood` gives.
     """
     jobs = [
         (text, voice, spelling_language(candidate.voice(voice).language))
@@ -243,7 +243,7 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def rates(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a voice: words, word error rates of both sides in percent with their 95 % intervals, and
+    """One row for each voice: words, word error rates of both sides in percent with their 95 % intervals, and
     character error rates."""
     found = []
     for (language, voice), rows in table.groupby(["language", "voice"], sort=False):

@@ -37,7 +37,8 @@ FIXTURE = "harvard"
 LISTS = 72
 OF_EACH = 10
 WORDS_SHA256 = "62c9332473dc63f1534cf095bdbfe32ba32b8b90efeef2da39cec57f3de7b50e"
-"""Of the words of all lists in small letters, a sentence a line: what a file must hold to be these lists."""
+"""SHA-256 of the words of all lists in small letters, one sentence on each line. A file with another digest
+does not hold these lists."""
 PUBLISHED_LISTS = 5
 """Others have published rates of the first fifty sentences."""
 
@@ -50,7 +51,7 @@ class PeerStreams:
     Parameters
     ----------
     variant : {"fp32", "int8"}
-        Its weights.
+        The precision of the peer's weights.
     threads : int
         Threads inside one inference.
     load : callable
@@ -91,7 +92,7 @@ class PeerStreams:
 def sentences(lists: str = "", corpus: str = "") -> list[FixtureText]:
     """The Harvard sentences of some lists: numbers and ranges with commas, such as `1-5,12`; empty takes all.
 
-    `corpus` is a text file of all 72 lists, one sentence a line. Without one there is only list 1.
+    `corpus` is a text file of all 72 lists, one sentence on each line. Without one there is only list 1.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 protocol  the rule, written before anybody listens
 plan      the pairs, at one loudness, and what is heard in which trial; knows nothing of files and pages
-answers   one file a listener, written answer by answer
+answers   one file for each listener, written answer by answer
 session   plan and answers in a folder: who has heard what, and what it shows
 result    what all of it shows, in words and a picture
 panel     links for listeners, and what a page may be told; `page` is that page

@@ -32,7 +32,7 @@ class AnswerFile:
     Parameters
     ----------
     path : Path
-        The file. Its folder must exist.
+        The file. The folder of the file must exist.
     test : str
         SHA-256 of the plan.
     listener : str
@@ -98,7 +98,7 @@ class AnswerFile:
         plays : mapping
             How often the listener started each of A, B and X, or switched to it.
         heard_s : mapping, optional
-            Seconds of each that were heard.
+            For each of A, B and X, the seconds of it that were heard.
 
         Raises
         ------
@@ -172,7 +172,7 @@ def read_answers(path: Path) -> AnswerFile:
     Raises
     ------
     AnswersError
-        Another line is damaged, or the file holds something else.
+        Any other line is damaged, or the file holds no answers.
     """
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)

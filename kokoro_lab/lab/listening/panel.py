@@ -36,7 +36,7 @@ class Panel:
     session : ListeningSession
         The test.
     listeners : iterable of str
-        Their names.
+        Names of the listeners.
     tokens : mapping, optional
         Name → token of listeners who have a token; the others get a new one. The name "" is the person who
         runs the test, and `JOIN` all who open the link for everybody, which leads to a numbered listener.
@@ -87,7 +87,7 @@ class Panel:
         Raises
         ------
         AnswersError
-            Their file is damaged, or of another test.
+            The listener's file of answers is damaged, or belongs to another test.
         """
         with self._locks[listener]:
             return self._state(listener)

@@ -29,8 +29,8 @@ PEAK_DBTP = -1.0
 CATCH_SNR_DB = 20.0
 """How far below the speech the noise of a catch trial is: everybody who listens hears it."""
 CATCHES_A_SLIP = 8
-"""A listener may miss one catch trial in so many. With eight of them, 4 % of those who guess miss no more,
-and 0.3 % of those who are right in 99 of 100 such trials miss more."""
+"""A listener may miss one catch trial in this number of them. With eight of them, 4 % of those who guess miss
+no more, and 0.3 % of those who are right in 99 of 100 such trials miss more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class PassagePair:
         Name of the passage, such as its text. The listener may see it, so it must not tell the two sides
         apart.
     reference, candidate : numpy.ndarray
-        float32 mono. Of the same length and timing if the timing is not what is being tested.
+        float32 mono. Both have the same length and timing, unless the test is about timing.
     sample_rate_hz : int
         Sample rate of both sides.
 

@@ -99,7 +99,8 @@ class ListeningResult:
         }
 
     def table(self) -> pd.DataFrame:
-        """A row a listener, and one for all of them if there are several; empty while a result is hidden."""
+        """A row for each listener, and one for all of them if there are several; empty while a result is
+        hidden."""
         pooled = self.pooled
         rows = dict(self.counts) if pooled else {}
         if pooled is not None and pooled.listeners > 1:
@@ -200,7 +201,7 @@ class ListeningResult:
         return said
 
     def _repr_html_(self) -> str:
-        """The sentence in its colour, a row a listener with a picture, and the other sentences."""
+        """The sentence in its colour, a row for each listener with a picture, and the other sentences."""
         return filled(
             "listening/result",
             outcome=self.outcome,

@@ -102,7 +102,8 @@ class Sitting:
         Raises
         ------
         AnswersError
-            That trial is not the next one, as after a double click, or in another window.
+            Trial `number` is not the next one, for example after a double click, or after an answer in
+            another window.
         ParameterError
             One of A, B and X was heard for less than `least_s`.
         """
@@ -158,7 +159,7 @@ class ListeningSession:
         ParameterError
             A name that cannot name a file.
         AnswersError
-            Their file is damaged, or of another test.
+            The listener's file of answers is damaged, or belongs to another test.
         """
         path, trials = self.path_of(check_listener(listener)), self.plan.trials(listener)
         answers = open_answers(path, test=self.plan.sha256, listener=listener, trials=len(trials))
@@ -196,8 +197,8 @@ class ListeningSession:
         return ListeningResult(counts, unfinished, inattentive, planned_listeners(self.folder, self.plan))
 
     def pairs_table(self) -> pd.DataFrame:
-        """A row a pair: the gains that made both sides equally loud, and remaining differences that could
-        tell them apart."""
+        """A row for each pair: the gains that made both sides equally loud, and remaining differences that
+        could tell them apart."""
         return pd.DataFrame(
             [
                 {

@@ -188,7 +188,8 @@ def within_band(
 def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
     """Loudness of every clip, by voice.
 
-    A dot a clip, files left and streams right. One outside the band is a cross with the name of its text.
+    A dot for each clip, files left and streams right. A clip outside the band is a cross with the name of its
+    text.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
     Parameters
     ----------
     ratios : mapping of str to DataFrame
-        By title, a panel each; a row each configuration with ratio, low and high.
+        A table for each panel, by the panel's title, with a row for each configuration with ratio, low and
+        high.
     margin : float
         Half the width of the band around 1.
     """
@@ -100,7 +101,7 @@ def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
 def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     """Every trial's ratio to the reference, in turn.
 
-    A dot a trial; the line is their median.
+    A dot for each trial; the line is their median.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -176,7 +177,7 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
 def cold_starts(starts: pd.DataFrame) -> Drawing:
     """From the start of the process to the first sample.
 
-    A bar a configuration, cut into what it waits for.
+    A bar for each configuration, cut into what it waits for.
 
     Parameters
     ----------
@@ -211,12 +212,12 @@ def cold_starts(starts: pd.DataFrame) -> Drawing:
 def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Drawing:
     """What each configuration takes, by the length of the text.
 
-    A line a configuration, medians of each text; dashed where one might choose another configuration.
+    A line for each configuration, medians of each text; dashed where one might choose another configuration.
 
     Parameters
     ----------
     trials : pandas.DataFrame
-        A row a prediction: system, characters and the figures.
+        A row for each prediction: system, characters and the figures.
     figures : mapping of str to str
         Columns, each with the words for its axis; a panel each.
     thresholds : sequence of int

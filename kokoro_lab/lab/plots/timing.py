@@ -43,8 +43,8 @@ SHOWN_OPERATORS = 5
 def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Drawing:
     """The way to the first audio, warm.
 
-    Left, from the request on, each stage as wide as it is long (medians). Right, what the vocoder's time is
-    spent on.
+    Left, the stages in turn, from the request on; the width of each is its median time. Right, the operators
+    on which the vocoder spends its time.
     """
     if not stage_s:
         return Drawing(None, "No stage was timed.")
@@ -89,7 +89,7 @@ def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str
 def loading(milliseconds: Mapping[str, float]) -> Drawing:
     """What is loaded at the start.
 
-    A bar a part, each loaded by itself.
+    A bar for each part, each loaded by itself.
     """
     if not milliseconds:
         return Drawing(None, "No part was loaded.")
@@ -149,15 +149,15 @@ def ahead_of_the_player(
 ) -> Drawing:
     """How far each stream is ahead of its player.
 
-    A line a stream, until it is safely ahead. Below 0 a player that began with the first chunk is silent; the
-    dashed lines are as far as each pre-buffer reaches.
+    A line for each stream, until it is safely ahead. Below 0 a player that began with the first chunk is
+    silent; the dashed lines are as far as each pre-buffer reaches.
 
     Parameters
     ----------
     streams : mapping of str to sequence of (arrivals, lengths)
-        In seconds; a panel each name.
+        When chunks arrived, and how long they are, in seconds; a panel for each name.
     pre_buffers : sequence of int
-        In chunks.
+        The pre-buffers to draw, in chunks.
     """
     heard = {name: [pair for pair in pairs if len(pair[0])] for name, pairs in streams.items()}
     heard = {name: pairs for name, pairs in heard.items() if pairs}
@@ -205,7 +205,7 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
     Parameters
     ----------
     answers : mapping of str to (written, heard, starved)
-        Seconds and characters, twice; and from when to when the listener was starved. A panel each name.
+        Seconds and characters, twice; and from when to when the listener was starved. A panel for each name.
     """
     if not answers:
         return Drawing(None, "No answer was spoken.")
@@ -228,14 +228,15 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
 def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     """How soon listeners are served, and how often they hear a gap, the more there are.
 
-    A line for listeners who hear one text after the other; a star for those who come by chance, where there
-    were so many on average. Left of the dashed line are those within the machine's capacity; right of the
-    dotted one, the knee, somebody was not served in time. The horizontal line is the limit.
+    The line shows crowds of a fixed size, whose listeners hear one text after another. The star shows
+    listeners who come by chance, at their mean number. Left of the dashed line are the crowds within the
+    machine's capacity; right of the dotted one, the knee, somebody was not served in time. The horizontal
+    line is the limit.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        A row a crowd, as `load_verdict.curve` gives it.
+        A row for each crowd, as `load_verdict.curve` gives it.
     borne, knee : int
         Listeners.
     """

@@ -150,7 +150,7 @@ def against_margins(table: pd.DataFrame) -> Drawing:
 def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """Lines of the checklist by part and verdict.
 
-    A bar a part, each number a count of lines.
+    A bar for each part, each number a count of lines.
     """
     from matplotlib.ticker import MaxNLocator
 

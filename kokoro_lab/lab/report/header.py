@@ -29,7 +29,7 @@ def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
     Parameters
     ----------
     result : Result
-        How it ended, with its folder.
+        The result: how the run ended, and its folder.
     base : str
         Path from the page to the folder of the run, such as `../results/30_loudness_gate/20261126T…/`.
     came_to : str

@@ -43,7 +43,8 @@ differ more."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpokenSegment:
-    """A segment as the vocoder is given it, with the scale and shift that its statistics come to."""
+    """What the vocoder gets of a segment, with the scale and shift that follow from the segment's
+    statistics."""
 
     prosody: Prosody
     scale: Values
@@ -165,7 +166,7 @@ def gains(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """`gains` as `plots.against_default` draws it."""
+    """The table of `gains` in the form that `plots.against_default` draws."""
     names = [f"{row.count} windows of {12.5 * row.frames:.0f} ms" for row in table.itertuples(index=False)]
     return table.set_index(pd.Index(names))[["ratio", "low", "high"]]
 
@@ -229,7 +230,7 @@ def verdict(table: pd.DataFrame) -> str:
 
 
 def figures_of(table: pd.DataFrame, held: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     found: dict[str, float] = {}
     for row in table.itertuples(index=False):
         stem = f"{row.count}_windows_of_{row.frames}"

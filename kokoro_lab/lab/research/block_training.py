@@ -33,14 +33,14 @@ class Training:
     Parameters
     ----------
     block : Block
-        Where training starts.
+        The block with which training starts.
     crops, held_out : sequence of Crop
-        What is trained on, and what it is judged by.
+        The crops on which the block is trained, and those by which it is judged.
 
     Attributes
     ----------
     block : Block
-        The best one so far.
+        The block with the least error on `held_out` so far.
     crops : sequence of Crop
     steps : int
         How often the error of all crops and its gradient were computed.
@@ -150,9 +150,9 @@ class Training:
         return total / columns, [g / columns for g in gradients]
 
     def _factors(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each convolution, the inverse Cholesky factors of the second moments of what comes back to it
-        from noise at the block's output, and of what enters it: in the coordinates that they make, the
-        curvature of the error is about 1 in all directions."""
+        """For each convolution, the inverse Cholesky factors of the second moments of two signals: its
+        gradient for noise at the block's output, and its input. In the coordinates that these factors make,
+        the curvature of the error is about 1 in all directions."""
         random, block = np.random.default_rng(self.steps), self._now
         moments = [[0.0, 0.0] for _ in block.weights]
         several = self.crops[:: max(1, len(self.crops) // 8)]

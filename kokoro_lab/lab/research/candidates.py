@@ -61,7 +61,7 @@ def heard(
     voices: Sequence[str],
     recogniser: Transcriber,
 ) -> pd.DataFrame:
-    """Have all speak every line, each line by the next voice in turn.
+    """Have all candidates speak every line, each line by the next voice in turn.
 
     Returns
     -------
@@ -180,8 +180,8 @@ def verdict(table: pd.DataFrame, what: str) -> str:
 
 
 def pesq_at(table: pd.DataFrame, ratio: float) -> float:
-    """PESQ where the computing is `ratio` of the uncut model's, between the two candidates around it; NaN if
-    none saves so much."""
+    """PESQ at `ratio`, a share of the uncut model's computing time: interpolated between the candidates just
+    above and below it; NaN if no candidate computes so little."""
     ordered = table.sort_values("compute_ratio", ascending=False)[["compute_ratio", "pesq_mean"]]
     for (above, pesq), (below, less) in pairwise(ordered.itertuples(index=False)):
         if below <= ratio <= above:
@@ -190,7 +190,7 @@ def pesq_at(table: pd.DataFrame, ratio: float) -> float:
 
 
 def figures_of(table: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     columns = ["compute_ratio", "pesq_mean", "dnsmos_change_ratio", "word_rise_points"]
     found = {
         f"{str(name).replace(' ', '_')}_{column}": float(row[column])

@@ -44,7 +44,7 @@ PEERS = "60 ids"
 ZONE = 15
 """Token ids on each side of a border that are compared: about a second of speech."""
 EAR_S = 1.5
-"""Seconds on each side of a border that the ear (DNSMOS) hears."""
+"""Seconds of speech on each side of a border that DNSMOS, the ear here, rates."""
 FADE_S = 0.025
 """Length of the fade between two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
@@ -149,8 +149,8 @@ class BorderReader:
         return self._read(border, seen, border.after, ())
 
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
-        """Both sides, read in one of the ways. `other` is the border whose ids are seen in the way that shows
-        ids of another border."""
+        """Both sides of `border`, read in the given way. `other` is the border whose ids are seen in the way
+        that shows ids of another border."""
         seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
         seen = MAX_TOKENS if way == TWICE else seen
         return (
@@ -416,8 +416,8 @@ def _slower(side: Reading) -> Reading:
 
 
 def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
-    """The checks: the distance of one pass to itself is 0, and the interval of its gain is not all above 0.
-    If it is, segments should see their neighbours."""
+    """The checks: the distance of one pass to itself is 0, and the interval of its gain does not lie wholly
+    above 0. If it does, segments should see their neighbours."""
     again = estimates(table, TWICE)
     return [
         Check("again_f0_cents", again["f0_cents"].value, high=0.0),
@@ -439,7 +439,7 @@ def verdict(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> str
 
 
 def figures_of(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps: means with their intervals, by way."""
+    """The figures that a result keeps: means with their intervals, by way."""
     found: dict[str, float] = {"borders_count": float(table.border.nunique())}
     for way, named in ((ALONE, "alone"), (PEERS, "context"), (OTHERS, "anothers")):
         for name, each in estimates(table, way).items():

@@ -1,4 +1,4 @@
-"""What is heard of cuts: segments spoken with cut steps, without writing a graph."""
+"""Speaks segments with cut steps, without writing a graph, to judge how cuts sound."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Lesson:
         return self.recorder.teacher
 
     def part(self, share: float) -> Lesson:
-        """The same block with a share of the crops to train on, of all texts."""
+        """A lesson for the same block with a share of its training crops, taken from all texts."""
         return replace(self, crops=self.crops[:: round(1 / share)])
 
 
@@ -151,8 +151,9 @@ def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
 def foretold(
     runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame, table: pd.DataFrame
 ) -> Estimate:
-    """PESQ after `day_s` of training each block, from the mean error of the blocks, by what was heard of all
-    students and by their errors (`errors`)."""
+    """The PESQ to expect after `day_s` seconds of training for each block. It follows from the mean error
+    that the blocks should then have, by the PESQ (`curve`) and the errors (`table`) of the present
+    students."""
     lines_of = [Growth.of(run.history).at(day_s) for run in runs.values()]
     ways = [BARE, CLOSED, TRAINED]
     losses = PESQ_CEILING - curve.pesq_mean.loc[ways].to_numpy(float)
@@ -200,7 +201,8 @@ def figures_of(
     runs: Mapping[str, Training],
     told: Mapping[str, Estimate],
 ) -> dict[str, float]:
-    """What a result keeps beside the figures of the curve. `told` has what is kept with its interval."""
+    """The figures that a result keeps besides those of the curve. `told` has those that are kept with an
+    interval."""
     found = {
         f"{block}_{str(way).replace(', dB', '').replace(' ', '_')}_error_db": float(value)
         for block, row in table.iterrows()

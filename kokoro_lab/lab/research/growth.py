@@ -24,7 +24,7 @@ class Growth:
     ----------
     slope, level : float
     covariance : numpy.ndarray
-        Of slope and level.
+        Covariance of slope and level.
     spread : float
         Variance of log10(error) around the line.
     points : int
@@ -71,6 +71,7 @@ class Growth:
 
 
 def loss_at(errors: np.ndarray, losses: np.ndarray, wanted: float) -> float:
-    """The loss of PESQ at an error, on a power law through what was heard: log(loss) over log(error)."""
+    """The loss of PESQ at an error, on a power law through the measured errors and losses: log(loss) over
+    log(error)."""
     slope, level = np.polyfit(np.log10(errors), np.log10(np.maximum(losses, 1e-3)), 1)
     return float(10.0 ** (level + slope * np.log10(wanted)))

@@ -71,8 +71,8 @@ def race(
     Returns
     -------
     pandas.DataFrame
-        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator
-        with half as much work again.
+        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator,
+        made to do one and a half times its work.
     """
     rows = []
     for number, case in enumerate(tqdm(found, desc="operators", disable=None)):
@@ -102,7 +102,7 @@ def _again(call: Callable[[], object], repeats: int) -> None:
 
 
 def table_of(found: Sequence[Case], trials: pd.DataFrame, limited: Mapping[str, Limits]) -> pd.DataFrame:
-    """A row a case and instruction set.
+    """A row for each case and instruction set.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     operations, traffic_bytes : float
         Operations and bytes of the window.
     launches : int
-        Kernels, if each operator of ours were one.
+        The number of kernels to start, if each operator of ours were one.
     table : pandas.DataFrame
         From `table_of`. The vocoder's convolutions are assumed to reach the same share of the limit on
         Apple's CPUs.
@@ -202,7 +202,7 @@ def verdict(table: pd.DataFrame) -> str:
 
 
 def figures_of(table: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
-    """What a result keeps."""
+    """The figures that a result keeps."""
     best = best_rows(table)
     found: dict[str, float] = {}
     for row in best.itertuples():

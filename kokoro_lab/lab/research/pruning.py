@@ -95,7 +95,8 @@ def inputs_of(kept: Channels, taps: int) -> npt.NDArray[np.int64]:
 
 
 def best_channels(shipped: Matrix, fit: Regression, kept: Channels, count: int) -> Channels:
-    """The `count` of the `kept` channels whose loss the others make up for least.
+    """Those `count` of the `kept` channels without which the error would be largest, even with the best
+    weights for the others.
 
     The error that removing a channel adds, with the best weights for the others, is the power of its weights
     by the inverse of its block in the inverse of the covariance (Hassibi & Stork 1993, for a block).

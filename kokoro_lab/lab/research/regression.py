@@ -45,7 +45,7 @@ class Regression:
     power: float
 
     def of(self, chosen: npt.NDArray[np.int64]) -> Regression:
-        """The same with some of the inputs."""
+        """The regression on the chosen inputs alone."""
         return replace(
             self,
             mean=self.mean[chosen],

@@ -129,7 +129,7 @@ def steps_of(patterns: str, config: EngineConfig) -> dict[str, Step]:
 
 
 def whole(step: Step) -> Cut:
-    """The cut that leaves everything."""
+    """The cut that removes nothing of `step`."""
     outputs, channels, _ = step.second_weight.shape
     return Cut(step.second_weight, np.zeros(outputs, np.float32), np.arange(channels))
 
@@ -187,7 +187,7 @@ def _conv(
 
 
 def _narrow_given_norm(g: Graph, x: str, kept: Channels, swaps: Swaps) -> None:
-    """The vocoder's layers, which are given scale and shift."""
+    """Narrow the vocoder's layers, which get their scale and shift as inputs."""
     (norm,) = (node for node in g.readers[x] if node.op_type == "BatchNormalization")
     _, scale, shift, *_ = norm.input
     index = g.constant(f"{norm.name}/kept", kept)
@@ -200,7 +200,7 @@ def _narrow_given_norm(g: Graph, x: str, kept: Channels, swaps: Swaps) -> None:
 
 
 def _narrow_own_norm(g: Graph, layer: passes.Adain, kept: Channels, swaps: Swaps) -> None:
-    """The trunk's layers, which compute the statistics themselves unless they are told."""
+    """Narrow the trunk's layers, which compute their statistics themselves unless they are given."""
     index = g.constant(f"{layer.name}/kept", kept)
     for statistic in (layer.mean, layer.variance):
         told = g.maker[f"{statistic}/told"]

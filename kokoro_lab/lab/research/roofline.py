@@ -83,7 +83,7 @@ def chosen_sets(written: str) -> list[str]:
     Raises
     ------
     ParameterError
-        This processor lacks one of them.
+        This processor lacks one of these instruction sets.
     """
     here = sets_here()
     if written == "best":

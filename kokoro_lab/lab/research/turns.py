@@ -21,7 +21,8 @@ def take_turns(
     ways : mapping of str to callable
         Name of a way → a function that runs it.
     number : int
-        Number of the input, such as a text. Intervals are computed over these numbers.
+        Number of the input, such as a text. Intervals are computed over inputs, which these numbers tell
+        apart.
 
     Returns
     -------

@@ -30,7 +30,7 @@ MARGIN = 64
 """Columns at both ends of a crop that are not compared: the reach of a block of eleven taps is 60."""
 CROP = 1024
 LEAST_ERROR = 1e-12
-"""So that an error has decibels."""
+"""The least error that is reported, so that an error of 0 has a value in decibels, too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ class Block:
         return weights, biases
 
     def cuts(self, teacher: Block, steps: Sequence[Step]) -> Cuts:
-        """This block in the place of the one that ships, as cuts of its steps."""
+        """The cuts that give the steps of `teacher`, the block that ships, the weights of this block."""
         found = {}
         for number, step in enumerate(steps):
             first, second = 2 * number, 2 * number + 1

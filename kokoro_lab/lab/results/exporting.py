@@ -35,9 +35,10 @@ def load(folder: str | Path | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a run. Columns: facts such as `notebook`, `run_id`, `verdict`, `started_at` (UTC), `run_s`;
-        then what it was given as `parameters.<name>`, and each number as `checks.<name>`, `controls.<name>`
-        (1 where the fault was caught) and `figures.<name>`. NaN where a run has none.
+        A row for each run. Columns: facts such as `notebook`, `run_id`, `verdict`, `started_at` (UTC),
+        `run_s`; then the run's parameters as `parameters.<name>`, and each number as `checks.<name>`,
+        `controls.<name>` (1 where the fault was caught) and `figures.<name>`. A column is NaN for a run
+        without that value.
     """
     return table(read_runs(Path(folder) if folder else results_folder()))
 

@@ -106,9 +106,9 @@ class Result:
     notebook : str
         Name of the notebook or benchmark.
     parameters : mapping
-        Its parameters.
+        Parameters of the run.
     run_dir : Path, optional
-        Its folder, on the machine that ran it; None if it did not start.
+        The run's folder, on the machine that ran it; None if the run did not start.
     verdict : str
         `passed`: every check holds. `failed`: a check does not hold, or a control was missed. `crashed`: its
         code raised an error, so nothing is known about the figures. `interrupted`: a person stopped it, or

@@ -81,7 +81,7 @@ class Run:
         name : str
             Name of the file, without its ending.
         frame : DataFrame
-            A row a thing that was measured. An index that has a name is a column of the file.
+            A row for each thing that was measured. An index that has a name is a column of the file.
         units : mapping, optional
             Column → unit, for columns whose names do not end in it.
         """

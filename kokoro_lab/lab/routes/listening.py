@@ -91,7 +91,8 @@ def bound_to(host: str, port: int) -> socket.socket:
 
 
 def make_listening_server(panel: Panel, bound: socket.socket) -> tuple[BaseWSGIServer, str]:
-    """A server on a socket of `bound_to`, to be told to `serve_forever`, and the address before a token."""
+    """A server on a socket of `bound_to`, whose `serve_forever` the caller calls, and the address before a
+    token."""
     address, port = bound.getsockname()[:2]
     with bound:  # the server makes a copy of its descriptor
         server = make_server(

@@ -162,7 +162,7 @@ class Schedule:
     Parameters
     ----------
     benchmarks : Benchmarks
-        Runs them. If a request comes, the trial is given up and repeated later.
+        Runs the benchmarks. If a request comes, the trial is given up and repeated later.
     voice : str
         The voice that speaks.
     interval_s : float

@@ -17,7 +17,7 @@ from kokoro_lab.lab.results import Result, made_by, new_run_folder, write_index
 from kokoro_lab.lab.sweeps.cluster import on_cluster
 
 SHOWN_CHARACTERS = 120
-"""How many characters of a message a table shows."""
+"""The number of characters of a message that a table shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,8 @@ def run_sweep(
 
 
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
-    """A row a run: parameters, verdict, seconds, message, where, run_dir (what it left), and every figure.
+    """A row for each run: parameters, verdict, seconds, message, where, run_dir (what it left), and every
+    figure.
 
     With `brief`, only the parameters that vary, the figures with limits, and the beginning of the message.
     """

@@ -80,9 +80,9 @@ def compared_with_defaults(
     Raises
     ------
     EngineFailed
-        One of them did not speak.
+        One of the two engines did not speak.
     ParameterError
-        Too few texts or rounds.
+        There are fewer than three texts or rounds.
     """
     found: list[Comparison] = []
     for number in range(rounds):
@@ -100,7 +100,7 @@ def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
     Raises
     ------
     ParameterError
-        Fewer than three texts or rounds.
+        There were fewer than three texts or rounds.
     """
     for name, column in (("texts", "text_number"), ("rounds", "repetition")):
         message = "So few say nothing about another one."

@@ -100,10 +100,10 @@ def attempts(
     Returns
     -------
     pandas.DataFrame
-        One row a layer and method: fitted_db and held_out_db, the power of the layer's output divided by that
-        of its error, on the texts of the fit and on others; compute_s; shipped_bytes, the bytes that the
-        package would have to ship. Two more "methods" are no integers but limits: "float" (the float weights
-        on rounded inputs) and "float_refit" (the best weights on rounded inputs).
+        One row for each layer and method: fitted_db and held_out_db, the power of the layer's output divided
+        by that of its error, on the texts of the fit and on others; compute_s; shipped_bytes, the bytes that
+        the package would have to ship. Two more "methods" are no integers but limits: "float" (the float
+        weights on rounded inputs) and "float_refit" (the best weights on rounded inputs).
     dict
         Method → layer → its integers.
     """
@@ -213,8 +213,8 @@ def whole_run(
     Returns
     -------
     pandas.DataFrame
-        A row a method: moments_min and rounding_min of CPU time (moments grow with the square of a layer's
-        inputs, rounding with the cube), shipped_mb (grows with the weights).
+        A row for each method: moments_min and rounding_min of CPU time (moments grow with the square of a
+        layer's inputs, rounding with the cube), shipped_mb (grows with the weights).
     """
     every = [weight.shape for weight, _ in convolution_weights(config).values()]
     block = [layer.weight.shape for layer in layers.values()]

@@ -56,8 +56,8 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        One row a segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's prosody
-        forced on both; streamed_pesq and so on for the candidate decoded in windows with predicted
+        One row for each segment: text (its number), voice, audio_s; pesq, stoi, lsd_db with the reference's
+        prosody forced on both; streamed_pesq and so on for the candidate decoded in windows with predicted
         statistics, like a stream; reference_s and candidate_s, the times of decoding; and the fields of
         `metrics.prosody.ReadingDifference` for the candidate's own prosody.
     """
@@ -243,9 +243,9 @@ def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        One row a pattern: layers (the pattern), layers_count, and the columns of `GAINS`: how much nearer the
-        variant comes to fp32's sound by keeping these layers in float, and how much longer it takes, as a
-        share of fp32's time. For the share of changed durations, a value below 0 is a gain.
+        One row for each pattern: layers (the pattern), layers_count, and the columns of `GAINS`: how much
+        nearer the variant comes to fp32's sound by keeping these layers in float, and how much longer it
+        takes, as a share of fp32's time. For the share of changed durations, a value below 0 is a gain.
     """
     maker = VariantMaker(replace(EngineConfig.from_settings(), variant=variant))
     patterns = list(exclusions()[variant])

@@ -128,7 +128,7 @@ class MomentSum:
         Raises
         ------
         ValueError
-            Nothing was added.
+            No inputs were added.
         """
         if not self._count:
             raise ValueError("moments of no position at all")
@@ -167,7 +167,7 @@ class RoundedLevels:
         return self.levels * self.scale[:, None]
 
     def centred(self, target: Matrix, moments: Moments) -> RoundedLevels:
-        """The same levels with the shift that makes the mean error 0."""
+        """These levels, with the shift that makes the mean error of the layer 0."""
         return replace(self, shift=target @ moments.exact_mean - self.weights @ moments.rounded_mean)
 
 
@@ -186,7 +186,8 @@ def gain_and_bias(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def refitted(target: Matrix, moments: Moments) -> Matrix:
-    """The best float weights on rounded inputs, in closed form. No levels can beat them."""
+    """The best float weights on rounded inputs, in closed form. No rounded weights can have a smaller
+    error."""
     hold = RIDGE * np.trace(moments.rounded) / len(moments.rounded_mean) * np.eye(len(moments.rounded_mean))
     return np.linalg.solve(moments.rounded + hold, (target @ (moments.cross + hold)).T).T
 

@@ -56,7 +56,8 @@ class Search:
     folder : Path
         Folder of the stores. Studies of different machines and spaces lie side by side.
     identity : mapping
-        Everything on which the figures depend: model, machine, texts. Another identity is another study.
+        Everything on which the figures depend: model, machine, texts. With another identity, the search
+        begins a new study.
     space : Space
     default : mapping
         Setting → value of the defaults; measured first, so that the table shows the noise.

@@ -197,7 +197,7 @@ def judge(
     speeds: Sequence[float] = (1.0,),
     config: EngineConfig | None = None,
 ) -> pd.DataFrame:
-    """Decode in windows with predicted statistics, and whole with true ones; one row an utterance.
+    """Decode in windows with predicted statistics, and whole with true ones; one row for each utterance.
 
     Every line is spoken by every voice; the speed changes in turn.
 

@@ -82,9 +82,9 @@ class WarmUp:
     stages : Stages
         The finished steps, and the step that is under way or failed.
     seconds : float or None
-        Seconds until it was ready; None before.
+        Seconds until the engine was ready; None before.
     reason : str or None
-        Why it failed.
+        Why warming up failed.
     languages : dict
         `deferred`, `warm` or `failed` by language.
     complete : bool

@@ -2,7 +2,7 @@
 
 A table has a row for each mode: what triggers it, what it changes, and when it ends. A mode changes the
 length of chunks, the pre-buffer that players are advised to hold, and how many requests are served at a time.
-It never changes a sample. A request that names its `chunk_ms` gets it in every mode.
+No mode changes a sample. A request that names its `chunk_ms` gets it in every mode.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ModeRule:
     ----------
     mode : Mode
     trigger : str
-        What triggers it, in words.
+        What triggers the mode, in words.
     because : callable
         Takes the last requests and the missed objectives; returns why the mode is due, or None if it is not.
     """

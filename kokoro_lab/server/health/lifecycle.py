@@ -2,9 +2,9 @@
 
 The worker listens at once. `/health` says how far loading is; other requests wait, so that a client that
 comes back after a crash is served as soon as possible and need not retry. Their number is limited; a further
-request is told to come back.
+request is refused, and may come back later.
 
-At SIGTERM, streams may finish; those that cannot are told that they can be resumed:
+At SIGTERM, streams may finish. The clients of those that cannot receive the message that they can resume:
 
     SIGTERM → new requests are refused → `KOKORO_SHUTDOWN_S` → the rest get `server_stopping`, and end
 

@@ -67,7 +67,7 @@ class ObjectiveWatch:
         Takes the name of an objective, `ttfa_s` or `rtf`, and whether requests were served at the same time;
         returns a remedy.
     clock : callable
-        Seconds; a test gives its own.
+        Returns the time in seconds; a test passes its own clock.
     """
 
     def __init__(

@@ -145,11 +145,12 @@ class Watchdog:
     replace : callable
         Replaces this worker by a new one.
     complete : callable
-        Whether background loading is over. Before that, no worker is replaced.
+        Returns whether background loading is over. Before its end, no worker is replaced.
     unfit : callable
-        Ends the server with the error that it does not fit into its limit, and what it needs.
+        Ends the server with an error, which says that the server does not fit into its limit, and how much
+        memory it needs.
     read : callable
-        Resident memory in MiB; a test gives its own.
+        Returns resident memory in MiB; a test passes its own function.
     clock : callable
         Returns the time in seconds; a test passes its own clock.
 
@@ -228,7 +229,7 @@ class Watchdog:
         Raises
         ------
         MemoryLimitError
-            With this language, the worker would not fit into its limit.
+            With this language, the worker would need more memory than its limit.
         """
         with self._taking:
             if self.state == "off" or self._taken_mb is None:  # judged when the worker is warm
@@ -246,7 +247,7 @@ class Watchdog:
             self._taken_mb += needed_mb
 
     def look(self) -> State:
-        """Check once, and act on it."""
+        """Read the resident memory once, and act as the table says."""
         if self.state == "off":
             return self.state
         rss_mb = self.read()

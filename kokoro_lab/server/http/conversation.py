@@ -128,7 +128,7 @@ class Conversation:
         """Send that a text begins to be spoken."""
 
     def _tell_words(self, words: Words) -> None:
-        """Send when the words of a segment are heard."""
+        """Send the times at which the words of a segment are heard."""
 
     def _tell_waiting(self) -> None:
         """Send that the connection is still alive: no audio has been ready for some seconds."""

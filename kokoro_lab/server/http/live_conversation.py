@@ -29,9 +29,9 @@ class Turn:
     Parameters
     ----------
     name : str or None
-        The client's name for it.
+        The name that the client gave the text.
     fields : dict
-        The fields of its request.
+        The fields of the request for the text.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class Parameter:
     ----------
     name : str
     schema : mapping
-        JSON Schema of it.
+        JSON Schema of the parameter.
     place : str
         `path` or `header`.
     """

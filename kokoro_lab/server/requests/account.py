@@ -50,7 +50,7 @@ class Account:
     Parameters
     ----------
     request_id : str
-        Its id in the log.
+        Id of the request in the log.
     figures : ServerFigures
         The server's rolling figures, to which the measured times and the outcome are added.
     on_close : callable
@@ -65,7 +65,7 @@ class Account:
     first_audio_s : float or None
         Seconds from the accepted request to the first sample of speech.
     interruption : KokoroLabError or None
-        Why it was stopped from outside.
+        Why the request was stopped from outside.
     claim : Claim or None
         The claim of its stream on the cores, which counts how long the stream waited while others computed;
         None before the stream begins.
@@ -132,7 +132,7 @@ class Account:
 
     @property
     def age_s(self) -> float:
-        """Seconds since it was accepted."""
+        """Seconds since the request was accepted."""
         return time.perf_counter() - self.accepted_s
 
     @property

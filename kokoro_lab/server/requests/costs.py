@@ -33,7 +33,7 @@ class MeasuredCosts:
             return compute_s / max(audio_s, 1e-9)
 
     def figures(self) -> dict[str, float]:
-        """The cost by voice; the empty name stands for all."""
+        """The cost of each voice; under the empty name, that of all voices together."""
         with self._lock:
             names = list(self._sums)
         return {name: round(self.of(name), 4) for name in names}

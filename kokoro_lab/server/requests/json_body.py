@@ -84,7 +84,7 @@ def optional_model(request: Request, model: type[M]) -> M:
     Raises
     ------
     ParameterError
-        A field is unknown or out of range; names it.
+        A field is unknown or out of range; the error names it.
     """
     some = request.content_length or "Transfer-Encoding" in request.headers
     payload = json_object(request) if some else {}

@@ -50,7 +50,7 @@ class Resumption:
     issued_s : int
         When the stream began, in seconds since 1970.
     chunk_s : float
-        Length of its chunks.
+        Length of the stream's chunks, in seconds.
     """
 
     after: int

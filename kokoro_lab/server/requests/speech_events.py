@@ -57,7 +57,7 @@ class AudioBytes:
     Parameters
     ----------
     segment_id, chunk_id : int
-        Its place; `chunk_id` counts up by one.
+        The place of the chunk; `chunk_id` counts up by one.
     start_s : float
         When it is heard, from the start of the stream.
     data : bytes
@@ -92,7 +92,7 @@ class KeepAlive:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end: nothing is missing.
+    """The end of a stream from which nothing is missing.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def synthesis_of(
     Raises
     ------
     VoiceError
-        There is no such voice.
+        No voice has this name.
     """
     utterance = asked.utterance(state.settings.voice)
     account.asks(

@@ -269,7 +269,7 @@ def require_last_id(asked: SpeechRequest) -> None:
     Raises
     ------
     ParameterError
-        There is a token and no id.
+        The request has a token and no id.
     """
     if asked.resume is not None and asked.last_id is None:
         raise ParameterError(

@@ -56,7 +56,7 @@ class Synthesis:
     Parameters
     ----------
     account : Account
-        The account of the request. Its id stops this synthesis alone.
+        The account of the request. The account's id stops this synthesis alone.
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
@@ -68,25 +68,25 @@ class Synthesis:
     asked_id : str
         The id that the client gave it, which also stops it; other syntheses may have the same.
     stop : threading.Event
-        Set to end it; the computing thread looks at it after each window.
+        Set to end the synthesis; the computing thread looks at it after each window.
     connection : socket.socket or WatchedSocket, optional
         The client's connection, which is shut down if a send hangs.
     sending : bool
-        Whether it is sending, and so waits for its client instead of for samples.
+        Whether the synthesis is sending, and so waits for its client instead of for samples.
     stream : SpeechStream or None
-        None until it begins to speak.
+        The stream that is spoken; None until speech begins.
     live : LiveSpeech or None
         Takes further text, if the text is still being written.
     streamed : bool
-        Whether it is sent as it is computed.
+        Whether the speech is sent as it is computed.
     tells : bool
-        Whether the client can still be told of an error. Raw audio cannot carry one: there, the connection is
+        Whether an error can still be sent to the client. Raw audio cannot carry one: there, the connection is
         only cut.
     forget : callable
         Removes the synthesis from the list of syntheses.
     over : bool
-        Whether it has ended. Then it may not be stopped any more: the connection may already serve another
-        request.
+        Whether the synthesis has ended. After that it may not be stopped any more: the connection may already
+        serve another request.
     """
 
     def __init__(self, account: Account, asked: SpeechRequest, utterance: Utterance, caller: str) -> None:
@@ -112,7 +112,7 @@ class Synthesis:
         return self.stop.is_set()
 
     def is_called(self, request_id: str) -> bool:
-        """Whether an id is its own or the one that the client gave it."""
+        """Whether an id is this synthesis's own one, or the one that the client gave it."""
         return request_id in (self.account.request_id, self.asked_id)
 
     @property

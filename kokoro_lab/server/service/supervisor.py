@@ -104,7 +104,7 @@ class Supervisor(ABC):
         Raises
         ------
         ServiceError
-            The file there is not ours.
+            The file at `path` was not written by kokoro-lab.
         """
         if not os.path.lexists(self.path):
             return None

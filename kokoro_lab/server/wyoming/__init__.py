@@ -1,1 +1,1 @@
-"""Wyoming, the protocol by which Home Assistant speaks: events over TCP, one conversation a connection."""
+"""Wyoming, the protocol by which Home Assistant speaks: events over TCP; a connection is a conversation."""

@@ -39,7 +39,7 @@ def parse(source: str, language: str, code: str = "skip") -> SsmlDocument:
     Raises
     ------
     TextError
-        Not a string, or binary.
+        The text is not a string, or is binary.
     """
     refuse_binary(source)
     return document_of(blocks(source, language, code))

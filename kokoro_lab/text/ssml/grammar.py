@@ -127,7 +127,7 @@ class Scope:
 
     @property
     def style(self) -> SpeakingStyle:
-        """The speaking style of text here."""
+        """The speaking style of the text at the present place of the document."""
         return self.prosody.around(self.emphasis)
 
 

@@ -28,7 +28,7 @@ def parse_inline(source: str, language: str, noted: Noted, outside: Outside) -> 
     Raises
     ------
     TextError
-        Not a string, or binary.
+        The text is not a string, or is binary.
     """
     refuse_binary(source)
     text = AlignedText.of(source)

@@ -28,7 +28,7 @@ MAX_TAG_CHARACTERS = 4_096
 MAX_ATTRIBUTES = 16
 """Most attributes of one element; the subset has at most two."""
 SHOWN_CHARACTERS = 40
-"""How many characters of a value an error quotes."""
+"""The number of characters of a value that an error quotes."""
 
 SYNTHESIS = "http://www.w3.org/2001/10/synthesis"
 """The namespace of SSML; elements in it and elements in none mean the same."""
@@ -73,8 +73,8 @@ def read(source: str) -> list[Event]:
     Raises
     ------
     SsmlError
-        Too large, too deep, too many elements, not well-formed, or with a document type or a processing
-        instruction.
+        The document is too large, is nested too deep, has too many elements, is not well-formed, or has a
+        document type or a processing instruction.
     """
     encoded = _encoded(source)
     _check_tags(source)

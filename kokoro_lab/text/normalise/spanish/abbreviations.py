@@ -63,7 +63,8 @@ def final_stop(match: Any, *, leads_to_name: bool = False) -> str:
 
 
 def _any(table: Iterable[str]) -> str:
-    """A pattern for one of these. Spaces may follow the stops inside: `EE. UU.`, `p. ej.`, `a. de C.`"""
+    """A pattern for any abbreviation in `table`. Spaces may follow the stops inside:
+    `EE. UU.`, `p. ej.`, `a. de C.`"""
     found = any_of(table).replace("deC", "[ ]?de[ ]?C")
     return str(regex.sub(r"\\\.(?=\p{L})", r"\\.[ ]?", found))
 

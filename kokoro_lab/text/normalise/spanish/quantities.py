@@ -31,7 +31,8 @@ _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 
 def unit_name(symbol: str) -> str:
-    """The unit after a slash, in the singular: `/kg` is `por kilogramo`. A word stays as it is."""
+    """The unit after a slash, in the singular: `/kg` is `por kilogramo`. A unit that is already a word stays
+    as it is."""
     return UNITS[symbol].one if symbol in UNITS else symbol
 
 
