@@ -6,26 +6,16 @@ language. Digits that no rule takes are read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, cast
 
 import regex
 
+from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import valued
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
-from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
-
-MAX_DIGITS = 15
-"""A longer row of digits is no quantity: it is read digit by digit."""
-
-
-_NUMBERS, _SCALES, _ORDINALS = (
-    {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
-    for kind in ("number", "scale", "ordinal")
-)
-"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
-
+from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, units
 
 _BEHIND = {
     "anywhere": "",
@@ -47,32 +37,18 @@ _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
-class OtherReader:
+class OtherReader(OtherNumbers):
     """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
-        self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
+        super().__init__(language)
         self._currencies = units(__package__, "other_currencies.tsv", language)
         self._units = units(__package__, "other_units.tsv", language)
         self._names: dict[str, Mapping[str, str]] = {
             kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BEHIND
         }
         self._signs = names(__package__, "other_signs.tsv")[language]
-        num2words = partial(_by_num2words, self._words["locale"])
-        self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
-        self.ordinal: Callable[[int], str] = (
-            _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
-        )
         self.RULES = self._rules()
-
-    def _pairs(self, word: str) -> Mapping[str, str]:
-        """The table in a cell: `un=une`."""
-        pairs = (pair.partition("=") for pair in entries(self._words[word]))
-        return {written: said for written, _, said in pairs}
-
-    def cardinal(self, value: int) -> str:
-        """Words of a whole number."""
-        return f"{self._words['minus']} {self._say(-value)}" if value < 0 else self._say(value)
 
     def date(self, year: int | None, month: int | None, day: int | None) -> str:
         """Words of a date, day first."""
@@ -83,7 +59,7 @@ class OtherReader:
             parts.append(self._months[month])
         if year is not None:
             parts.append(self.cardinal(year))
-        return _spaced(f" {self._words['between parts of a date']} ".join(parts))
+        return spaced(f" {self._words['between parts of a date']} ".join(parts))
 
     def time(self, hour: int, minute: int | None, second: int | None, half: str | None) -> str:
         """Words of a clock time; a time with AM or PM is changed to the 24-hour clock."""
@@ -98,7 +74,7 @@ class OtherReader:
         for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
                 said += f" {words['and']} {self._say(part)} {words[name]}"
-        return _spaced(said)
+        return spaced(said)
 
     @cached_property
     def _months(self) -> Mapping[int, str]:
@@ -284,7 +260,7 @@ class OtherReader:
         of = "" if match["scale"] == "mil" else self._words["of a million"]
         if of and self._words["of a million, before a vowel"] and noun[0] in "aeiouéè":
             return f"{said} {match['scale']} d'{noun}" if said else None
-        return _spaced(f"{said} {match['scale']} {of} {noun}") if said else None
+        return spaced(f"{said} {match['scale']} {of} {noun}") if said else None
 
     def _dialled(self, match: Any) -> str:
         """Groups of digits, each digit by its name, with a pause between the groups."""
@@ -366,64 +342,5 @@ class OtherReader:
         said = self._counted(int(whole), unit)
         if part and int(part):
             cents = self._counted(int(part), CountedUnit(unit.minor_one, unit.minor_many, "m"))
-            said = _spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
+            said = spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
         return sign + said
-
-    def _feminine(self, ordinal: str) -> str:
-        """Each word of an ordinal with its feminine ending."""
-        endings = self._pairs("feminine of an ordinal")
-        ending = regex.compile(rf"{any_of(endings)}(?!\S)")
-        return str(ending.sub(lambda match: endings[match.group()], ordinal))
-
-    def _counted(self, value: int, unit: CountedUnit) -> str:
-        head, _, last = self._say(value).rpartition(" ")
-        said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
-        noun = unit.one if value == 1 else unit.many
-        if value and value % 1_000_000 == 0:
-            elided = self._words["of a million, before a vowel"]
-            of = elided if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} "
-            return _spaced(f"{said} {of}{noun}")
-        return f"{said} {noun}"
-
-    def _fraction(self, digits: str) -> str:
-        """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
-        digit."""
-        if len(digits) > 2:
-            return self._digits(digits)
-        zeros = len(digits) - len(digits.lstrip("0०"))
-        rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []
-        return " ".join([self._say(0)] * zeros + rest)
-
-    def _pair(self, digits: str) -> str:
-        return self._digits(digits) if digits[0] == "0" else self._say(int(digits))
-
-    def _digits(self, digits: str) -> str:
-        return " ".join(self._say(int(digit)) for digit in digits)
-
-    def _plain(self, digits: str) -> str:
-        return "".join(c for c in digits if c.isdecimal())
-
-
-def _by_num2words(locale: str, to: str, value: int) -> str:
-    """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
-    from num2words import num2words
-
-    return str(num2words(value, lang=locale, to=to)).replace(",", "")
-
-
-def _spaced(words: str) -> str:
-    """Words joined with single spaces, where an empty word of the table would leave two."""
-    return " ".join(words.split())
-
-
-def _hindi(value: int) -> str:
-    """A number in lakhs and crores, as is usual where Hindi is spoken."""
-    for scale, name in _SCALES.items():
-        if value >= scale:
-            head = f"{_hindi(value // scale)} {name}"
-            return f"{head} {_hindi(value % scale)}" if value % scale else head
-    return _NUMBERS[value]
-
-
-def _hindi_ordinal(value: int) -> str:
-    return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
