@@ -14,7 +14,7 @@ import regex
 
 from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import valued
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, units
 
 _BEHIND = {
@@ -33,6 +33,7 @@ _ADDRESSES = (
 have."""
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
+_VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
 
@@ -84,12 +85,12 @@ class OtherReader(OtherNumbers):
         words = self._words
         group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{2,3}})+(?![\d])|\d+)"
-        number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
+        number = rf"(?P<sign>(?<!\S)[-+])?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
         signs = any_of(self._currencies)
         feminine, ordinal = (
             any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
         )
-        behind_number = rf"(?:{mark}\d+)?"
+        low = rf"(?:(?P<low>{whole}(?:{mark}\d+)?)\s?[-–]\s?)?"
         return (
             *(Rule("address", pattern, self._address, wakes=wakes) for pattern, wakes in _ADDRESSES),
             *(
@@ -110,7 +111,8 @@ class OtherReader(OtherNumbers):
             *(
                 digit_rule(
                     "time",
-                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                    rf"(?<=\b{any_of(before)}:?\ (?:\d{{1,2}}[.:]\d\d\ ?[-–]\ ?)?)"
+                    r"(?P<h>\d{1,2})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
                     self._pointed,
                 )
                 for before in [entries(words["before a time with a point"])]
@@ -120,6 +122,19 @@ class OtherReader(OtherNumbers):
                 "time",
                 r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)|:(?P<m>[0-5]\d)(?:\s?h)?)(?![\w:]|[.,]\d)",
                 self._clock,
+            ),
+            digit_rule(
+                "dash between times",
+                r"(?<=\d\ ?h(?:\ ?[0-5]\d)?|"
+                rf"\b{any_of(entries(words['before a time with a point']) or ['h'])}:?"
+                r"\ \d{1,2}[.:]\d\d|\d:\d\d)\ ?[-–](?=\ ?\d{1,2}(?:\ ?h|[.:][0-5]\d))",
+                lambda match: f" {words['to']}",
+            ),
+            digit_rule(
+                "telephone number with a country",
+                r"(?<![\w+])\+(?P<country>\d{1,3})[ -]?"
+                r"(?P<rest>(?:\(\d{1,4}\)[ -]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5})(?!\w|[.,]\d)",
+                self._abroad,
             ),
             digit_rule(
                 "telephone number in pairs",
@@ -136,6 +151,12 @@ class OtherReader(OtherNumbers):
                 r"(?<![\w.,])(?:\(\d{2,4}\)\s?|0\d{1,4}[ /-])\d{3,5}[ -]?\d{3,5}(?!\w|[.,]\d)",
                 self._dialled,
             ),
+            digit_rule(
+                "mark out of a full mark",
+                rf"(?<![\w/.,])(?P<part>\d{{1,2}}{mark}\d|(?<=\b[NnVv]ot[aeo]\ ?:?\ )\d{{1,2}})"
+                r"/(?P<full>5|10|20|100)(?![\w/]|[.,]\d)",
+                self._mark,
+            ),
             digit_rule("postal code", r"(?<![\w.,-])\d{5}-\d{3}(?![\w-])", self._dialled),
             digit_rule("mobile number", r"(?<![\w.,-])[6-9]\d{4}\ \d{5}(?![\w-]|[.,]\d)", self._dialled),
             Rule(
@@ -150,15 +171,17 @@ class OtherReader(OtherNumbers):
                 lambda match: words["times"],
                 wakes="x",
             ),
-            digit_rule(
+            Rule(
                 "fraction",
-                rf"(?<![\w/.,])(?:(?P<whole>\d+)\ (?=1/2))?(?P<part>{any_of(self._pairs('fractions'))})\ ?"
+                r"(?<![\w/.,])(?:(?P<whole>\d+)\ ?(?=½|(?<=\ )1/2))?"
+                rf"(?P<part>{any_of((*self._pairs('fractions'), *_VULGAR))})\ ?"
                 rf"(?:(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}/])|(?=(?P<next>\p{{L}}[\p{{L}}\p{{M}}]+)))",
                 self._share,
+                wakes=f"{DIGITS}{''.join(_VULGAR)}",
             ),
             digit_rule(
                 "unit",
-                rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
+                rf"(?<![\w]){low}{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
                 self._measure,
             ),
             digit_rule(
@@ -166,8 +189,8 @@ class OtherReader(OtherNumbers):
                 rf"(?P<unit>{signs})\s?{number}\s(?P<scale>{any_of(entries(words['magnitudes']))})(?![\p{{L}}\p{{M}}])",
                 self._large,
             ),
-            digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
-            digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
+            digit_rule("money", rf"(?P<unit>{signs})\s?{low}(?:{signs}\s?)?{number}(?![\w])", self._money),
+            digit_rule("money", rf"(?<![\w]){low}{number}\s?(?P<unit>{signs})(?!\w)", self._money),
             digit_rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
             digit_rule(
                 "ordinal",
@@ -228,19 +251,13 @@ class OtherReader(OtherNumbers):
         if match["part"]:
             said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
         else:
-            said = f"{self._words['minus']} " if match["sign"] else ""
-            said += self._counted(int(whole), unit)
-        if match["low"]:
-            low, _, part = match["low"].partition(self._words["decimal mark"])
-            first = self._say(int(low)) + (
-                f" {self._words['decimal mark, said']} {self._fraction(part)}" if part else ""
-            )
-            said = f"{first} {self._words['to']} {said}"
-        return said
+            said = self._sign(match) + self._counted(int(whole), unit)
+        return self._up_to(match, said)
 
     def _share(self, match: Any) -> str:
         """A part of a unit or of what the next word names: "mezzo litro", "uma e meia xícara"."""
-        said, whole, unit = self._pairs("fractions")[match["part"]], match["whole"], match["unit"]
+        part, whole, unit = match["part"], match["whole"], match["unit"]
+        said = self._pairs("fractions")[_VULGAR.get(part, part)]
         noun = (self._units[unit].one if unit else match["next"]) or ""
         gender = self._units[unit].gender if unit else "f" if noun[-1] == "a" else "m"
         if gender == "f" and said in ("mezzo", "meio"):
@@ -266,6 +283,20 @@ class OtherReader(OtherNumbers):
         """Groups of digits, each digit by its name, with a pause between the groups."""
         return ", ".join(map(self._digits, regex.findall(r"\d+", match.group())))
 
+    def _abroad(self, match: Any) -> str:
+        """A telephone number with the code of its country; the French say the rest in pairs."""
+        pairs = self._words["locale"] == "fr"
+        groups = regex.findall(r"\d+", match["rest"])
+        said = [(self._pair if pairs and len(group) == 2 else self._digits)(group) for group in groups]
+        return ", ".join((f"{self._signs['+']} {self._say(int(match['country']))}", *said))
+
+    def _mark(self, match: Any) -> str:
+        whole, _, part = match["part"].partition(self._words["decimal mark"])
+        said = self._say(int(whole))
+        if part:
+            said += f" {self._words['decimal mark, said']} {self._fraction(part)}"
+        return f"{said} {self._words['out of']} {self._say(int(match['full']))}"
+
     def _named(self, match: Any) -> str:
         """The words of an abbreviation; at the end of a sentence, its point stays."""
         written = match.group()
@@ -282,6 +313,11 @@ class OtherReader(OtherNumbers):
         if endings:
             numeral = rf"(?P<roman>(?=[IVX]|[LCDM]{{2}})[IVXLCDM]+){any_of(endings)}"
             yield Rule("Roman ordinal", rf"(?<!\p{{L}}){numeral}s?(?!\p{{L}})", valued(self._roman_ordinal))
+            yield Rule(
+                "century",
+                r"(?<=\b[IVX]+e\ )s\.",
+                lambda match: "siècle" if match.string[match.end() :].strip() else "siècle.",
+            )
         if behind:
             numeral = rf"(?<!\p{{L}})(?P<roman>[IVXLC]+)(?=\ {any_of(behind)})"
             yield Rule("Roman ordinal", numeral, valued(self._roman_ordinal))
@@ -315,13 +351,27 @@ class OtherReader(OtherNumbers):
             return None
         return self._feminine(self.ordinal(value)) if match["feminine"] else self.ordinal(value)
 
+    def _sign(self, match: Any) -> str:
+        names_of_signs = {"-": self._words["minus"], "+": self._signs["+"]}
+        return f"{names_of_signs[match['sign']]} " if match["sign"] else ""
+
+    def _up_to(self, match: Any, said: str) -> str:
+        """A span whose first number is `low`."""
+        if not match["low"]:
+            return said
+        low, _, part = match["low"].partition(self._words["decimal mark"])
+        first = self._say(int(self._plain(low)))
+        if part:
+            first += f" {self._words['decimal mark, said']} {self._fraction(part)}"
+        return f"{first} {self._words['to']} {said}"
+
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])
         return f"{self.cardinal(first)} {self._words['to']} {self.cardinal(last)}" if first < last else None
 
     def _number(self, match: Any) -> str | None:
         whole = self._plain(match["whole"])
-        sign = f"{self._words['minus']} " if match["sign"] else ""
+        sign = self._sign(match)
         if len(whole) > MAX_DIGITS or (len(whole) > 1 and int(whole[0]) == 0):
             return f"{sign}{self._digits(whole)}"
         said = self._say(int(whole))
@@ -334,13 +384,13 @@ class OtherReader(OtherNumbers):
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None
-        sign = f"{self._words['minus']} " if match["sign"] else ""
+        sign = self._sign(match)
         part = match["part"]
         if part and not (unit.minor_one and len(part) == 2):
             said = self._number(match)
-            return f"{said} {unit.many}" if said else None
+            return self._up_to(match, f"{said} {unit.many}") if said else None
         said = self._counted(int(whole), unit)
         if part and int(part):
             cents = self._counted(int(part), CountedUnit(unit.minor_one, unit.minor_many, "m"))
             said = spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
-        return sign + said
+        return self._up_to(match, sign + said)
