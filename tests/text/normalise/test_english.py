@@ -257,6 +257,11 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
             "0900–1700, 1300-1745 hrs",
             "zero nine hundred to seventeen hundred, thirteen hundred to seventeen forty five hours",
         ),
+        (
+            "See pages 0100-0200, or call us on 0800-1000.",
+            "See pages zero one zero zero, zero two zero zero, "
+            "or call us on zero eight zero zero, one zero zero zero.",
+        ),
         ("9 AM EST / 2 PM GMT, 5 km / 3 mi", "nine AM EST, two PM GMT, five kilometers or three miles"),
         (
             "Tue, 3 Nov 2026 14:05 -0500, 14:05 -0530, 14:05 +0000",

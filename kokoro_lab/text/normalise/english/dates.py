@@ -473,8 +473,10 @@ TIMES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "span of military times",
-        r"""(?<![\p{L}\p{N}_.,/+-])(?P<first>0\d[0-5][05]|(?:[01]\d|2[0-3])[0-5]\d(?=[-–]\d{4}\ h))[-–]
-        (?P<last>(?:[01]\d|2[0-3])[0-5][05]|2400)(?P<hours>\ (?:hrs|hours|h))?(?![\p{L}\p{N}_-]|[.,]\d)""",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/+-])(?<!\b(?i:{any_word("before a number that is no time")})\.?\ )
+        (?P<first>0\d[0-5][05]|(?:[01]\d|2[0-3])[0-5]\d(?=[-–]\d{{4}}\ h))[-–]
+        (?P<last>(?:[01]\d|2[0-3])[0-5][05]|2400)(?P<hours>\ (?:hrs|hours|h))?
+        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _military_span,
     ),
     Rule(
