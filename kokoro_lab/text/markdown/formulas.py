@@ -22,6 +22,8 @@ _ESCAPED = (r"\$", r"\&", r"\#")
 _FUNCTIONS = frozenset("fghPEFG")
 """Letters that are functions before a bracket: `f(x)`, but not `x(y + 1)`."""
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
+_COMPOSED = {"{,}": ",", r"\not=": r"\ne ", r"\not\in": r"\notin"}
+"""Signs of several tokens → one token."""
 _MOST_ORDINAL = 20
 """`3/20` is "three twentieths"; of more parts, one says "over"."""
 _DEEPEST = 24
@@ -83,7 +85,9 @@ class _Formula:
     """Reads the tokens of a formula from left to right; each method takes those that it needs."""
 
     def __init__(self, latex: str, language: str, signs: dict[str, str]) -> None:
-        self._tokens = _TOKEN.findall(latex.replace("{,}", ","))
+        for written, sign in _COMPOSED.items():
+            latex = latex.replace(written, sign)
+        self._tokens = _TOKEN.findall(latex)
         self._at = 0
         self._language = language
         self._signs = signs

@@ -6,26 +6,16 @@ language. Digits that no rule takes are read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, cast
 
 import regex
 
+from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import valued
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
-from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, rows, units
-
-MAX_DIGITS = 15
-"""A longer row of digits is no quantity: it is read digit by digit."""
-
-
-_NUMBERS, _SCALES, _ORDINALS = (
-    {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
-    for kind in ("number", "scale", "ordinal")
-)
-"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
-
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule, in_calendar
+from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, units
 
 _BEHIND = {
     "anywhere": "",
@@ -43,36 +33,23 @@ _ADDRESSES = (
 have."""
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
+_VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
-class OtherReader:
+class OtherReader(OtherNumbers):
     """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
-        self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
+        super().__init__(language)
         self._currencies = units(__package__, "other_currencies.tsv", language)
         self._units = units(__package__, "other_units.tsv", language)
         self._names: dict[str, Mapping[str, str]] = {
             kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BEHIND
         }
         self._signs = names(__package__, "other_signs.tsv")[language]
-        num2words = partial(_by_num2words, self._words["locale"])
-        self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
-        self.ordinal: Callable[[int], str] = (
-            _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
-        )
         self.RULES = self._rules()
-
-    def _pairs(self, word: str) -> Mapping[str, str]:
-        """The table in a cell: `un=une`."""
-        pairs = (pair.partition("=") for pair in entries(self._words[word]))
-        return {written: said for written, _, said in pairs}
-
-    def cardinal(self, value: int) -> str:
-        """Words of a whole number."""
-        return f"{self._words['minus']} {self._say(-value)}" if value < 0 else self._say(value)
 
     def date(self, year: int | None, month: int | None, day: int | None) -> str:
         """Words of a date, day first."""
@@ -83,7 +60,7 @@ class OtherReader:
             parts.append(self._months[month])
         if year is not None:
             parts.append(self.cardinal(year))
-        return _spaced(f" {self._words['between parts of a date']} ".join(parts))
+        return spaced(f" {self._words['between parts of a date']} ".join(parts))
 
     def time(self, hour: int, minute: int | None, second: int | None, half: str | None) -> str:
         """Words of a clock time; a time with AM or PM is changed to the 24-hour clock."""
@@ -98,7 +75,7 @@ class OtherReader:
         for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
                 said += f" {words['and']} {self._say(part)} {words[name]}"
-        return _spaced(said)
+        return spaced(said)
 
     @cached_property
     def _months(self) -> Mapping[int, str]:
@@ -108,12 +85,12 @@ class OtherReader:
         words = self._words
         group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{2,3}})+(?![\d])|\d+)"
-        number = rf"(?P<sign>(?<!\S)-)?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
+        number = rf"(?P<sign>(?<!\S)[-+])?(?P<whole>{whole})(?:{mark}(?P<part>\d+))?"
         signs = any_of(self._currencies)
         feminine, ordinal = (
             any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
         )
-        behind_number = rf"(?:{mark}\d+)?"
+        low = rf"(?:(?P<low>{whole}(?:{mark}\d+)?)\s?[-–]\s?)?"
         return (
             *(Rule("address", pattern, self._address, wakes=wakes) for pattern, wakes in _ADDRESSES),
             *(
@@ -134,7 +111,8 @@ class OtherReader:
             *(
                 digit_rule(
                     "time",
-                    rf"(?<=\b{any_of(before)}\ )(?P<h>\d{{1,2}})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                    rf"(?<=\b{any_of(before)}:?\ (?:\d{{1,2}}[.:]\d\d\ ?[-–]\ ?)?)"
+                    r"(?P<h>\d{1,2})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
                     self._pointed,
                 )
                 for before in [entries(words["before a time with a point"])]
@@ -144,6 +122,19 @@ class OtherReader:
                 "time",
                 r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)|:(?P<m>[0-5]\d)(?:\s?h)?)(?![\w:]|[.,]\d)",
                 self._clock,
+            ),
+            digit_rule(
+                "dash between times",
+                r"(?<=\d\ ?h(?:\ ?[0-5]\d)?|"
+                rf"\b{any_of(entries(words['before a time with a point']) or ['h'])}:?"
+                r"\ \d{1,2}[.:]\d\d|\d:\d\d)\ ?[-–](?=\ ?\d{1,2}(?:\ ?h|[.:][0-5]\d))",
+                lambda match: f" {words['to']}",
+            ),
+            digit_rule(
+                "telephone number with a country",
+                r"(?<![\w+])\+(?P<country>\d{1,3})[ -]?"
+                r"(?P<rest>(?:\(\d{1,4}\)[ -]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5})(?!\w|[.,]\d)",
+                self._abroad,
             ),
             digit_rule(
                 "telephone number in pairs",
@@ -160,6 +151,12 @@ class OtherReader:
                 r"(?<![\w.,])(?:\(\d{2,4}\)\s?|0\d{1,4}[ /-])\d{3,5}[ -]?\d{3,5}(?!\w|[.,]\d)",
                 self._dialled,
             ),
+            digit_rule(
+                "mark out of a full mark",
+                rf"(?<![\w/.,])(?P<part>\d{{1,2}}{mark}\d|(?<=\b[NnVv]ot[aeo]\ ?:?\ )\d{{1,2}})"
+                r"/(?P<full>5|10|20|100)(?![\w/]|[.,]\d)",
+                self._mark,
+            ),
             digit_rule("postal code", r"(?<![\w.,-])\d{5}-\d{3}(?![\w-])", self._dialled),
             digit_rule("mobile number", r"(?<![\w.,-])[6-9]\d{4}\ \d{5}(?![\w-]|[.,]\d)", self._dialled),
             Rule(
@@ -174,15 +171,17 @@ class OtherReader:
                 lambda match: words["times"],
                 wakes="x",
             ),
-            digit_rule(
+            Rule(
                 "fraction",
-                rf"(?<![\w/.,])(?:(?P<whole>\d+)\ (?=1/2))?(?P<part>{any_of(self._pairs('fractions'))})\ ?"
+                r"(?<![\w/.,])(?:(?P<whole>\d+)\ ?(?=½|(?<=\ )1/2))?"
+                rf"(?P<part>{any_of((*self._pairs('fractions'), *_VULGAR))})\ ?"
                 rf"(?:(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}/])|(?=(?P<next>\p{{L}}[\p{{L}}\p{{M}}]+)))",
                 self._share,
+                wakes=f"{DIGITS}{''.join(_VULGAR)}",
             ),
             digit_rule(
                 "unit",
-                rf"(?<![\w])(?:(?P<low>\d+{behind_number})\s?[-–]\s?)?{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
+                rf"(?<![\w]){low}{number}\s?(?P<unit>{any_of(self._units)})(?![\p{{L}}\p{{M}}\p{{N}}²³/])",
                 self._measure,
             ),
             digit_rule(
@@ -190,8 +189,8 @@ class OtherReader:
                 rf"(?P<unit>{signs})\s?{number}\s(?P<scale>{any_of(entries(words['magnitudes']))})(?![\p{{L}}\p{{M}}])",
                 self._large,
             ),
-            digit_rule("money", rf"(?P<unit>{signs})\s?{number}(?![\w])", self._money),
-            digit_rule("money", rf"(?<![\w]){number}\s?(?P<unit>{signs})(?!\w)", self._money),
+            digit_rule("money", rf"(?P<unit>{signs})\s?{low}(?:{signs}\s?)?{number}(?![\w])", self._money),
+            digit_rule("money", rf"(?<![\w]){low}{number}\s?(?P<unit>{signs})(?!\w)", self._money),
             digit_rule("percent", rf"(?<![\w]){number}\s?%", self._percent),
             digit_rule(
                 "ordinal",
@@ -252,19 +251,13 @@ class OtherReader:
         if match["part"]:
             said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
         else:
-            said = f"{self._words['minus']} " if match["sign"] else ""
-            said += self._counted(int(whole), unit)
-        if match["low"]:
-            low, _, part = match["low"].partition(self._words["decimal mark"])
-            first = self._say(int(low)) + (
-                f" {self._words['decimal mark, said']} {self._fraction(part)}" if part else ""
-            )
-            said = f"{first} {self._words['to']} {said}"
-        return said
+            said = self._sign(match) + self._counted(int(whole), unit)
+        return self._up_to(match, said)
 
     def _share(self, match: Any) -> str:
         """A part of a unit or of what the next word names: "mezzo litro", "uma e meia xícara"."""
-        said, whole, unit = self._pairs("fractions")[match["part"]], match["whole"], match["unit"]
+        part, whole, unit = match["part"], match["whole"], match["unit"]
+        said = self._pairs("fractions")[_VULGAR.get(part, part)]
         noun = (self._units[unit].one if unit else match["next"]) or ""
         gender = self._units[unit].gender if unit else "f" if noun[-1] == "a" else "m"
         if gender == "f" and said in ("mezzo", "meio"):
@@ -284,11 +277,25 @@ class OtherReader:
         of = "" if match["scale"] == "mil" else self._words["of a million"]
         if of and self._words["of a million, before a vowel"] and noun[0] in "aeiouéè":
             return f"{said} {match['scale']} d'{noun}" if said else None
-        return _spaced(f"{said} {match['scale']} {of} {noun}") if said else None
+        return spaced(f"{said} {match['scale']} {of} {noun}") if said else None
 
     def _dialled(self, match: Any) -> str:
         """Groups of digits, each digit by its name, with a pause between the groups."""
         return ", ".join(map(self._digits, regex.findall(r"\d+", match.group())))
+
+    def _abroad(self, match: Any) -> str:
+        """A telephone number with the code of its country; the French say the rest in pairs."""
+        pairs = self._words["locale"] == "fr"
+        groups = regex.findall(r"\d+", match["rest"])
+        said = [(self._pair if pairs and len(group) == 2 else self._digits)(group) for group in groups]
+        return ", ".join((f"{self._signs['+']} {self._say(int(match['country']))}", *said))
+
+    def _mark(self, match: Any) -> str:
+        whole, _, part = match["part"].partition(self._words["decimal mark"])
+        said = self._say(int(whole))
+        if part:
+            said += f" {self._words['decimal mark, said']} {self._fraction(part)}"
+        return f"{said} {self._words['out of']} {self._say(int(match['full']))}"
 
     def _named(self, match: Any) -> str:
         """The words of an abbreviation; at the end of a sentence, its point stays."""
@@ -306,6 +313,11 @@ class OtherReader:
         if endings:
             numeral = rf"(?P<roman>(?=[IVX]|[LCDM]{{2}})[IVXLCDM]+){any_of(endings)}"
             yield Rule("Roman ordinal", rf"(?<!\p{{L}}){numeral}s?(?!\p{{L}})", valued(self._roman_ordinal))
+            yield Rule(
+                "century",
+                r"(?<=\b[IVX]+e\ )s\.",
+                lambda match: "siècle" if match.string[match.end() :].strip() else "siècle.",
+            )
         if behind:
             numeral = rf"(?<!\p{{L}})(?P<roman>[IVXLC]+)(?=\ {any_of(behind)})"
             yield Rule("Roman ordinal", numeral, valued(self._roman_ordinal))
@@ -339,13 +351,27 @@ class OtherReader:
             return None
         return self._feminine(self.ordinal(value)) if match["feminine"] else self.ordinal(value)
 
+    def _sign(self, match: Any) -> str:
+        names_of_signs = {"-": self._words["minus"], "+": self._signs["+"]}
+        return f"{names_of_signs[match['sign']]} " if match["sign"] else ""
+
+    def _up_to(self, match: Any, said: str) -> str:
+        """A span whose first number is `low`."""
+        if not match["low"]:
+            return said
+        low, _, part = match["low"].partition(self._words["decimal mark"])
+        first = self._say(int(self._plain(low)))
+        if part:
+            first += f" {self._words['decimal mark, said']} {self._fraction(part)}"
+        return f"{first} {self._words['to']} {said}"
+
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])
         return f"{self.cardinal(first)} {self._words['to']} {self.cardinal(last)}" if first < last else None
 
     def _number(self, match: Any) -> str | None:
         whole = self._plain(match["whole"])
-        sign = f"{self._words['minus']} " if match["sign"] else ""
+        sign = self._sign(match)
         if len(whole) > MAX_DIGITS or (len(whole) > 1 and int(whole[0]) == 0):
             return f"{sign}{self._digits(whole)}"
         said = self._say(int(whole))
@@ -358,72 +384,13 @@ class OtherReader:
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None
-        sign = f"{self._words['minus']} " if match["sign"] else ""
+        sign = self._sign(match)
         part = match["part"]
         if part and not (unit.minor_one and len(part) == 2):
             said = self._number(match)
-            return f"{said} {unit.many}" if said else None
+            return self._up_to(match, f"{said} {unit.many}") if said else None
         said = self._counted(int(whole), unit)
         if part and int(part):
             cents = self._counted(int(part), CountedUnit(unit.minor_one, unit.minor_many, "m"))
-            said = _spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
-        return sign + said
-
-    def _feminine(self, ordinal: str) -> str:
-        """Each word of an ordinal with its feminine ending."""
-        endings = self._pairs("feminine of an ordinal")
-        ending = regex.compile(rf"{any_of(endings)}(?!\S)")
-        return str(ending.sub(lambda match: endings[match.group()], ordinal))
-
-    def _counted(self, value: int, unit: CountedUnit) -> str:
-        head, _, last = self._say(value).rpartition(" ")
-        said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
-        noun = unit.one if value == 1 else unit.many
-        if value and value % 1_000_000 == 0:
-            elided = self._words["of a million, before a vowel"]
-            of = elided if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} "
-            return _spaced(f"{said} {of}{noun}")
-        return f"{said} {noun}"
-
-    def _fraction(self, digits: str) -> str:
-        """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
-        digit."""
-        if len(digits) > 2:
-            return self._digits(digits)
-        zeros = len(digits) - len(digits.lstrip("0०"))
-        rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []
-        return " ".join([self._say(0)] * zeros + rest)
-
-    def _pair(self, digits: str) -> str:
-        return self._digits(digits) if digits[0] == "0" else self._say(int(digits))
-
-    def _digits(self, digits: str) -> str:
-        return " ".join(self._say(int(digit)) for digit in digits)
-
-    def _plain(self, digits: str) -> str:
-        return "".join(c for c in digits if c.isdecimal())
-
-
-def _by_num2words(locale: str, to: str, value: int) -> str:
-    """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
-    from num2words import num2words
-
-    return str(num2words(value, lang=locale, to=to)).replace(",", "")
-
-
-def _spaced(words: str) -> str:
-    """Words joined with single spaces, where an empty word of the table would leave two."""
-    return " ".join(words.split())
-
-
-def _hindi(value: int) -> str:
-    """A number in lakhs and crores, as is usual where Hindi is spoken."""
-    for scale, name in _SCALES.items():
-        if value >= scale:
-            head = f"{_hindi(value // scale)} {name}"
-            return f"{head} {_hindi(value % scale)}" if value % scale else head
-    return _NUMBERS[value]
-
-
-def _hindi_ordinal(value: int) -> str:
-    return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
+            said = spaced(f"{said} {self._words['and']} {cents}") if int(whole) else cents
+        return self._up_to(match, sign + said)

@@ -28,6 +28,8 @@ from kokoro_lab.text.markdown.formulas import bare, said
         (r"\sum_{i=1}^{n} i^2", "the sum from i equals one to n of i squared"),
         (r"\lim_{x \to 0} f(x)", "the limit as x approaches zero of f of x"),
         (r"f: A \to B", "f: A to B"),
+        (r"a \not= b \cong c \ll d", "a is not equal to b is congruent to c is much less than d"),
+        (r"x \not\in A \supseteq B, x \mapsto y", "x not in A is a superset of B, x maps to y"),
         (r"|x - 1| < 3", "the absolute value of x minus one is less than three"),
         (r"P(A \mid B)", "P of A given B"),
         (r"\text{speed} = 5 \, \mathrm{m/s}", "speed equals five m/s"),

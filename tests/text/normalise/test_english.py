@@ -229,6 +229,68 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
     assert normalise(sanitise(written), "en-us").text == said
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "Jeans in 32W x 34L, a 32W bulb",
+            "Jeans in thirty two waist by thirty four length, a thirty two watt bulb",
+        ),
+        ("10'x12' or 10'6\" x 12'", "ten feet by twelve feet or ten foot six by twelve feet"),
+        (
+            'A 1 1/4" pipe, 2 1/2" screws, a 6" ruler.',
+            "A one and a quarter inch pipe, two and a half inch screws, a six inch ruler.",
+        ),
+        ('He said "take bus 6" and "3/4" once', 'He said "take bus six" and "three quarters" once'),
+        (
+            "est. 1998, est. 500 people, 4,000 (est. 2020), Est. delivery",
+            "established nineteen ninety eight, estimated five hundred people, "
+            "four thousand (estimated twenty twenty), Estimated delivery",
+        ),
+        ("We fly at FL 350.", "We fly at flight level three five zero."),
+        (
+            "Open Mon 9.00–12.30, 14.00–17.30; it rose 12.30–14.50",
+            "Open Monday nine o'clock to twelve thirty, fourteen hundred hours to seventeen thirty; "
+            "it rose twelve point three zero to fourteen point five zero",
+        ),
+        (
+            "0900–1700, 1300-1745 hrs",
+            "zero nine hundred to seventeen hundred, thirteen hundred to seventeen forty five hours",
+        ),
+        (
+            "See pages 0100-0200, or call us on 0800-1000.",
+            "See pages zero one zero zero, zero two zero zero, "
+            "or call us on zero eight zero zero, one zero zero zero.",
+        ),
+        ("9 AM EST / 2 PM GMT, 5 km / 3 mi", "nine AM EST, two PM GMT, five kilometers or three miles"),
+        (
+            "Tue, 3 Nov 2026 14:05 -0500, 14:05 -0530, 14:05 +0000",
+            "Tuesday, the third of November twenty twenty six fourteen oh five UTC minus five, "
+            "fourteen oh five UTC minus five thirty, fourteen oh five UTC",
+        ),
+        ("Closed Mon, 12/24–1/2", "Closed Monday, December twenty fourth to January second"),
+        (
+            "SO4^2-, Fe^3+, Cl- and SO₄²⁻",
+            "S O four two minus, Fe three plus, Cl minus and S O four two minus",
+        ),
+        ("I- I mean, Cl - no", "I- I mean, Cl — no"),
+        ("4/5 stars, 5/5, 4/5 of it", "four out of five stars, five out of five, four fifths of it"),
+        ("won 3-1 (2-0 HT)", "won three to one (two to zero half time)"),
+        (
+            "500 mg x 10d, TID x 7 days, 3 x 7",
+            "five hundred milligrams for ten days, TID for seven days, three by seven",
+        ),
+        (
+            "Python >=3.10,<3.14 and x >= 3.10",
+            "Python is greater than or equal to three point ten, is less than three point fourteen "
+            "and x is greater than or equal to three point one zero",
+        ),
+    ],
+)
+def test_what_is_written_alike_is_told_apart(written: str, said: str) -> None:
+    assert normalise(sanitise(written), "en-us").text == said
+
+
 def test_only_canonical_roman_numerals_are_numbers() -> None:
     assert [roman(r) for r in ("XIV", "MCMXCIX", "IIII", "VX", "IC", "", "ABC")] == [
         14, 1999, None, None, None, None, None,

@@ -126,6 +126,32 @@ from kokoro_lab.text.normalise import normalise, other, reader
             "lettera a), articolo due, comma tre, sale quanto basta.",
         ),
         ("pt", "cap. IV, séc. XIX", "capítulo quatro, século dezenove"),
+        ("it", "Voto 4,5/5, il 4/5", "Voto quattro virgola cinque su cinque, il quattro/cinque"),
+        ("pt", "Nota 4,5/5, em 8/10", "Nota quatro vírgula cinco de cinco, em oito/dez"),
+        (
+            "fr",
+            "+33 1 23 45 67 89, +0,8 %, +5",
+            "plus trente-trois, un, vingt-trois, quarante-cinq, soixante-sept, quatre-vingt-neuf, "
+            "plus zéro virgule huit pour cent, plus cinq",
+        ),
+        ("it", "+39 06 1234 5678", "più trentanove, zero sei, uno due tre quattro, cinque sei sette otto"),
+        (
+            "pt",
+            "+55 11 91234-5678",
+            "mais cinquenta e cinco, um um, nove um dois três quatro, cinco seis sete oito",
+        ),
+        ("hi", "+91 98765 43210", "प्लस इक्यानवे, नौ आठ सात छह पाँच, चार तीन दो एक शून्य"),
+        ("fr", "au XIXe s. la ville, XXe s.", "au dix-neuvième siècle la ville, vingtième siècle."),
+        ("fr", "2,5 M€ et 3 k€", "deux virgule cinq millions d'euros et trois mille euros"),
+        ("fr", "1½ l, ½ l de lait", "un et demi litre, un demi litre de lait"),
+        ("fr", "10h30-12h", "dix heures trente à douze heures"),
+        (
+            "it",
+            "Ore 9.30-12.30, il 9.30-12.30",
+            "Ore nove e trenta a dodici e trenta, il novecentotrenta-milleduecentotrenta",
+        ),
+        ("hi", "₹100-200", "एक सौ से दो सौ रुपये"),
+        ("fr", "100-200 €, 1,50-2 €", "cent à deux cents euros, un virgule cinquante à deux euros"),
     ],
 )
 def test_read_as(language: str, written: str, said: str) -> None:

@@ -15,6 +15,7 @@ from kokoro_lab.text.normalise.english import (
     identifiers,
     quantities,
     roman,
+    sizes,
 )
 from kokoro_lab.text.normalise.english.dates import date, time
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     *identifiers.BEFORE_WORDS,
     *abbreviations.RULES,
     *counts.BEFORE_UNITS,
+    *sizes.RULES,
     *quantities.RULES,
     *roman.RULES,
     *formulas.RULES,

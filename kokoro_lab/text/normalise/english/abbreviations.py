@@ -183,6 +183,22 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
+    digit_rule(
+        "established in a year",
+        r"""(?<![\p{L}\p{N}]|[\d%]\ \()[Ee](?i:st)\.(?=\ (?:in\ )?(?:1[5-9]|20)\d\d
+        (?!\p{L}|\p{N}|[.,]\d|\ \p{Ll}{2,}s\b|\ ?%))""",
+        lambda match: "established",
+    ),
+    digit_rule(
+        "half time",
+        r"(?<=\d[-–]\d{1,2}\ )[HF]T(?![\p{L}\p{N}])|(?<![\p{L}\p{N}])[HF]T(?=:?\ \d{1,2}[-–]\d{1,2}(?!\d))",
+        lambda match: "half time" if match.group() == "HT" else "full time",
+    ),
+    digit_rule(
+        "flight level",
+        rf"{START}FL\ ?(?P<level>\d{{2}}0){END}(?![.,]\d|\ {any_of(UNITS)})",
+        lambda match: f"flight level {digits(match['level'])}",
+    ),
     Rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?[IVXLC]+\b|\(?[ivxlc]+\b)",

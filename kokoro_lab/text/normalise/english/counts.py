@@ -9,6 +9,7 @@ import regex
 from kokoro_lab.text.normalise.english.identifiers import serial
 from kokoro_lab.text.normalise.english.numerals import (
     cardinal,
+    counted,
     digits,
     fraction,
     in_pairs,
@@ -37,6 +38,8 @@ from kokoro_lab.text.tables import any_of
 
 VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
 _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
+_COURSES = {"d": ("day", "days"), "w": ("week", "weeks"), "m": ("month", "months")}
+"""Times for which a medicine is taken, by the letter that they begin with."""
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -84,6 +87,16 @@ def _left_over(match: Any) -> str:
 
 BEFORE_UNITS: tuple[Rule, ...] = (
     digit_rule(
+        "days of a dose",
+        r"""(?<=\p{L}\ )x\ ?(?P<number>\d+)\ ?(?:(?P<unit>d|wks?|mo)(?![\p{L}\p{N}])
+        |(?=\ (?:day|week|month)s?\b))""",
+        lambda m: (
+            f"for {counted(m['number'], *_COURSES[m['unit'][0]])}"
+            if m["unit"]
+            else f"for {number(m['number'])}"
+        ),
+    ),
+    digit_rule(
         "plan of pension",
         rf"{LOOSE_START}(?P<number>401|403|457|529)\((?P<letter>[a-k])\)",
         lambda match: f"{in_pairs(match['number'])} {match['letter'].upper()}",
@@ -130,6 +143,8 @@ RULES: tuple[Rule, ...] = (
         rf"""{START}(?:(?<=\b(?i:{any_word("before a mark")})\ )(?P<numerator>{DECIMAL})/
         (?P<denominator>5|10|100|20)
         |(?<![.,/])(?P<numerator>\d+\.\d+)/(?P<denominator>5|10|100|20)
+        |(?<![.,/])(?P<numerator>\d)/(?P<denominator>5)(?=\ (?:stars?|rating|points)\b|\ ?[★⭐])
+        |(?<![.,/])(?P<numerator>5)/(?P<denominator>5)(?!\ of\b)
         |(?<![.,/])(?P<numerator>(?!1/)\d+)
         /(?P<denominator>10|100)(?!\ (?:of|an?|miles?|inch|seconds?|cups?|hours?)\b)){END}(?!/)""",
         lambda match: f"{number(match['numerator'])} out of {number(match['denominator'])}",

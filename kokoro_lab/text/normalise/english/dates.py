@@ -113,10 +113,20 @@ def _iso(match: Any) -> str | None:
 
 
 def _slashed(match: Any, *, british: bool = False) -> str | None:
+    y = match["year"]
+    full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
+    return _in_order(int(match["first"]), int(match["second"]), full, british=british)
+
+
+def _slashed_span(match: Any, *, british: bool = False) -> str | None:
+    ends = ((match["first"], match["second"]), (match["month"], match["day"]))
+    first, last = (_in_order(int(one), int(other), None, british=british) for one, other in ends)
+    return f"{first} to {last}" if first and last else None
+
+
+def _in_order(first: int, second: int, full: int | None, *, british: bool) -> str | None:
     """A date with strokes: month first for American English, day first for British, or the other order if
     only that is a date."""
-    first, second, y = int(match["first"]), int(match["second"]), match["year"]
-    full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     orders = [(first, second), (second, first)]
     for month, day in reversed(orders) if british else orders:
         if in_calendar(full, month, day):
@@ -174,8 +184,13 @@ _YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
-ZONE = rf"(?:\ (?P<zone>{any_word('time zone')}(?P<offset>[+-]\d{{1,2}})?){END})?"
+ZONE = rf"""(?:\ (?P<zone>{any_word("time zone")}(?P<offset>[+-]\d{{1,2}})?){END}
+|(?<=:\d\d)\ (?P<shift>[+-]\d{{4}}){END})?"""
+_MILITARY = regex.compile(r"(?P<hour>\d\d)(?P<minute>\d\d)")
 HOUR_24, MINUTE = r"(?:[01]?\d|2[0-4])", r"[0-5]\d"
+_POINTED_SPAN = (
+    rf"(?P<first>{HOUR_24}\.{MINUTE})\ ?[-–]\ ?(?P<last>{HOUR_24}\.{MINUTE})(?![\p{{L}}\p{{N}}%]|[.,]\d)"
+)
 
 
 def time(hour: int, minute: int | None, second: int | None, half: str | None) -> str:
@@ -210,7 +225,11 @@ def _time(match: Any) -> str | None:
 
 
 def _zone(match: Any) -> str:
-    zone, offset = optional(match, "zone"), optional(match, "offset")
+    zone, offset, shift = (optional(match, each) for each in ("zone", "offset", "shift"))
+    if shift:  # of a letter's head: "-0530"
+        hours, minutes = int(shift[1:3]), int(shift[3:])
+        said = [cardinal(hours), *([two_digits(minutes)] if minutes else [])]
+        return " ".join([" UTC", *(["plus" if shift[0] == "+" else "minus", *said] if hours else [])])
     if not zone:
         return ""
     shift = f" {'plus' if offset[0] == '+' else 'minus'} {cardinal(int(offset[1:]))}" if offset else ""
@@ -239,6 +258,13 @@ def _military(match: Any) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     lead = f"zero {cardinal(hour)}" if hour < 10 else cardinal(hour)
     return f"{lead} {'hundred' if not minute else two_digits(minute)} hours"
+
+
+def _military_span(match: Any) -> str:
+    first, last = (match[each] for each in ("first", "last"))
+    ends = (_MILITARY.fullmatch(each) for each in (first, last))
+    said = " to ".join(_military(each).removesuffix(" hours") for each in ends)
+    return f"{said} hours" if match["hours"] else said
 
 
 def _lap(match: Any) -> str:
@@ -296,6 +322,14 @@ RULES: tuple[Rule, ...] = (
         (?P<named>(?=\ (?i:seasons?|campaign|school|academic|
         winter|tax|financial|fiscal)\b))?(?![/-]\d)""",
         _season,
+    ),
+    digit_rule(
+        "span of days with strokes",
+        rf"""{START}(?:(?<=\b(?:(?i:{any_word("before a short date")}|open|closed|dates:?)
+        |(?:{any_of(DAYS)}|{SHORT_DAY}\.?),?)\ )
+        (?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})|(?P<first>\d{{1,2}})/(?P<second>1[3-579]|2\d|3[01]))
+        \ ?[-–]\ ?(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}}){END}(?![-/.]\d|["″]|\ (?:of|cups?|inch)\b)""",
+        _slashed_span,
     ),
     digit_rule(
         "month and day",
@@ -430,6 +464,29 @@ TIMES: tuple[Rule, ...] = (
         _span,
     ),
     digit_rule(
+        "span of times with points",
+        rf"""(?<=\b(?i:{any_word("near a time with a point")}|{any_of(DAYS)}|{SHORT_DAY})\b[^!?\d]{{0,20}}
+        (?:[\d.]+\ ?[-–]\ ?[\d.]+(?:,|\ and)\ )?){_POINTED_SPAN}
+        |{START}(?<![$€£.,]){_POINTED_SPAN}
+        (?=,?\ (?:on\ )?(?i:daily|sharp|every\ day|{any_of(DAYS)}s?|{SHORT_DAY})\b)""",
+        _span,
+    ),
+    digit_rule(
+        "span of military times",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/+-])(?<!\b(?i:{any_word("before a number that is no time")})\.?\ )
+        (?P<first>0\d[0-5][05]|(?:[01]\d|2[0-3])[0-5]\d(?=[-–]\d{{4}}\ h))[-–]
+        (?P<last>(?:[01]\d|2[0-3])[0-5][05]|2400)(?P<hours>\ (?:hrs|hours|h))?
+        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        _military_span,
+    ),
+    Rule(
+        "stroke between times",
+        rf"""(?<=\d\ ?{HALF}|\d\ ?(?:{HALF}\ )?{any_word("time zone")})\ ?/
+        (?=\ ?\d{{1,2}}(?:[:.]{MINUTE})?\ ?(?:{HALF}|{any_word("time zone")}))""",
+        lambda match: ",",
+        wakes="/",
+    ),
+    digit_rule(
         "clock times with one letter",
         rf"""{START}(?:(?P<first>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])
         |(?P<first>\d{{1,2}}:[0-5]\d[ap])(?P<last>)){END}""",
@@ -477,6 +534,8 @@ TIMES: tuple[Rule, ...] = (
 )
 
 DAY_FIRST = {
-    each.name: replace(each, say=partial(_slashed, british=True)) for each in RULES if each.say is _slashed
+    each.name: replace(each, say=partial(each.say, british=True))
+    for each in RULES
+    if each.say in (_slashed, _slashed_span)
 }
 """The rules whose dates the British read in another order."""

@@ -6,13 +6,23 @@ from typing import Any
 
 import regex
 
+from kokoro_lab.text.normalise.english.identifiers import serial
 from kokoro_lab.text.normalise.english.numerals import number
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, END, LOOSE_END, LOOSE_START, NAMES, START
+from kokoro_lab.text.normalise.english.patterns import (
+    DECIMAL,
+    END,
+    LOOSE_END,
+    LOOSE_START,
+    NAMES,
+    START,
+    any_word,
+)
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉"
+_INDICES = str.maketrans(SUBSCRIPT, "0123456789")
 _EXPONENTS = str.maketrans(SUPERSCRIPT + "⁻", "0123456789-", "⁺")
 OPERATORS, GREEK, SIGNS = (NAMES[kind] for kind in ("operator", "Greek letter", "sign"))
 """Names of signs. A sign that stands by itself is said by its name; a sign without a name marks a list or a
@@ -80,6 +90,14 @@ def _subscript(match: Any) -> str:
     return f"{match['base']} {number(index)}"
 
 
+def _ion(match: Any) -> str:
+    """`SO4^2-`: its letters and numbers, then its charge."""
+    formula = match["formula"].translate(_INDICES)
+    charge = match["charge"].translate(_EXPONENTS).replace("⁺", "+")
+    said = "plus" if charge[-1] == "+" else "minus"
+    return " ".join((serial(formula), *map(number, charge[:-1]), said))
+
+
 def _scientific(match: Any) -> str:
     exponent = match["exponent"].translate(_EXPONENTS).replace("−", "-").lstrip("+")
     return f"{number(match['number'])} times ten to the power of {number(exponent)}"
@@ -97,6 +115,15 @@ _TOKENS = regex.compile(
 _WIDE_MARKS = dict(zip("，、。！？：；", ",,.!?:;", strict=True))
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "ion",
+        rf"""(?<![\p{{L}}\p{{N}}_])(?P<formula>(?:\p{{Lu}}\p{{Ll}}?[\d₀-₉]*){{1,5}})(?:
+        \^\{{?(?P<charge>\d?[-+−])\}}?|(?P<charge>[²³⁴]?[⁺⁻])
+        |(?<=(?<!\p{{L}}){any_word("ion written with its minus")})(?P<charge>[-−]))
+        (?![\p{{L}}\p{{N}}_(-]|\ \d|\ \p{{Lu}}\b)""",
+        _ion,
+        wakes="-+−⁺⁻",
+    ),
     digit_rule(
         "scientific number",
         rf"""{START}(?P<number>\d+(?:\.\d+)?)(?:\ ?[×x*]\ ?10(?:\^(?P<exponent>[-−+]?\d+)|

@@ -11,6 +11,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     END,
     LOOSE_END,
     LOOSE_START,
+    NAMES,
     START,
     WORDS,
     any_word,
@@ -182,6 +183,13 @@ BEFORE_WORDS: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "bound of a version",
+        r"""(?P<comma>,\ ?)?(?P<bound>[<>]=?|[=!]=)\ ?(?P<number>\d+(?:\.\d+)+)
+        (?:(?=,\ ?[<>=!])|(?<=[<>=]\ ?\d[\d.]*,\ ?[<>=!]{1,2}\ ?[\d.]+))(?!\.?\d|\w)""",
+        lambda m: f"{', ' if m['comma'] else ''}{NAMES['operator'][m['bound']]} {_version(m)}",
+        wakes="<=>",
+    ),
     digit_rule(
         "version",
         rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)",

@@ -1,0 +1,61 @@
+"""English sizes: feet by feet, inches with a fraction or before what they measure, sizes of trousers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.english.numerals import counted, fraction, mixed, number
+from kokoro_lab.text.normalise.english.patterns import DECIMAL, any_word
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
+
+_LEFT = r"(?<![\p{L}\p{N}_.,/:'])"
+_FOOT = r"['′’]"
+_SIDE = rf"\d+(?:\.\d+)?\ ?{_FOOT}(?:\ ?-?\d{{1,2}}(?:\.\d+)?\ ?[\"″”])?"
+_UNQUOTED = r"(?<!(?:^|[\s(])[\"“](?=\S)[^\"”]*)"
+"""No quotation is open here, which the mark for inches would close."""
+_NOUN = rf"""\ (?!(?:{any_word("dimension")}|{any_word("no noun behind an amount")}
+|said|says|asked|replied)\b)
+\p{{Ll}}{{3,}}"""
+
+
+def _feet_by_feet(match: Any) -> str:
+    sides = (regex.findall(r"[\d.]+", side) for side in regex.split("[x×]", match.group()))
+    return " by ".join(
+        f"{number(feet)} foot {number(*inches)}" if inches else counted(feet, "foot", "feet")
+        for feet, *inches in sides
+    )
+
+
+def _inches(match: Any) -> str:
+    compound = match["noun"] is not None
+    if match["number"]:
+        return counted(match["number"], "inch", "inch" if compound else "inches")
+    whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
+    if whole:
+        return f"{mixed(int(whole), numerator, denominator)} {'inch' if compound else 'inches'}"
+    said = fraction(numerator, denominator)
+    return f"{said.replace('one half', 'half')} inch" if compound else f"{said} of an inch"
+
+
+RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "waist and length of trousers",
+        r"(?<![\p{L}\p{N}_.,/])(?P<waist>\d\d)W\ ?[x×/]?\ ?(?P<length>\d\d)L(?![\p{L}\p{N}_])",
+        lambda match: f"{number(match['waist'])} waist by {number(match['length'])} length",
+    ),
+    digit_rule(
+        "feet by feet",
+        rf"{_LEFT}{_SIDE}(?:\ ?[x×]\ ?{_SIDE}){{1,2}}(?![\p{{L}}\p{{N}}_])",
+        _feet_by_feet,
+    ),
+    digit_rule(
+        "inches with a mark",
+        rf"""{_LEFT}{_UNQUOTED}(?:(?:(?P<whole>\d+)[-\ ])?(?P<numerator>\d{{1,2}})
+        /(?P<denominator>2|4|8|16|32|64)
+        \ ?["″”](?:(?=(?P<noun>{_NOUN}))|(?![\p{{L}}\p{{N}}]))
+        |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?=(?P<noun>{_NOUN})))""",
+        _inches,
+    ),
+)

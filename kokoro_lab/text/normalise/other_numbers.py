@@ -1,0 +1,100 @@
+"""Number words where a language has no rules of its own yet: num2words', and tables for Hindi."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import regex
+
+from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, rows
+
+MAX_DIGITS = 15
+"""A longer row of digits is no quantity: it is read digit by digit."""
+
+
+_NUMBERS, _SCALES, _ORDINALS = (
+    {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
+    for kind in ("number", "scale", "ordinal")
+)
+"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
+
+
+class OtherNumbers:
+    """Cardinals, ordinals, decimals and counted things of a language with a column in `others.tsv`."""
+
+    def __init__(self, language: str) -> None:
+        self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
+        num2words = partial(_by_num2words, self._words["locale"])
+        self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
+        self.ordinal: Callable[[int], str] = (
+            _hindi_ordinal if language == "hi" else partial(num2words, "ordinal")
+        )
+
+    def cardinal(self, value: int) -> str:
+        """Words of a whole number."""
+        return f"{self._words['minus']} {self._say(-value)}" if value < 0 else self._say(value)
+
+    def _feminine(self, ordinal: str) -> str:
+        """Each word of an ordinal with its feminine ending."""
+        endings = self._pairs("feminine of an ordinal")
+        ending = regex.compile(rf"{any_of(endings)}(?!\S)")
+        return str(ending.sub(lambda match: endings[match.group()], ordinal))
+
+    def _counted(self, value: int, unit: CountedUnit) -> str:
+        head, _, last = self._say(value).rpartition(" ")
+        said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
+        noun = unit.one if value == 1 else unit.many
+        if value and value % 1_000_000 == 0:
+            elided = self._words["of a million, before a vowel"]
+            of = elided if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} "
+            return spaced(f"{said} {of}{noun}")
+        return f"{said} {noun}"
+
+    def _fraction(self, digits: str) -> str:
+        """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
+        digit."""
+        if len(digits) > 2:
+            return self._digits(digits)
+        zeros = len(digits) - len(digits.lstrip("0०"))
+        rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []
+        return " ".join([self._say(0)] * zeros + rest)
+
+    def _pair(self, digits: str) -> str:
+        return self._digits(digits) if digits[0] == "0" else self._say(int(digits))
+
+    def _digits(self, digits: str) -> str:
+        return " ".join(self._say(int(digit)) for digit in digits)
+
+    def _plain(self, digits: str) -> str:
+        return "".join(c for c in digits if c.isdecimal())
+
+    def _pairs(self, word: str) -> Mapping[str, str]:
+        """The table in a cell: `un=une`."""
+        pairs = (pair.partition("=") for pair in entries(self._words[word]))
+        return {written: said for written, _, said in pairs}
+
+
+def _by_num2words(locale: str, to: str, value: int) -> str:
+    """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
+    from num2words import num2words
+
+    return str(num2words(value, lang=locale, to=to)).replace(",", "")
+
+
+def spaced(words: str) -> str:
+    """Words joined with single spaces, where an empty word of the table would leave two."""
+    return " ".join(words.split())
+
+
+def _hindi(value: int) -> str:
+    """A number in lakhs and crores, as is usual where Hindi is spoken."""
+    for scale, name in _SCALES.items():
+        if value >= scale:
+            head = f"{_hindi(value // scale)} {name}"
+            return f"{head} {_hindi(value % scale)}" if value % scale else head
+    return _NUMBERS[value]
+
+
+def _hindi_ordinal(value: int) -> str:
+    return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
