@@ -16,15 +16,17 @@ from kokoro_lab.text.normalise.english import (
     quantities,
     roman,
     sizes,
+    times,
 )
-from kokoro_lab.text.normalise.english.dates import date, time
+from kokoro_lab.text.normalise.english.dates import date
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
+from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import Rule
 
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
     *dates.RULES,
-    *dates.TIMES,
+    *times.RULES,
     *quantities.MONEY,
     *quantities.RATES,
     *identifiers.BEFORE_WORDS,

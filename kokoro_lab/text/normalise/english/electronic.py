@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.english.dates import date, time
+from kokoro_lab.text.normalise.english.dates import date
 from kokoro_lab.text.normalise.english.numerals import (
     DIGITS,
     cardinal,
@@ -16,6 +16,7 @@ from kokoro_lab.text.normalise.english.numerals import (
     two_digits,
 )
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
+from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 
 SIGNS = NAMES["sign in an address"]
