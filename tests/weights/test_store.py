@@ -589,11 +589,11 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_fetch_goes_on_where_it_stopped(shop: Shop, home: Path) -> None:
-    shop.order(**{f"pack {B}": {"interrupt": True, "sleep_s": 120}})
+    shop.order(**{f"pack {B}": {"interrupt": True, "sleep_s": 30}})
     started_s = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         get(home)
-    assert time.monotonic() - started_s < 60  # the client was killed, not waited for
+    assert time.monotonic() - started_s < 10  # the client was killed, not waited for
     assert litter(home) == ["staging/packages/fp32a-1.0.0.tgz"]
     assert shop.asked("pack") == [VOICES, A, B]
     shop.order()
@@ -868,7 +868,7 @@ def test_a_hub_that_never_answers_costs_no_more_than_the_limit(
     monkeypatch.setattr(clients, "PROBE_S", 0.3)
 
     def stuck(*_: Any, **__: Any) -> None:
-        time.sleep(120)
+        time.sleep(10)
         raise OSError("Name or service not known")
 
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -878,7 +878,7 @@ def test_a_hub_that_never_answers_costs_no_more_than_the_limit(
         started_s = time.monotonic()
         with pytest.raises(SourceUnavailable, match="hub"):
             get(home, source="hub")
-        assert time.monotonic() - started_s < 60
+        assert time.monotonic() - started_s < 8
 
 
 def test_a_registry_that_never_answers_costs_no_more_than_the_limit(
@@ -890,7 +890,7 @@ def test_a_registry_that_never_answers_costs_no_more_than_the_limit(
     started_s = time.monotonic()
     with pytest.raises(SourceUnavailable, match="npm's registry does not answer"):
         get(home, "fp32", "fp16")
-    assert time.monotonic() - started_s < 60  # the client was killed, not waited for
+    assert time.monotonic() - started_s < 10  # twice as long would be more
     assert shop.asked("view") == [VOICES]  # asked once, not once for each package
     assert litter(home) == []
 
