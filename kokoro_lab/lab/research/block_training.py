@@ -13,13 +13,12 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from kokoro_lab.lab.research.residual_steps import Values
-from kokoro_lab.lab.research.vocoder_block import MARGIN, Block, Crop, error, taps_of
+from kokoro_lab.lab.research.vocoder_block import INSIDE, Block, Crop, error, taps_of
 
 DAMPING = 1e-3
 """What is added to second moments, as a share of their mean, before directions are weighed by them."""
 REMEMBERED = 20
 """Steps that L-BFGS remembers."""
-INSIDE = slice(MARGIN, -MARGIN)
 
 
 class Training:

@@ -15,19 +15,21 @@ import numpy as np
 import onnx
 
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.graphs import rewriting, signatures
+from kokoro_lab.graphs import rewriting
 from kokoro_lab.graphs.making import published_stages
 from kokoro_lab.graphs.native_passes import bias_of
 from kokoro_lab.graphs.recipes import GIVEN
 from kokoro_lab.graphs.rewriting import Graph
 from kokoro_lab.lab.research.residual_steps import Cut, Cuts, Step, Values, steps_of
 from kokoro_lab.lab.tuning.comparison import Spoken
+from kokoro_lab.lab.tuning.reporter import whole_vocoder
 from kokoro_lab.lab.tuning.rounding import RIDGE
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.sessions.providers import make_session
 
 MARGIN = 64
 """Columns at both ends of a crop that are not compared: the reach of a block of eleven taps is 60."""
+INSIDE = slice(MARGIN, -MARGIN)
 CROP = 1024
 LEAST_ERROR = 1e-12
 """The least error that is reported, so that an error of 0 has a value in decibels, too."""
@@ -205,14 +207,7 @@ class BlockRecorder:
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
         mean, variance = decoder.windowed.predictor.predict(prosody)
         scale, shift = decoder.windowed.vocoder.layers.scale_and_shift(mean, variance, style)
-        feed = {
-            signatures.TRUNK: prosody.trunk,
-            signatures.EXCITATION: prosody.excitation,
-            signatures.SCALE: scale,
-            signatures.SHIFT: shift,
-            signatures.INNER: np.array(2 * [0, prosody.frames]),
-            signatures.KNOWN: np.array(True),
-        }
+        feed = whole_vocoder(prosody, scale, shift, known=True)
         given = {name: value for name, value in feed.items() if name in self._inputs}
         x, y, *factors = self._session.run(self._names, given)
         scales, shifts = np.split(np.stack(factors), 2)
@@ -229,11 +224,10 @@ def _norm_above(g: Graph, conv: onnx.NodeProto) -> onnx.NodeProto:
 def error(block: Block, crops: Sequence[Crop]) -> float:
     """Mean squared error of a block, as a share of the power of what the block that ships adds to its
     input."""
-    inside = slice(MARGIN, -MARGIN)
     wrong = power = 0.0
     for crop in crops:
-        wrong += float(np.square(block.forward(crop) - crop.y)[:, inside].sum(dtype=np.float64))
-        power += float(np.square(crop.y - crop.x)[:, inside].sum(dtype=np.float64))
+        wrong += float(np.square(block.forward(crop) - crop.y)[:, INSIDE].sum(dtype=np.float64))
+        power += float(np.square(crop.y - crop.x)[:, INSIDE].sum(dtype=np.float64))
     return max(wrong / power, LEAST_ERROR)
 
 

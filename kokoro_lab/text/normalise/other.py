@@ -274,10 +274,8 @@ class OtherReader(OtherNumbers):
     def _large(self, match: Any) -> str | None:
         """`R$ 2,5 milhões`: the currency stands after the scale, and after a million with "of"."""
         said, noun = self._number(match), self._currencies[match["unit"]].many
-        of = "" if match["scale"] == "mil" else self._words["of a million"]
-        if of and self._words["of a million, before a vowel"] and noun[0] in "aeiouéè":
-            return f"{said} {match['scale']} d'{noun}" if said else None
-        return spaced(f"{said} {match['scale']} {of} {noun}") if said else None
+        counted = noun if match["scale"] == "mil" else self._of_a_million(noun)
+        return spaced(f"{said} {match['scale']} {counted}") if said else None
 
     def _dialled(self, match: Any) -> str:
         """Groups of digits, each digit by its name, with a pause between the groups."""
@@ -291,11 +289,7 @@ class OtherReader(OtherNumbers):
         return ", ".join((f"{self._signs['+']} {self._say(int(match['country']))}", *said))
 
     def _mark(self, match: Any) -> str:
-        whole, _, part = match["part"].partition(self._words["decimal mark"])
-        said = self._say(int(whole))
-        if part:
-            said += f" {self._words['decimal mark, said']} {self._fraction(part)}"
-        return f"{said} {self._words['out of']} {self._say(int(match['full']))}"
+        return f"{self._decimal(match['part'])} {self._words['out of']} {self._say(int(match['full']))}"
 
     def _named(self, match: Any) -> str:
         """The words of an abbreviation; at the end of a sentence, its point stays."""
@@ -359,11 +353,7 @@ class OtherReader(OtherNumbers):
         """A span whose first number is `low`."""
         if not match["low"]:
             return said
-        low, _, part = match["low"].partition(self._words["decimal mark"])
-        first = self._say(int(self._plain(low)))
-        if part:
-            first += f" {self._words['decimal mark, said']} {self._fraction(part)}"
-        return f"{first} {self._words['to']} {said}"
+        return f"{self._decimal(match['low'])} {self._words['to']} {said}"
 
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])

@@ -46,10 +46,20 @@ class OtherNumbers:
         said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
-            elided = self._words["of a million, before a vowel"]
-            of = elided if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} "
-            return spaced(f"{said} {of}{noun}")
+            return spaced(f"{said} {self._of_a_million(noun)}")
         return f"{said} {noun}"
+
+    def _of_a_million(self, noun: str) -> str:
+        elided = self._words["of a million, before a vowel"]
+        return (
+            f"{elided}{noun}" if elided and noun[0] in "aeiouéè" else f"{self._words['of a million']} {noun}"
+        )
+
+    def _decimal(self, written: str) -> str:
+        """A number with marks of thousands and perhaps a decimal mark, without a sign."""
+        whole, _, part = written.partition(self._words["decimal mark"])
+        said = self._say(int(self._plain(whole)))
+        return f"{said} {self._words['decimal mark, said']} {self._fraction(part)}" if part else said
 
     def _fraction(self, digits: str) -> str:
         """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
