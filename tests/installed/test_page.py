@@ -103,6 +103,17 @@ def status(page: Any, words: str) -> None:
     page.get_by_role("status").filter(has_text=words).wait_for()
 
 
+def unplayed(page: Any, least_s: float) -> None:
+    """Waits until so much speech has arrived that was not played.
+
+    The slider's `max` does not tell: it is the width of the waveform, 4 s at least, whatever has arrived.
+    """
+    page.wait_for_function(
+        "least => parseFloat(document.getElementById('length').textContent) - position.valueAsNumber > least",
+        arg=least_s,
+    )
+
+
 def told(served: Served, body: dict[str, Any]) -> tuple[bytes, list[dict[str, Any]]]:
     """The audio and the words that the server answers a request of the page with."""
     answer = httpx2.post(f"{served.url}/v1/audio/speech", json=body, timeout=READY_S).raise_for_status()
@@ -191,7 +202,7 @@ def test_after_a_stop_a_resize_leaves_as_much_marked_as_was_played(page: Any) ->
     speak(page, " ".join([TEXT] * 4), state="Speaking")
     page.wait_for_function("() => position.valueAsNumber > 0")
     page.get_by_role("button", name="Pause").click()  # so that more comes than is played, however slowly
-    page.wait_for_function("() => position.max - position.valueAsNumber > 4")
+    unplayed(page, 4)
     page.get_by_role("button", name="Stop").click()
     status(page, "Stopped")
     wait_until(lambda: 0 < played_ratio(page) < 0.9)  # drawn once more when the rest is known not to come
@@ -475,7 +486,7 @@ def test_keys_alone_do_all(page: Any) -> None:
     status(page, "Paused.")
     tab_to("position")
     # A slow server may not have sent more yet than was played, and then there is nothing to move to
-    page.wait_for_function("() => position.max - position.valueAsNumber > 0.5")
+    unplayed(page, 0.5)
     before = page.evaluate("position.valueAsNumber")
     page.keyboard.press("PageUp")
     assert page.evaluate("position.valueAsNumber") > before
