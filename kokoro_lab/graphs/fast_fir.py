@@ -92,7 +92,8 @@ class FastFir:
             )
         samples, filters, sums = _winograd(phases, 3 if count == 3 and phases > 1 else phases)
         size, first = len(filters[0]), -(count // 2)
-        # Terms look ahead alone: they are counted from so far behind the first sample that is read
+        # An advance is never negative: it is counted from the first sample that is read, this far before the
+        # output
         back = -(first * dilation // phases)
         products = []
         for row, factors in zip(samples, filters, strict=True):
