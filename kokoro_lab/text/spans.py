@@ -59,7 +59,8 @@ def is_read(character: str) -> bool:
 
 
 def sounds(text: str) -> bool:
-    """Whether a character is said aloud: letters, numerals and symbols are, punctuation is not."""
+    """Whether a text has a character that is said aloud: a letter, a numeral or a symbol, but not
+    punctuation."""
     return _SOUND.search(text) is not None
 
 
@@ -94,7 +95,7 @@ def language_spans(
     forced: Forced = (),
     known: Known | None = None,
 ) -> list[LanguageSpan]:
-    """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
+    """The spans of `sentence` in order. Together they cover all of it, and neighbours differ in language.
 
     Parameters
     ----------
