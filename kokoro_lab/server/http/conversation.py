@@ -77,7 +77,7 @@ class Conversation:
     """
 
     ending = "`end`"
-    """The messages that end a live text."""
+    """The message that ends a live text, as errors name it."""
 
     def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
         self._ws = ws

@@ -76,7 +76,7 @@ class Connections:
     Parameters
     ----------
     most : int
-        Open connections.
+        The most connections that may be open.
     most_held_bytes : int
         Limit of the bytes that all of them together hold of unanswered requests.
     threads : int
