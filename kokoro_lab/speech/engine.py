@@ -247,7 +247,7 @@ class Engine:
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         client : str
-            The client for whom this is computed: clients compute in turn.
+            The client for whom this is computed: clients whose streams are equally urgent compute in turn.
         **options
             Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
             seed, lexicon, detect_languages.
