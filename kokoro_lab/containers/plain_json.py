@@ -84,7 +84,7 @@ def damaged(path: Path, why: str) -> ResultError:
 def write_json(path: Path, value: Any) -> None:
     """Write JSON that other programs can read: figures that are not finite become null.
 
-    It is written beside `path` and then moved into place, so that a reader always finds a whole file.
+    The file is written beside `path` and then moved into place, so that a reader always finds a whole file.
 
     Raises
     ------
