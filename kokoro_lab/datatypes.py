@@ -29,7 +29,8 @@ class LexiconEntry:
     phoneme : str
         Symbols of the vocabulary, stress included.
     flags : tuple of str
-        `case`: written exactly so, else any case will do. `plural`: with a plural -s too.
+        `case`: the capitals must be those of `grapheme`; else any will do. `plural`: the word is also found
+        with a plural -s.
     """
 
     lang: str

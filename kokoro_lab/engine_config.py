@@ -145,7 +145,7 @@ class EngineConfig:
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str
-        For the record alone: which fields have values that `kokoro-lab tune` found, or why none of its values
+        Only for the record: which fields have values that `kokoro-lab tune` found, or why none of its values
         is used.
     """
 

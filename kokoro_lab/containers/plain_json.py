@@ -59,7 +59,7 @@ class FileModel(BaseModel):
         error : type of KokoroLabError
             The error that is raised if the file cannot be read; it names the file and the place of the fault.
         said : str
-            Fields that the error has besides.
+            Further fields of the error.
         """
         try:
             return cls.model_validate_json(path.read_bytes())

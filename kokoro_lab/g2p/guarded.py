@@ -36,8 +36,8 @@ DEADLINE_PER_CHARACTER_S = 0.0005
 SLICE_S = 0.005
 """How often an unfinished thread is checked."""
 MOST_S = 2 * SLICE_S
-"""The most CPU time of a thread that counts between two checks, since the interpreter switches threads every
-5 ms. A thread that computed more held the interpreter, so no other thread could have read instead."""
+"""Between two checks, at most this much of a thread's CPU time counts, since the interpreter switches threads
+every 5 ms. A thread that computed more held the interpreter, so no other thread could have read instead."""
 PATIENCE_S = 2.0
 """How long a stalled thread may take to return before its G2P is replaced."""
 LONGEST_S = 30.0

@@ -139,7 +139,7 @@ class Lexicons:
         return self._looked().problems
 
     def figures(self) -> dict[str, Any]:
-        """version, entries of each level, problems."""
+        """The version of the lexicon, the number of entries of each level, and the problems."""
         snapshot = self._looked()
         entries = {file.name: len(file.entries) for file in self._files}
         return {

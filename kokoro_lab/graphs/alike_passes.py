@@ -70,7 +70,8 @@ def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
 
 
 def _told(g: Graph, layer: Adain) -> list[str]:
-    """The inputs by which a layer's statistics can be set: whether they are set, means, variances."""
+    """The inputs by which a layer's statistics can be set: whether they are set, the means, and the
+    variances. There are none if the statistics cannot be set."""
     choices = [g.maker[name] for name in (layer.mean, layer.variance)]
     if any(choice.op_type != "Where" for choice in choices):
         return []

@@ -40,7 +40,7 @@ def attention(model: Model) -> Model:
 
 
 def _layer(g: Graph, softmax: NodeProto) -> Swaps:
-    """The nodes that replace one layer's; none if the layer is not of the expected form."""
+    """The nodes that replace those of one layer; none if the layer is not of the expected form."""
     masked = g.made_by(softmax.input[0], "Add")
     scores = g.made_by(masked.input[0], "MatMul") if masked is not None else None
     mixture = g.only_reader(softmax.output[0], "MatMul")

@@ -118,7 +118,7 @@ class FastFir:
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
-    """The matrices for samples, taps and products, for this number of outputs at a time and of taps a block.
+    """The matrices for samples, taps and products: for `outputs` at a time and `taps` in a block.
 
     They are Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and
     ∞, for F(4, 4) also 1/2, which rounds least among simple numbers.

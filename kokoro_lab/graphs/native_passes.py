@@ -279,7 +279,8 @@ def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto, **att
 
 
 def modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
-    """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
+    """The batch normalisation (made by `modulate`) whose output a convolution reads through a Snake, if the
+    Snake is written as `snake_in_the_modulation` writes it."""
     if conv.op_type != "Conv" or g.lengths(conv.input[1])[0] % TILE:
         return None
     snake = g.made_by(conv.input[0], "Add")

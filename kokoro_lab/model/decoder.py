@@ -328,7 +328,7 @@ class WholeGraph:
     Parameters
     ----------
     path : Path
-        A Kokoro export; its input names are found out.
+        A Kokoro export. Exports differ in the names of their inputs; see `graphs.signatures.signature`.
     """
 
     def __init__(self, path: Path, config: EngineConfig) -> None:

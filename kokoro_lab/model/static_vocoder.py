@@ -249,8 +249,8 @@ def feed_of(
 ) -> dict[str, Values]:
     """The inputs with which a static vocoder decodes from trunk frame `start` on.
 
-    Where the window reaches over the segment's ends there are zeros. The samples at the segment's ends
-    therefore differ from those of a whole segment, but the model is silent there: by about 1e-6.
+    Where the window reaches over the segment's ends there are zeros. So the samples at the segment's ends,
+    where the model is silent, differ by about 1e-6 from those of a segment that is decoded at once.
     """
     first = start - window.context
     return {

@@ -65,8 +65,8 @@ class WindowVocoder(ABC):
     ) -> Iterator[Samples]:
         """The samples of a segment, window by window; see `WindowPlan.samples`.
 
-        Given the segment's exact statistics they are those of `Vocoder.whole`, up to rounding: SNR above
-        100 dB.
+        Given the segment's exact statistics the samples are those of `Vocoder.whole`, up to rounding: SNR
+        above 100 dB.
         """
         return plan.samples(self.decoding(prosody, scale, shift, plan.audible), begin)
 

@@ -45,7 +45,7 @@ from kokoro_lab.text.ssml import Mark, SsmlDocument
 from kokoro_lab.weights.voices import Voice
 
 WORDLESS_S = 0.1
-"""Silence for a text of marks alone, such as `...`: a client that sends a text in parts may send one."""
+"""Silence for a text that has only marks, such as `...`: a client that sends a text in parts may send one."""
 
 
 def go_on(stop: Event) -> None:

@@ -195,7 +195,7 @@ def _tag(language: str, english: str) -> str:
 
 
 def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) -> bool:
-    """Whether a Latin word is left to the rules of a base language in another script."""
+    """Whether a Latin word is left to the rules of the request's language, which has another script."""
     letters = text[word.start : word.end]
     if letters in ("a", "I"):
         return not _LATIN_BESIDE.search(text[max(0, word.start - 2) : word.end + 2])

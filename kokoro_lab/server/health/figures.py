@@ -118,7 +118,7 @@ class ServerFigures:
             self._underruns = self._streams_dry = self._stalls = 0
 
     def summary(self) -> dict[str, Any]:
-        """Everything, as plain data for JSON. Percentiles of no values are None."""
+        """All figures, as plain data for JSON. Percentiles of no values are None."""
         with self._lock:
             counts = {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
             return {
@@ -135,7 +135,7 @@ class ServerFigures:
         self._registry.register(_Gauges(read))
 
     def for_prometheus(self) -> bytes:
-        """Everything, in Prometheus' text format."""
+        """All figures, in Prometheus' text format."""
         return prometheus.generate_latest(self._registry)
 
 

@@ -151,7 +151,7 @@ class Conversation:
         Raises
         ------
         simple_websocket.ConnectionClosed, OSError
-            The client has gone, or was cut.
+            The client has gone, or its connection was cut.
         """
         while not self._over:
             if self._synthesis is not None and self._synthesis.stopped:

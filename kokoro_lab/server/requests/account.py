@@ -141,7 +141,7 @@ class Account:
         return self._player.underruns
 
     def first_byte(self) -> None:
-        """Record the first byte sent; only the first call counts."""
+        """Record the time of the first byte sent; only the first call counts."""
         if self._ttfb_s is not None:
             return
         self._ttfb_s = self.age_s

@@ -119,7 +119,7 @@ class BlockReader:
     code : {"skip", "name", "read"}
         What is said of blocks of code.
     memory : Memory
-        The memory after the block before the source.
+        The memory that the block before the source left.
     """
 
     def __init__(self, source: AlignedText, language: str, code: str, memory: Memory) -> None:
