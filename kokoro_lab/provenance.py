@@ -47,7 +47,7 @@ def repository_root() -> Path:
     Raises
     ------
     ParameterError
-        kokoro-lab was installed without its repository, and the working folder is in none.
+        kokoro-lab was installed without its repository, and there is no repository around the working folder.
     """
     for start in (Path.cwd(), Path(__file__).parent):
         for folder in (start, *start.parents):

@@ -145,7 +145,7 @@ def main(
     host, port, variant : optional
         Override what the environment says.
     wyoming : bool
-        Speak Wyoming, and not HTTP.
+        Whether to serve Wyoming instead of HTTP.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
         its frameworks may not survive the fork at all.
     settings : Settings
     wyoming : bool
-        Speak Wyoming, and not HTTP.
+        Whether to serve Wyoming instead of HTTP.
 
     Raises
     ------

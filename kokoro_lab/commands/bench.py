@@ -97,7 +97,8 @@ def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **optio
 
 
 _OF_THE_SERVER = {"live"}
-"""Benchmarks that start our server. It would inherit a lower priority, and users' servers have none."""
+"""Benchmarks that start our server. The server would inherit a lower priority, which users' servers do not
+have."""
 
 
 def _judged(name: str, purpose: str, *own: Option) -> None:

@@ -42,7 +42,7 @@ def completion(shell: str) -> None:
 
 
 class _Bash(BashComplete):
-    """Bash, which ends a word at `=`, and puts a space behind a completed word."""
+    """Bash, which ends a word at `=`, and puts a space after a completed word."""
 
     source_template = BashComplete.source_template.replace(
         "COMPREPLY+=($value)", "COMPREPLY+=($value)\n            [[ $value == *= ]] && compopt -o nospace"
@@ -58,7 +58,7 @@ class _Bash(BashComplete):
 
 
 class _Zsh(ZshComplete):
-    """Zsh, which puts a space behind a completed word, and only finds commands in `PATH`."""
+    """Zsh, which puts a space after a completed word, and only finds commands in `PATH`."""
 
     source_template = (
         ZshComplete.source_template.replace("    (( ! $+commands[%(prog_name)s] )) && return 1\n", "")
@@ -81,7 +81,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _behind_equals(value: str) -> str:
-    """The text that Bash inserts for a completion: the part behind the `=`."""
+    """The text that Bash inserts for a completion: the part after the `=`."""
     before, _, behind = value.rpartition("=")
     return behind if before and behind else value
 
@@ -128,7 +128,7 @@ def notebooks() -> Iterable[str]:
 
 
 def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The parameters of the notebook on the line as `name=`, and behind it the values, if the name tells
+    """The parameters of the notebook on the line as `name=`, and after it the values, if the name tells
     them."""
     name, equals, _ = incomplete.partition("=")
     values: dict[str, Callable[[], Iterable[str]]] = {"voice": voices, "variant": lambda: VARIANTS}

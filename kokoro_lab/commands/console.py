@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 
 def say(line: str) -> None:
-    """Print a note on standard error; standard output holds the answer alone."""
+    """Print a note on standard error; standard output holds only the answer."""
     click.echo(line, err=True)
 
 

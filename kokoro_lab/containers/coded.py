@@ -176,7 +176,7 @@ class CodedWriter:
         self._container.mux(self._stream.encode(frame))
 
     def finish(self) -> None:
-        """Write what the encoder holds, and what stands at the end."""
+        """Write what the encoder holds, and the end of the file."""
         if self._taken:  # an encoder that has heard nothing has nothing to flush
             self._container.mux(self._stream.encode(None))
         self.close()

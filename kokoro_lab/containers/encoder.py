@@ -1,4 +1,4 @@
-"""Encodes samples as the bytes of one answer, or as a file in the format of its ending."""
+"""Encodes samples as the bytes of one answer, or as a file in the format that its name's ending asks for."""
 
 from __future__ import annotations
 

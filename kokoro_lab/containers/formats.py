@@ -56,7 +56,8 @@ def content_type(kind: Format, sample_rate_hz: int) -> str:
 
 
 def named_format(name: object) -> object:
-    """The format that a client means by `name`: `ogg`, as files of it end, too; others as they are."""
+    """The format that a client means by `name`, which may be an ending of files, too: `ogg` is `opus`. Any
+    other name is returned as it is."""
     for kind, names in FORMATS.items():
         if isinstance(name, str) and f".{name}" in names.suffixes:
             return kind

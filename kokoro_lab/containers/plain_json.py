@@ -59,7 +59,7 @@ class FileModel(BaseModel):
         error : type of KokoroLabError
             The error that is raised if the file cannot be read; it names the file and the place of the fault.
         said : str
-            Fields that the error has besides.
+            Further fields of the error.
         """
         try:
             return cls.model_validate_json(path.read_bytes())
@@ -84,7 +84,7 @@ def damaged(path: Path, why: str) -> ResultError:
 def write_json(path: Path, value: Any) -> None:
     """Write JSON that other programs can read: figures that are not finite become null.
 
-    It is written beside `path` and then moved into place, so that a reader always finds a whole file.
+    The file is written beside `path` and then moved into place, so that a reader always finds a whole file.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def require_finite(samples: npt.NDArray[np.floating], what: str, mend: str = CHE
     Raises
     ------
     SynthesisError
-        If any is NaN or infinite; says how many, and where the first one is.
+        A sample is NaN or infinite. The error says how many are, and where the first one is.
     """
     finite = np.isfinite(samples)
     if finite.all():

@@ -80,8 +80,8 @@ Dithering = Literal["tpdf", "shaped"]
 TAPS = 5
 """Length of the filter. More taps would gain 0.2 dB at 24 kHz."""
 LOUDEST_THRESHOLD_DB = 30.0
-"""A higher threshold counts as this one. Without the bound nearly all noise would go to 20 kHz at 48 kHz, and
-there would be 17.6 dB more of it in all, instead of 9.5."""
+"""A threshold in quiet above this number of dB counts as this number. Without the bound nearly all noise
+would go to 20 kHz at 48 kHz, and there would be 17.6 dB more of it in all, instead of 9.5."""
 _BINS = 4096
 
 

@@ -10,7 +10,7 @@ from kokoro_lab.dsp.block import Processor, Samples
 from kokoro_lab.errors import ParameterError
 
 RAMP_S = 0.02
-"""Long enough not to click, shorter than the shortest sound of the model (25 ms)."""
+"""The length of a ramp: long enough not to click, shorter than the shortest sound of the model (25 ms)."""
 
 
 class Envelope(Processor[np.float32]):

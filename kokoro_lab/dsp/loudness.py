@@ -1,4 +1,4 @@
-"""Gain to the target loudness: by the voice's level for a stream, by measurement for a whole clip."""
+"""Gain to the target loudness: by the voice's average loudness for a stream, measured for a whole clip."""
 
 from __future__ import annotations
 

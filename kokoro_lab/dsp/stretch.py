@@ -30,7 +30,7 @@ class TimeStretch(Processor[np.float32]):
 
     The output is made of excerpts of the input, each moved by up to `SEARCH_S` to where it best continues the
     one before it, and crossfaded. A sound at `t` in the input is at `stretch * t` in the output, give or take
-    `SEARCH_S`. At most `2 * STEP_S + SEARCH_S` of the input is held back, and `STEP_S` more.
+    `SEARCH_S`. At most `2 * STEP_S + 2 * SEARCH_S + STEP_S / stretch` of the input is held back.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return bool((np.abs(block) >= max(self._threshold, self._click_peak)).any())
 
     def enter(self, lead_samples: int) -> None:
-        """The first block to be pushed is from the middle of a signal, and has speech in it.
+        """Note that the first block to be pushed is from the middle of a signal, and has speech in it.
 
         `lead_samples` were dropped at the beginning of that signal. From the first speech on, the output is
         the same as if the whole signal had been pushed.

@@ -1,1 +1,1 @@
-"""From sentences to phonemes: by misaki, else by eSpeak, else by the names of letters; nothing is skipped."""
+"""Reads sentences as phonemes: by misaki, else by eSpeak, else letter by letter. Omissions are reported."""

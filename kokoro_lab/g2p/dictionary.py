@@ -1,4 +1,4 @@
-"""misaki's English dictionaries, and its rules for words in them and for words derived from these.
+"""misaki's English dictionaries, and misaki's rules for their words and for forms of these (-s, -ed, -ing).
 
 The rules are those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0), which cannot be imported without
 spaCy. They are followed to the letter: tests compare 2,000 texts with what misaki itself reads.
@@ -26,7 +26,8 @@ _ENDINGS = {
     "ed": ((r".{2,}[^d]d", 1, ""), (r".{2,}[^e]ed", 2, "")),
     "ing": ((r".{3,}ing", 3, ""), (r".{2,}ing", 3, "e"), (r".+(?:([bcdgklmnprstvxz])\1|ck)ing", 4, "")),
 }
-"""Endings of words: how many letters to remove and which to add for the stem; the first known stem counts."""
+"""For each ending: the words that may have it, and how many letters to remove and which to add for the stem.
+The first known stem counts."""
 _CAPITALISED_STRESS, _CAPITALS_STRESS = 0.5, 2.0
 
 
@@ -59,7 +60,8 @@ class Dictionary:
         )
 
     def read(self, word: str, tag: str, following: Following) -> str | None:
-        """Phonemes of a word with a Penn tag, as `plain` writes it; None if it is not known."""
+        """Phonemes of `word`, written as `plain` writes it, with the Penn tag `tag`; None if the word is
+        unknown."""
         stress = None
         if word != word.lower():
             stress = _CAPITALS_STRESS if word == word.upper() else _CAPITALISED_STRESS
@@ -72,7 +74,7 @@ class Dictionary:
         stress: float | None = None,
         following: Following | None = None,
     ) -> str | None:
-        """Phonemes of a word in the dictionaries; of one in capitals that is not there, letter by letter."""
+        """Phonemes of a word in the dictionaries. A word that is not there is spelt letter by letter."""
         is_name = False
         if word == word.upper() and word not in self.golds:
             word, is_name = word.lower(), tag == "NNP"
@@ -97,7 +99,8 @@ class Dictionary:
         return PRIMARY.join(stressed("".join(map(str, letters)), 0).rsplit(SECONDARY, 1))
 
     def _special(self, word: str, tag: str, stress: float | None, following: Following) -> str | None:
-        """Words whose sound depends on their neighbours (`the`, `to`), and marks that are said as words."""
+        """Phonemes of words with rules of their own: marks that are said as words, abbreviations with points,
+        and words whose sound depends on class or neighbours (`a`, `the`, `to`). None for any other word."""
         if tag == "ADD" and word in _ADDRESS_MARKS:
             return self.lookup(_ADDRESS_MARKS[word], None, -0.5, following)
         if word in _SIGNS:
@@ -148,8 +151,8 @@ class Dictionary:
         return None
 
     def _is_said_in_lower_case(self, word: str, tag: str, stress: float | None, following: Following) -> bool:
-        """Whether a word such as `Wordy` or `WORDY` is in the dictionary in lower case; short names do not
-        count."""
+        """Whether a word such as `Wordy` or `WORDY` is read as `wordy`, since the dictionaries know only
+        that. Names of up to seven letters are not."""
         lower = word.lower()
         if len(word) < 2 or word == lower or not word.replace("'", "").isalpha():
             return False
@@ -164,7 +167,7 @@ class Dictionary:
         )
 
     def _knows(self, word: str) -> bool:
-        """Whether `lookup` has something to say: letters in capitals can always be spelt."""
+        """Whether `lookup` can read the word: it is in a dictionary, or its capitals can be spelt."""
         if word in self.golds or word in _SIGNS or word in self.silvers:
             return True
         if not word.isalpha() or not _LETTERS.issuperset(word):
@@ -181,7 +184,7 @@ class Dictionary:
         stress: float | None = None,
         following: Following | None = None,
     ) -> str | None:
-        """Phonemes of a known word with an `ending` of `_ENDINGS`; None if the word is not made so."""
+        """Phonemes of `word` if it is a known word with an `ending` of `_ENDINGS`, else None."""
         for pattern, dropped, added in _ENDINGS[ending]:
             stem = word[:-dropped] + added
             if re.fullmatch(pattern, word) and self._knows(stem):
@@ -225,15 +228,16 @@ def s_form(phonemes: str, *, british: bool) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` as it stands in the dictionaries: straight apostrophes, compatible forms, ASCII digits."""
+    """`text` as the dictionaries write it: in Unicode's form NFKC, with straight apostrophes and ASCII
+    digits."""
     text = unicodedata.normalize("NFKC", text.replace("‘", "'").replace("’", "'"))
     return "".join(map(_plain_digit, text))
 
 
 def stressed(phonemes: str, stress: float | None) -> str:
     """`phonemes` with more or less stress. Below -1, all stress is removed. At -1, -0.5 and 0, a primary
-    stress becomes a secondary one. At 0, 0.5 and 1, a word without stress gets a secondary one. From 1 on, a
-    secondary stress becomes a primary one. Above 1, a word without stress gets a primary one."""
+    stress becomes the only secondary one. At 0, 0.5 and 1, a word without stress gets a secondary one. From 1
+    on, a secondary stress becomes a primary one. Above 1, a word without stress gets a primary one."""
     if stress is None:
         return phonemes
     if stress < -1:
@@ -268,7 +272,7 @@ def _word_class(tag: str | None) -> str | None:
 
 
 def _plain_digit(character: str) -> str:
-    """`²` or `٣` as 2 or 3; a character that is no whole number as it is."""
+    """A digit of any kind as an ASCII digit (`²` as 2, `٣` as 3). Every other character stays."""
     if not character.isdigit():
         return character
     value = unicodedata.numeric(character)

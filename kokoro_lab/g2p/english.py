@@ -1,8 +1,8 @@
-"""English: misaki's dictionaries and part-of-speech rules, made safe to serve.
+"""Reads English with misaki's dictionaries and rules. Any thread may call it, and it never raises.
 
 Differences from misaki 0.9.4: its rules work without spaCy (`dictionary`, `english_numbers`,
 `english_words`). Every token has its place in the original text. Words that the dictionaries do not have are
-read by eSpeak, and otherwise by the names of their characters.
+read by eSpeak or, if eSpeak fails, by the names of their characters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 
 @cache
 def _tagger(home: Path | None, source: Source | None) -> Tagger:
-    """The tagger that both accents share (0.1 s, 20 MB). Its files are fetched if they are missing."""
+    """The tagger that both accents share (loaded in 0.1 s, 20 MB). Its files are fetched if they are
+    missing."""
     return Tagger(english_tagger(home, source=source or settings().source))
 
 
@@ -53,7 +54,7 @@ class _Call(threading.local):
 
 
 class EnglishG2P:
-    """Words of one English sentence, American or British. Thread-safe.
+    """Reads an English sentence, American or British, as words with phonemes. Thread-safe.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ class EnglishG2P:
         )
 
     def knows(self, word: str) -> bool:
-        """Whether a lower-case word, or what it is inflected from, is in misaki's lexicon."""
+        """Whether a lower-case word, or the word of which it is a form, is in misaki's dictionaries."""
         known = self._dictionary
         return any(
             stem in known.golds or stem in known.silvers
@@ -210,8 +211,9 @@ class EnglishG2P:
 
 
 def _name_letters(tokens: Sequence[EnglishToken]) -> None:
-    """Mark an `A` as the letter and not the article in a row of single capitals (`A T and T`, `H T M L A`),
-    in a paper size, and after a word (`grade A beef`) unless a capitalised word follows, as in a title."""
+    """Mark an `A` as the letter, not the article, in three places: beside another single capital (`A T and
+    T`, `H T M L A`); before a hyphen, `to`, `and`, `or`, `is` or `was`; and after a word (`grade A beef`),
+    unless a capitalised word follows, as in a title."""
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         if token.text != "A":
             continue
@@ -270,8 +272,8 @@ def _part(token: EnglishToken, text: str, start: int, stop: int) -> EnglishToken
 def locate(text: str, token: str, at: int) -> tuple[int, int]:
     """Where `token` stands in `text` at or after `at`, as a half-open range.
 
-    misaki may have left single characters out of a token (an apostrophe between digits), so it is
-    matched character by character, each within a few places of the one before.
+    misaki may have left single characters out of a token (an apostrophe between digits). So the token is
+    matched character by character, each within eight places of the one before.
     """
     found = text.find(token, at)
     if found >= 0 and not text[at:found].strip():

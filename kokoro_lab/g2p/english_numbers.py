@@ -1,7 +1,7 @@
 """How misaki reads numbers in English: years, money, versions, parts of names.
 
-`text/normalise` replaces most numbers by words before; this module reads the remaining numbers. The rules are
-those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
+`text/normalise` has replaced most numbers by words before G2P; this module reads the remaining ones. The
+rules are those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
 """
 
 from __future__ import annotations

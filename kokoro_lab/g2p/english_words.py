@@ -1,9 +1,9 @@
 """How misaki reads the words of a tagged English sentence: which parts it looks up, and how it joins them.
 
-A word without spaces in it, `state-of-the-art` or `MP3`, is read from its longest parts that the dictionary
-knows. Words are read from the last to the first, since the sound of `the` and `to` depends on the word after
-them. The rules are
-those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
+A word may be made of several parts, such as `state-of-the-art` or `MP3`. It is read from its end: each time,
+the longest run of parts that the dictionary knows. The words of a sentence are also read from the last to the
+first, since the sound of `the` and `to` depends on the word after them. The rules are those of `misaki/en.py`
+0.9.4 (hexgrad, Apache License 2.0).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kokoro_lab.g2p.english_numbers import CURRENCIES, read_number
 
 UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
-"""How many words' divisions into parts are remembered."""
+"""Number of words whose division into parts is remembered."""
 MOST_PARTS = 12
 """The most parts of one word. Every run of neighbouring parts is looked up. Without a limit, a word of 800
 parts, such as a row of `1/`, would take minutes."""
@@ -41,8 +41,8 @@ _SAID_FOR_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "�
 class EnglishToken:
     """A token, or a part of one. `phonemes` is None until it is read.
 
-    `alias` is the word as which it is read; `currency` the sign before a number; `first` whether it begins a
-    word; `apart` whether a space goes before its phonemes.
+    `alias` is a word that is read instead of the token; `currency` is the sign before a number. `first` says
+    whether the token begins a word, `apart` whether a space goes before its phonemes.
     """
 
     text: str
@@ -66,7 +66,7 @@ def read(
         The tokens of one sentence.
     dictionary : Dictionary
     otherwise : callable
-        Phonemes of a text that the dictionary cannot read, or None.
+        Returns the phonemes of a text that the dictionary cannot read, or None.
 
     Returns
     -------
@@ -171,8 +171,8 @@ def _read_parts(
     otherwise: Callable[[str], str | None],
     following: Following,
 ) -> Following:
-    """Read a word from the right, each time by the longest run of parts that the dictionary knows. If it
-    knows none that ends with a part, `otherwise` reads the whole word."""
+    """Read a word from its end: each time, the longest run of parts that the dictionary knows. If it knows no
+    run that ends with the next part, and this part is no silent mark, `otherwise` reads the whole word."""
     left, right = 0, len(parts)
     while left < right:
         run = parts[left:right]
@@ -201,8 +201,8 @@ def _say_as_one(parts: Sequence[EnglishToken], phonemes: str | None) -> None:
 
 
 def _stress_together(parts: Sequence[EnglishToken]) -> None:
-    """Join parts of one kind into one word, with fewer primary stresses; parts of different kinds stay
-    apart."""
+    """Join the parts of a word, with fewer primary stresses. A word with letters and digits, or with a slash,
+    keeps its stresses, and has a space between its parts."""
     text = _joined(parts).text
     kinds = {(c.isalpha(), c.isascii() and c.isdigit()) for c in text if c not in _SILENT}
     apart = " " in text or "/" in text or len(kinds) > 1

@@ -1,7 +1,7 @@
 """The entries of one of misaki's dictionaries, each parsed when it is asked for.
 
-Parsing a whole dictionary takes a quarter of a second and 40 MB. Its file has an entry a line, sorted by
-word, so an entry is found by binary search.
+Parsing a whole dictionary takes a quarter of a second and 40 MB. Its file has one entry on each line, sorted
+by word, so an entry is found by binary search.
 """
 
 from __future__ import annotations

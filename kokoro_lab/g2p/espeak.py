@@ -1,9 +1,9 @@
-"""eSpeak NG: English words that misaki does not know, sentences of other languages, and letters.
+"""Reads with eSpeak NG: English words that misaki does not know, sentences of other languages, and letters.
 
-What eSpeak writes is put into the model's symbols as misaki's `EspeakFallback` and `EspeakG2P` do, which is
-what the model was trained on. But misaki gives one string for a sentence, and only the first if phonemizer
-makes several of it. Here eSpeak reads a sentence clause by clause, so that words still run together as in
-speech (`les amis`), and each word gets its own phonemes.
+eSpeak's phonemes are put into the model's symbols as misaki's `EspeakFallback` and `EspeakG2P` do, since the
+model was trained on these. But misaki gives one string for a sentence, and only the first if phonemizer makes
+several of it. Here eSpeak reads a sentence clause by clause, so that words still run together as in speech
+(`les amis`), and each word gets its own phonemes.
 
 An eSpeak instance holds the state of the phrase that it reads: two threads on one instance would get each
 other's phonemes. So each instance has a lock. One instance for each thread would work too, but then each new
@@ -58,7 +58,8 @@ _SWITCH = regex.compile(r"\([^()]*\)")
 """A language code such as `(ko)`, with which eSpeak marks a change of language; it is not spoken."""
 PART_LETTERS, WORD_LETTERS = 20, 30
 """eSpeak says at most 200 sounds of a word and leaves out the rest. So a word longer than `WORD_LETTERS` is
-read in parts of `PART_LETTERS`, and so is a word without a vowel, which eSpeak spells."""
+read in parts of `PART_LETTERS`, and so is a word without a vowel, which eSpeak spells, if it is longer than
+that."""
 _VOWELS = frozenset("aeiouy")
 _SCRIPTS = regex.compile(r"[\p{Latin}\p{Common}\p{Inherited}]+|\P{Latin}+")
 _SPACES = (int.from_bytes(b" " * 8),) * 64
@@ -67,8 +68,8 @@ _SPACES = (int.from_bytes(b" " * 8),) * 64
 def divided(word: str) -> list[str]:
     """`word` in parts that eSpeak reads completely and without crashing.
 
-    Latin letters and those of other scripts are never in one part: where eSpeak changes its language within
-    a word (`Ꮩj` in Hindi), it reads what lies before its list of phonemes, and the process may end.
+    Latin letters and those of other scripts are never in one part: where eSpeak changes its language within a
+    word (`Ꮩj` in Hindi), it reads the memory before its list of phonemes, and the process may crash.
     """
     return [part for letters in _SCRIPTS.findall(word) for part in _short(letters)]
 
@@ -85,8 +86,8 @@ def amend_phonemizer() -> None:
     """Have phonemizer leave no file behind, and have eSpeak never read beyond its stack.
 
     phonemizer copies eSpeak's library for each instance and removes the copy when the process ends; a process
-    that is killed leaves 0.7 MB behind. So the copy is deleted as soon as it is loaded. To be called before
-    the first instance is made.
+    that is killed leaves 0.7 MB behind. So the copy is deleted as soon as it is loaded. Call this before the
+    first instance is made.
 
     After some words (the Spanish `tres`), eSpeak 1.52 searches for the next space. After the last word of a
     text there is no space, so it reads on through the stack. If there is no space either, as in a new thread,
@@ -169,7 +170,7 @@ _TOKEN = regex.compile(
     regex.VERBOSE,
 )
 _SPACE = regex.compile(r"\s(?!\s*[;:,.!?…)”।])")
-"""French has a space before its marks that nobody hears."""
+"""A space between words. The space that French puts before its marks does not count."""
 
 
 class _Token(NamedTuple):

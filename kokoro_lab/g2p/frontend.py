@@ -1,4 +1,4 @@
-"""The text half of the pipeline: takes any string and gives segments, each made when it is asked for."""
+"""From text to segments: takes any string, and makes each segment when it is asked for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kokoro_lab.weights.voices import language_of
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """The facts about a text's languages from its request and its document.
+    """What the request and the document say about the languages of a text.
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ class Languages:
 
 @dataclass(slots=True)
 class FrontEnd:
-    """Sanitation, sentences, languages, lexicon, normalisation, G2P and packing. Thread-safe.
+    """Makes segments of text: sanitation, sentences, languages, lexicon, normalisation, G2P and packing.
+    Thread-safe.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ class _TextReader:
         return tuple(FixedReading(i, j, phonemes) for i, j, phonemes in ranges if i < j)
 
     def _forced(self, document: SsmlDocument, sentence: AlignedText) -> _TextReader:
-        """The languages of a sentence, with those that the document names in it."""
+        """A reader for one sentence, with the languages and readings that the document gives there."""
         languages = replace(self.languages, forced=document.forced(sentence))
         first, last = (
             bisect_left(document.readings, (offset,)) for offset in (sentence.starts[0], sentence.ends[-1])
@@ -304,7 +305,7 @@ class _TextReader:
 
     def unmarked_words(self, sentence: AlignedText, begins_line: bool, on_fallback: OnFallback) -> list[Word]:
         """Words of a sentence of a plain text, without marks of Markdown and HTML. The text between two
-        borders made by such marks is read by itself. `on_fallback` is called for each substitution."""
+        borders made by such marks is read by itself. `on_fallback` is called for each fallback."""
         words: list[Word] = []
         found = unmarked(sentence, self.languages.base, begins_line=begins_line)
         reader = replace(self, on_fallback=on_fallback)
@@ -382,7 +383,7 @@ class _TextReader:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range, widened to whole words at its ends, such as by a possessive."""
+    """The range, widened to whole words, such as by a possessive `'s`."""
     while start and (text[start - 1].isalpha() or text[start - 1] == "'"):
         start -= 1
     while end < len(text) and (text[end].isalpha() or text[end] == "'"):
@@ -394,7 +395,7 @@ PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
 def _moved(item: PlacedItem, run: AlignedText) -> PlacedItem:
-    """The word with its offsets in `run` changed to those in the original."""
+    """The word or fallback, with its offsets in `run` changed to offsets in the original."""
     if item.start is None or item.end is None:
         return item
     start, end = run.span(item.start, item.end)

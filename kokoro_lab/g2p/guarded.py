@@ -5,9 +5,9 @@ has not answered in time, the next level reads the sentence at once, and a fallb
 cannot be stopped: a late one ends when its call returns.
 
 The reading of a sentence must not depend on what else the machine does. So only the thread's own CPU time
-counts. A thread may wait for a core, for the interpreter, for a page from the disk, or for a lock that
-another call holds. A thread that waits for anything else counts as stalled. A stalled G2P may hold a lock for
-ever: a fresh one replaces it, and loads while the next level reads.
+counts, not its waits for a core, for the interpreter, for a page from the disk, or for a lock that another
+call holds. A thread that waits for anything else counts as stalled. A stalled G2P may hold a lock for ever: a
+fresh one replaces it, and loads while the next level reads.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from kokoro_lab.text.aligned import AlignedText
 log = logging.getLogger(__name__)
 
 DEADLINE_S = 0.050
-"""Time limit of a sentence: ten times the time that a sentence of 100 characters takes."""
+"""Time limit of a sentence of up to 100 characters: ten times the time that 100 characters take."""
 DEADLINE_PER_CHARACTER_S = 0.0005
-"""Time limit for each character, for longer sentences."""
+"""Time limit for each character of a longer sentence."""
 SLICE_S = 0.005
 """How often an unfinished thread is checked."""
 MOST_S = 2 * SLICE_S
-"""The most CPU time of a thread between two checks, since the interpreter switches threads every 5 ms. A
-thread that computed more held the interpreter, so no other thread could have read instead."""
+"""Between two checks, at most this much of a thread's CPU time counts, since the interpreter switches threads
+every 5 ms. A thread that computed more held the interpreter, so no other thread could have read instead."""
 PATIENCE_S = 2.0
 """How long a stalled thread may take to return before its G2P is replaced."""
 LONGEST_S = 30.0
-"""The longest wait for a thread that is ready to compute and gets no CPU time. A request without first audio
-is given up sooner."""
+"""The longest wait for a thread that is ready to compute and gets no CPU time. A request that has no sound
+yet is given up before that."""
 MAX_STALLED = 3
-"""How many threads may be stalled at a time; beyond, the next level reads until one returns."""
+"""With this number of stalled threads, the next level reads until one of them returns."""
 MAX_STALLED_IN_ONE = 2
 """How many of the stalled threads may be in one G2P; more than one, since the first stall may have been
 chance."""
 MAX_SLOW = 2
-"""How many given-up threads may still be computing. A further call waits until there are fewer, so that a
-text of many slow sentences takes no more of the machine."""
+"""How many threads that were given up may still be computing. A call that gives up another one waits until
+there are fewer, so that a text of many slow sentences takes no more of the machine."""
 
 
 class SentenceReading(NamedTuple):
@@ -82,9 +82,9 @@ class _Worker:
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self.g2p: SentenceG2P | None = None
-        """The G2P in which the thread stalls; None if it does not."""
+        """The G2P that the thread was running when it was given up; None before that."""
         self.late_s = 0.0
-        """When the caller stopped waiting for the thread."""
+        """When the caller stopped waiting for the thread, by `time.perf_counter`."""
         self._thread = threading.Thread(target=_work, args=(self.jobs,), name="g2p", daemon=True)
         self._thread.start()
 
@@ -207,7 +207,7 @@ class GuardedG2P:
         return SentenceReading(job.words, job.fallbacks, lasting=True)
 
     def _take(self) -> tuple[SentenceG2P, _Worker] | None:
-        """The G2P and a thread that nobody else uses; None while it stalls."""
+        """The G2P and a thread that nobody else uses; None while the G2P stalls."""
         with self._lock:
             self._stalled = [worker for worker in self._stalled if worker.alive]
             here = [worker for worker in self._stalled if worker.g2p is self._g2p]

@@ -8,8 +8,9 @@ kinds of words are told apart:
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
 - by tense or construction: `read`, `used`.
 
-`heteronyms.json` also holds what misaki's lexicon lacks, American and British (null: misaki's stands):
-`classes`, the phonemes of a word by word class; `fixed`, forms with one reading, which is not misaki's.
+`heteronyms.json` also holds readings that misaki's dictionaries lack, each in American and British (null:
+misaki's own stays). `classes` has the phonemes of a word for each word class; `fixed` has forms with a single
+reading, which is not misaki's.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ def _read(sentence: TaggedSentence, i: int) -> str | None:
 
 
 def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
-    """Whether the subject at `j` stands after its auxiliary, or a joined verb before it has one."""
+    """Whether the subject at `j` stands after its auxiliary or, if `j` is a conjunction, a verb before it
+    shows its form."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) is not None
     before = sentence.before(j)
@@ -195,7 +197,8 @@ def _joined(sentence: TaggedSentence, j: int) -> str | None:
 
 
 def _past(sentence: TaggedSentence, i: int) -> bool:
-    """Whether the rest of the sentence speaks of the past: verbs near the word count, and adverbs of time."""
+    """Whether the rest of the sentence speaks of the past: its verbs and words of time count, near ones
+    more."""
     weight = 0.0
     for j, (word, tag) in enumerate(zip(sentence.words, sentence.tags, strict=True)):
         near = 1.0 if abs(j - i) <= 8 else 0.7

@@ -1,4 +1,4 @@
-"""Japanese: misaki's Cutlet over fugashi and UniDic, made safe to serve.
+"""Reads Japanese with misaki's Cutlet, fugashi and UniDic. Any thread may call it, and it never raises.
 
 The version of Cutlet is that with which Kokoro's voices were trained. This module adds four things. Numbers
 and counters are read as they sound together. Every token has its place in the original text. Marks become the
@@ -36,10 +36,11 @@ MARKS = names(__package__)["Japanese mark"]
 """The model's symbol for each mark. Other punctuation (・ and the like) divides words and has no sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 _TOGETHER = names(__package__)["Japanese words together"]
-"""Words that the analyser reads in another way than they are said beside one another."""
+"""Groups of words that are said in another way together than the analyser reads them."""
 _PHRASE = regex.compile(any_of(_TOGETHER))
 _SENSES = {row["written"]: row for row in rows(__package__, "japanese_senses.tsv")}
-"""Words that are read in another way beside one of some words, and never beside some others."""
+"""Words with a second reading. It holds if the text has one of the words in the column `beside`, and none of
+those in `never`."""
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -269,7 +270,7 @@ class JapaneseG2P:
 
 
 def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
-    """The tokens, with those joined that sound different together, each read by its sense."""
+    """The tokens, with groups of `_TOGETHER` joined, and words of `_SENSES` read by their sense."""
     for match in _PHRASE.finditer(text):
         start, end = match.span()
         first, last = (
@@ -298,8 +299,8 @@ def _alike(first: KanaToken, other: KanaToken) -> bool:
 def _is_number(tokens: list[KanaToken], counter: str) -> bool:
     """Whether the analyser, too, takes these for a number: not 一般, 四国 or 八百屋.
 
-    The analyser may give a number with its counter as one token (一日, 三本). Its reading then stays
-    unless it is that of a name, as Mimoto is for 三本.
+    The analyser may give a number with its counter as one token (一日, 三本), and read it as a name: Mimoto
+    for 三本. So a single token counts as a number if the counter is 本, 日, 分 or 人.
     """
     if tokens[0].tag == _NUMBER_TAG:
         return True
@@ -307,12 +308,13 @@ def _is_number(tokens: list[KanaToken], counter: str) -> bool:
 
 
 def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str) -> list[KanaToken] | None:
-    """Tokens for a number with its counter whose reading depends on their neighbours."""
+    """Tokens for a number with its counter, whose reading may depend on the text around them. None if the
+    analyser's reading stays."""
     before, behind = sentence.text[:i], sentence.text[j:]
     if number == "一" and counter == "日" and (before.endswith("月") or _DATE_BEHIND.match(behind)):
         return [KanaToken(i, j, FIRST_OF_THE_MONTH, _COUNTED_TAG)]
     start, end = sentence.span(i, i + 1)
-    in_digits = end - start > 1  # 10分 as it was written is never "enough"
+    in_digits = end - start > 1  # 10分, written in digits, is never "enough"
     if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
         return [KanaToken(i, j, "じゅーぶん", _COUNTED_TAG)]
     if counter == "分" and regex.match(rf"の{NUMERAL}", behind):

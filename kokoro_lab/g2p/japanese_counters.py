@@ -1,8 +1,8 @@
 """How a Japanese number sounds with what it counts: 一本 いっぽん, 三本 さんぼん, 四時 よじ, 二十日 はつか.
 
-A number in kanji numerals is cut into its places (二千・三百・四), each place has its reading, and the
-last one meets the counter. Whether numeral or counter then change their sound depends on the counter's first
-sound; the table lists it for each counter.
+A number in kanji numerals is cut into its places (二千・三百・四), each place has its reading, and the last
+one is joined with the counter. Whether numeral or counter then change their sound depends on the counter's
+first sound; the table lists the changes for each counter.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _LONG = regex.compile(
 
 
 def pronounced(written: str) -> str:
-    """Kana with their long vowels marked: じゅう is じゅー. For numbers and counters alone."""
+    """Kana with their long vowels marked: じゅう is じゅー. Only for numbers and counters."""
     said: str = _LONG.sub("ー", written)
     return said
 

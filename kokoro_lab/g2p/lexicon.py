@@ -164,8 +164,8 @@ def _start(fixed: FixedReading) -> int:
 
 
 def _in_address(text: str, fixed: FixedReading) -> bool:
-    """Whether the word around a reading, from space to space, is an address; the marks of an address are put
-    into words first."""
+    """Whether the word around a reading, from space to space, is an address. The marks of an address are put
+    into words before its names are looked up."""
     start = text.rfind(" ", 0, fixed.start) + 1
     stop = text.find(" ", fixed.end)
     around = f"{text[start : fixed.start]}\0{text[fixed.end : stop if stop >= 0 else len(text)]}"

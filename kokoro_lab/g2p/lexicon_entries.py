@@ -39,7 +39,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
     Parameters
     ----------
     raw : Mapping of str to Any
-        A mapping with the keys `FIELDS`. `flags` is optional: a list, or words between spaces.
+        A mapping with the keys `FIELDS`. `flags` is optional: a list, or words separated by spaces.
     where : str
         The entry's place, for the error: `words.tsv, line 3`.
     field : str
@@ -103,7 +103,8 @@ def from_ipa(phonemes: str) -> str:
     Raises
     ------
     LexiconError
-        A symbol is not in the vocabulary (the error names the nearest); there is no sound; it is too long.
+        A symbol is not in the vocabulary (the error may say what to write instead), no symbol is a sound, or
+        there are more than `MAX_PHONEME_SYMBOLS`.
     """
     for written, symbol in _IPA.items():
         phonemes = phonemes.replace(written, symbol)
@@ -120,8 +121,8 @@ def request_entries(raw: Any) -> tuple[LexiconEntry, ...]:
     Parameters
     ----------
     raw : Mapping, or iterable of Mapping or LexiconEntry
-        `{grapheme: phoneme}`, or entries, whose `lang` may be left out. Entries that are `LexiconEntry`
-        already have been read from a file, which has bounds of its own.
+        `{grapheme: phoneme}`, or entries, whose `lang` may be left out. A tuple of `LexiconEntry` has been
+        read from a file, which has bounds of its own.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Lexicon files: TSV and CSV with a header row, and JSON; a wrong one is refused with file and line."""
+"""Reads lexicon files: TSV or CSV with a header row, or JSON. An error names the file and the line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = tuple[int, Any]
 
 
 def read_lexicon(path: Path) -> tuple[LexiconEntry, ...]:
-    """All entries of a file, whose suffix says what it is.
+    """All entries of a file, whose suffix names its format.
 
     TSV and CSV begin with a row that names their columns; lines that begin with `#` are comments. JSON is
     a list of objects. All are UTF-8.

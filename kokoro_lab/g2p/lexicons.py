@@ -31,7 +31,7 @@ _Mark = tuple[str, int, int, int]
 
 @cache
 def default_entries() -> tuple[LexiconEntry, ...]:
-    """The package's own: names of brands, products and techniques that the G2P would get wrong."""
+    """The package's own entries: names of brands, products and techniques that the G2P would get wrong."""
     with as_file(files(__package__) / "lexicon_default.tsv") as path:
         return read_lexicon(path)
 
@@ -139,7 +139,7 @@ class Lexicons:
         return self._looked().problems
 
     def figures(self) -> dict[str, Any]:
-        """version, entries of each level, problems."""
+        """The version of the lexicon, the number of entries of each level, and the problems."""
         snapshot = self._looked()
         entries = {file.name: len(file.entries) for file in self._files}
         return {

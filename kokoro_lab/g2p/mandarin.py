@@ -1,4 +1,4 @@
-"""Mandarin: misaki's legacy G2P, with which Kokoro's voices were trained, made safe to serve.
+"""Reads Mandarin with misaki's legacy G2P, with which Kokoro's voices were trained. It never raises.
 
 jieba finds the words and pypinyin reads them, as in `misaki.zh.ZHG2P()`; there is no tone sandhi and no
 erhua, for the voices know none. This module adds offsets into the original text and names of letters;
@@ -67,7 +67,7 @@ class MandarinG2P:
         self._words: Callable[[str], list[str]] = divide.lcut
         style = pypinyin.Style.TONE3
         self._pinyin = partial(pypinyin.lazy_pinyin, style=style, neutral_tone_with_five=True)
-        self._syllable = cache(ZHG2P.py2ipa)  # of which there are some 1,600
+        self._syllable = cache(ZHG2P.py2ipa)  # some 1,600 syllables
         self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:

@@ -54,7 +54,7 @@ def spoken(document: SsmlDocument, language: str, read: SentenceReader) -> Itera
 
 
 def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segment]:
-    """The segments with their words' styles, and with the silence that is asked for around each."""
+    """The segments with their words' styles, and with the silence that the document asks for around each."""
     breaks = deque(document.breaks)
     asked_s = None
     before = -1
@@ -75,7 +75,7 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether any of `spans` of the source has a break inside."""
+    """Whether any of `spans` of the original has a break inside."""
     return any(_breaks(document, start + 1, end) for start, end in spans)
 
 

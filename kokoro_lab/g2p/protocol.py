@@ -45,7 +45,7 @@ class SentenceG2P(Protocol):
 
 
 class SplicedG2P:
-    """A G2P that knows no fixed readings, used for the text between them."""
+    """Adds fixed readings to a G2P that knows none, which reads the text between them."""
 
     def __init__(self, g2p: Callable[[AlignedText, OnFallback], list[Word]], language: str) -> None:
         self._g2p = g2p

@@ -1,11 +1,12 @@
 """Heteronyms decided by meaning: each reading has cues, and the cues of a sentence are added up.
 
-A reading of `heteronyms.json` may have, with the weight that each has here:
+A reading of `heteronyms.json` may have these cues, whose weights are the constants below:
 
 - `phrases`: words around the heteronym `~`, in order and without gaps. `a/the` is either word, `*` any
   one; names in capitals are beginnings of Penn tags (`NN`), `END` is the beginning or end of the sentence,
   or a mark that ends a clause.
-- `before`, `after`: words next to it. `near`: words anywhere, worth more when close.
+- `before`, `after`: words next to the heteronym. `near`: words anywhere in the sentence, which weigh more if
+  they are close.
 - `verb`, `noun`, `capital`: how much speaks for the reading if the word is a verb, if it is not, or
   if it is written with a capital inside a sentence.
 

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 WITHOUT_MISAKI = "misaki is not installed: read by espeak"
 ENGLISH_MB, ACCENT_MB, JAPANESE_MB, MANDARIN_MB, OTHER_MB = 100.0, 50.0, 60.0, 140.0, 20.0
-"""Resident memory in MiB that a language takes: English with its tagger, its other accent with a
-lexicon of its own, Japanese with its analyser, Mandarin with its dictionaries, and any other, which eSpeak
+"""Resident memory in MiB that a language takes: English with its tagger, the second accent of English with
+its dictionaries, Japanese with its analyser, Mandarin with its dictionaries, and any other, which eSpeak
 reads. Rounded up."""
 WARM_TEXTS = {"ja": "準備。", "hi": "नमस्ते।", "zh": "准备好了，A。"}
 WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA read “twenty-one” of them."
@@ -35,7 +35,7 @@ WARM_TEXT = "Warm xqzzyk is on, and it wasn't open on Monday (or was it?): NASA 
 
 @dataclass(slots=True)
 class Speakers:
-    """The G2P of each language, with the simpler ones that read if it fails. Thread-safe; loading one
+    """The G2P of each language, with the next levels, which read if it fails. Thread-safe; loading one
     language does not delay another.
 
     Parameters
@@ -85,7 +85,8 @@ class Speakers:
             return self._speakers[language]
 
     def known(self, language: str) -> Known | None:
-        """Whether a word is in the lexicon of `language`; None if it has none to ask."""
+        """The function that says whether a word is in misaki's dictionaries of `language`; None if there are
+        none."""
         if not language.startswith("en-"):
             return None
         self.of(language)
@@ -147,8 +148,8 @@ def _espeak(language: str) -> SentenceG2P:
 
 
 def _ready(load: Callable[[], SentenceG2P], language: str) -> SentenceG2P:
-    """A G2P that has read one sentence, so that late loading does not look like a stall in the first
-    request."""
+    """A G2P that has read a sentence `WARM_READINGS` times, so that late loading does not look like a stall
+    in the first request."""
     g2p = load()
     for _ in range(WARM_READINGS):
         g2p(AlignedText.of(WARM_TEXTS.get(language, WARM_TEXT)), lambda _: None)

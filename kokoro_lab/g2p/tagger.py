@@ -1,8 +1,8 @@
 """A part-of-speech tagger: gives the tags of spaCy's small English model, from its files, without spaCy.
 
-A token is seen by six features: its word in lower case (or what stands for it), its first letter, its last
-three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space. Each finds four rows of
-a table by its hash, which are added up. A maxout layer mixes the six; four residual maxout layers each look
+A token has six features: its norm (mostly the word in lower case), its first letter, its last three, its
+shape (`Xxxx-d`), whether a space follows, and whether it is white space. The hash of a feature selects four
+rows of a table, which are added up. A maxout layer mixes the six sums; four residual maxout layers each look
 at a token and its neighbours; one linear layer gives a score for each tag.
 """
 
@@ -103,7 +103,7 @@ class Tagger:
 
     def _tags(self, embedded: Floats) -> list[str]:
         """The tag of each token, from `embedded`, (tokens, 576)."""
-        # Beyond the ends are zeros, as many rows as windows reach out there; each layer needs one fewer
+        # The sentence gets rows of zeros on both sides, one for each layer; a layer uses up one on each side
         hidden = np.pad(self._mix(embedded), ((WINDOW_LAYERS, WINDOW_LAYERS), (0, 0)))
         for layer in self._windows:
             hidden = hidden[1:-1] + layer(np.hstack([hidden[:-2], hidden[1:-1], hidden[2:]]))

@@ -101,8 +101,7 @@ class Tokeniser:
         return [*tokens, Token(word[at:])] if word[at:] else tokens
 
     def _exceptions_that_are_torn(self) -> dict[str, list[list[str]]]:
-        """Exceptions that the patterns would cut within a longer word: the tokens that result, by the first
-        of them."""
+        """The tokens of each exception that the patterns would cut, in lists by the first token."""
         torn: dict[str, list[list[str]]] = {}
         for word in self._exceptions:
             if " " in word or self._prefix(word) or self._suffix(word) or next(self._infixes(word), None):

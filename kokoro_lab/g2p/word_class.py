@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kokoro_lab.text.tables import words
 
 FUNCTION_WORDS = words(__package__, "function_words.tsv")
-"""Small closed lists of English words that tell what their neighbours are."""
+"""Short lists of English words that show the class of the words beside them."""
 BE, HAVE, DO = (FUNCTION_WORDS[name] for name in ("be", "have", "do"))
 """`be` and the verbs that are used like it; `have`; `do`."""
 BEFORE_INFINITIVE = FUNCTION_WORDS["before infinitive"]
@@ -50,7 +50,8 @@ class TaggedSentence:
         return self.tags[i] if 0 <= i < len(self.tags) else ""
 
     def before(self, i: int) -> int:
-        """Place of the word before `i`, adverbs and negations passed over; -1 at the beginning."""
+        """Place of the word before `i`, without adverbs, negations and opening quotation marks; -1 if there
+        is none."""
         i -= 1
         while i >= 0 and (
             self.tags[i].startswith("RB") or self.words[i] in ("not", "n't", '"', "“", "‘", "`")

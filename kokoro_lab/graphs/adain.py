@@ -100,7 +100,7 @@ class AdainLayers:
         mean, variance : numpy.ndarray
             float32, one value for each distinct channel (8,448).
         style : numpy.ndarray
-            float32 (1, 256) or (1, 128): only the decoder's half is used.
+            float32 (1, 256) or (1, 128): only the first 128 numbers are used.
 
         Returns
         -------

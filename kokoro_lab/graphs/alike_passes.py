@@ -2,12 +2,12 @@
 
 Before a layer on integers, floats are rounded to bytes. If the last bit of a float differs between two
 machines, it is now and then rounded to another byte, which changes further bytes. In the end, the samples of
-the two machines differ as much as those of integers differ from those of floats. Most operators
-of ONNX Runtime agree on x86-64 and ARM64. Some do not, because the order of their sums depends on the vector
-width, or a step is rounded once on one and twice on the other: means, norms, softmax, GELU, arctangents,
+the two machines differ as much as those of integers differ from those of floats. Most operators of ONNX
+Runtime agree on x86-64 and ARM64. Some do not, because the order of their sums depends on the vector width,
+or a step is rounded once on one processor and twice on another: means, norms, softmax, GELU, arctangents,
 products of one row, convolutions of one channel.
 
-Like the rewrites of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
+Like those of `passes`, each rewrite takes a model, returns a new one, and keeps the numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
 
 
 def _told(g: Graph, layer: Adain) -> list[str]:
-    """The inputs by which a layer's statistics can be set: whether they are set, means, variances."""
+    """The inputs by which a layer's statistics can be set: whether they are set, the means, and the
+    variances. There are none if the statistics cannot be set."""
     choices = [g.maker[name] for name in (layer.mean, layer.variance)]
     if any(choice.op_type != "Where" for choice in choices):
         return []

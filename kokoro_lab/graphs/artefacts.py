@@ -2,14 +2,14 @@
 
 <home>/derived/<first 12 of the source's SHA-256>-<variant>[-native]-<first 12 of the key>/
     prosody.onnx trunk.onnx excitation.onnx
-    vocoder.onnx          takes scale and shift; decodes in windows, or a whole with its own statistics
+    vocoder.onnx          takes scale and shift; decodes windows, or a whole segment with its own statistics
     vocoder_exact.onnx    fp32 without our operators: the published model's samples to the last bit
     layers.npz            what turns statistics and style into scale and shift
     manifest.json
 
-With `-native`, they use our own operators (see `native`). `recipe_digest` computes the key, `derived` handles
-damaged folders, and `recipes` and `making` make the graphs; the last two are imported only if there is
-something to make.
+With `-native`, the graphs use our own operators (see `native`). `recipe_digest` computes the key, `derived`
+handles damaged folders, and `recipes` and `making` make the graphs; the last two are imported only if there
+is something to make.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXPORT_AGAIN = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES.
 def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], None] | None = None) -> Path:
     """The folder with the graphs of a configuration; made if it is not there (about 10 s, once).
 
-    If `config.stages` names a folder that `export` wrote, it is that one.
+    If `config.stages` names a folder that `export` wrote, that folder is returned.
 
     Parameters
     ----------
@@ -91,7 +91,8 @@ def kept_graphs(
     Parameters
     ----------
     kind : str
-        The owner of the recipes `made_by`, a part of the folder's name.
+        What the recipes `made_by` make, as a part of the folder's name: the variant, or a window and its
+        size.
     recipe : str
         Their `recipe_digest`.
     made_by : callable

@@ -1,6 +1,6 @@
 """A rewrite that replaces the dozen steps between the products of attention layers by two operators.
 
-Like those of `passes`: it takes a model, returns a new one, and keeps the numbers, these to the last bit.
+Like those of `passes`, it takes a model and returns a new one. It keeps all numbers to the last bit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def attention(model: Model) -> Model:
 
 
 def _layer(g: Graph, softmax: NodeProto) -> Swaps:
-    """The nodes that replace one layer's; none if the layer is not of the expected form."""
+    """The nodes that replace those of one layer; none if the layer is not of the expected form."""
     masked = g.made_by(softmax.input[0], "Add")
     scores = g.made_by(masked.input[0], "MatMul") if masked is not None else None
     mixture = g.only_reader(softmax.output[0], "MatMul")
@@ -82,7 +82,8 @@ def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
 def _biased(g: Graph, name: str) -> tuple[str, str]:
     """The tensor to which a bias is added to make `name`, and the bias; `name` and "" without one.
 
-    Only behind our product: ONNX Runtime fuses a bias into its own one, and rounds differently.
+    Only a bias after our operator `Product` counts: ONNX Runtime fuses a bias into its own products, and
+    rounds differently.
     """
     for bias, whole in either_way(g.maker.get(name), "Add"):
         if bias in g.constants and g.made_by(whole, "Product") is not None:
@@ -103,7 +104,7 @@ def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
 
 
 def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
-    """The factors of queries and keys, and the tensors of their products.
+    """Two factors: one for each query and each key, and one for their products.
 
     If both are multiplied by a constant, ONNX Runtime multiplies their product by one factor instead. It does
     not do so for the factor of this graph, one over the fourth root of a length, which is computed while the

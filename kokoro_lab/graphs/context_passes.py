@@ -2,7 +2,7 @@
 
 A window is decoded with as much context as the whole chain of convolutions sees. A single layer needs less:
 the last ones nearly none, and of parallel ones those with few taps little. With this rewrite, a stream's
-first window takes 0.83 of the time, and a window of 60 frames 0.91 (fp32) or 0.95 (int8).
+first window takes 0.83 of its earlier time, and a window of 60 frames 0.91 (fp32) or 0.95 (int8).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kokoro_lab.graphs.rewriting import Graph, Model, attributes_of
 LEAVES_OUT = ("SnakeConv", "QuantSnakeConv", "QuantConv")
 """Operators of ours that can leave columns out."""
 ASKED_INNER = "asked_inner"
-"""Name of a tensor: the frames whose samples are asked for, counted from the first frame of the second
-half."""
+"""Name of a tensor: the trunk frames whose samples are asked for, as in `ASKED`, but counted from the first
+frame that is decoded after the second upsampling."""
 SAMPLE_REACH = 2
 """How many columns of the inverse STFT, before its own column and as many after it, contribute to a
 sample."""
@@ -35,9 +35,9 @@ class ReadColumns(NamedTuple):
 
 
 def only_what_is_looked_at(model: Model) -> Model:
-    """Have each of our convolutions compute the needed columns alone.
+    """Have each of our convolutions compute only the columns that later layers read.
 
-    These columns stay the same up to rounding, since a fast convolution adds neighbours that cancel.
+    Only their rounding changes, since a fast convolution also adds neighbouring columns, which then cancel.
     """
     g = Graph(model)
     crop = g.maker.get(ASKED)

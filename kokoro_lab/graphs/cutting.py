@@ -15,9 +15,9 @@ from kokoro_lab.graphs.signatures import DURATIONS, STAGES
 def with_durations(model: Path) -> bytes:
     """The serialised model with its durations as a further output.
 
-    Serialised protocol buffers merge when they are joined: appending a model that holds nothing but
-    one graph output adds that output, and the 325 MB before it are not parsed. Its type is left to be
-    inferred: the fp16 export's is another one.
+    Serialised protocol buffers merge when they are joined: appending a model that holds nothing but one graph
+    output adds that output, and the 325 MB before it are not parsed. The type of the output is left to be
+    inferred, since it differs between fp32 and fp16.
     """
     extra = onnx.ModelProto()
     output = extra.graph.output.add()

@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 KEY_CHARACTERS = 12
 UNUSED_S = 7 * 86_400
-"""Time without use after which a folder of graphs is removed. A folder has 100 to 400 MB, and each edit of a
-pass makes another one."""
+"""Time in seconds without use after which a folder of graphs is removed. A folder has 100 to 400 MB, and each
+edit of a pass makes another one."""
 UNFINISHED_S = 3_600
-"""Time after which an unfinished folder is removed, which a killed process left."""
+"""Time in seconds after which an unfinished folder, which a killed process left, is removed."""
 
 
 class GraphFolder(NamedTuple):

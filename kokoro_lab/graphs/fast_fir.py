@@ -92,7 +92,8 @@ class FastFir:
             )
         samples, filters, sums = _winograd(phases, 3 if count == 3 and phases > 1 else phases)
         size, first = len(filters[0]), -(count // 2)
-        # Terms look ahead alone: they are counted from so far behind the first sample that is read
+        # An advance is never negative: it is counted from the first sample that is read, this far before the
+        # output
         back = -(first * dilation // phases)
         products = []
         for row, factors in zip(samples, filters, strict=True):
@@ -117,7 +118,7 @@ class FastFir:
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
-    """The matrices for samples, taps and products, for this number of outputs at a time and of taps a block.
+    """The matrices for samples, taps and products: for `outputs` at a time and `taps` in a block.
 
     They are Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and
     ∞, for F(4, 4) also 1/2, which rounds least among simple numbers.

@@ -31,12 +31,12 @@ from kokoro_lab.graphs.static_passes import SAMPLES, SPECTRUM, TRUNK, balanced_c
 from kokoro_lab.typed import require_choice
 
 PRECISIONS = ("float32", "float16", "int8")
-"""What it computes in: single or half precision; `int8` keeps the weights in 8 bits, with a step for each
-output channel, and computes in half precision."""
+"""What a package computes in: single or half precision; `int8` keeps the weights in 8 bits, with a step for
+each output channel, and computes in half precision."""
 ERROR_HIGH = {"float32": 1e-3, "float16": 0.05, "int8": 0.15}
-"""Largest difference of a sample from ONNX Runtime's in single precision, over the largest sample. Half
-precision has eleven bits, weights in eight bits have seven: what they cost is stated here, so that it cannot
-grow unseen."""
+"""Largest allowed difference of a sample from ONNX Runtime's in single precision, divided by the largest
+sample. Half precision has eleven bits, weights in eight bits have seven: what they cost is stated here, so
+that it cannot grow unseen."""
 QUANTISED_LEAST_VALUES = 4096
 """Smaller constants stay as they are: they are biases."""
 
@@ -46,7 +46,8 @@ _UNARY = {"Sin": "sin", "Cos": "cos", "Exp": "exp"}
 
 @contextmanager
 def quietly() -> Iterator[Any]:
-    """coremltools, without its complaints about what is missing where there is no macOS, and its bars."""
+    """coremltools, without its progress bars and its warnings about what is missing where there is no
+    macOS."""
     logger = logging.getLogger("coremltools")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -77,7 +78,7 @@ def write(
     Raises
     ------
     ParameterError
-        Another precision, or a path that is there or is named otherwise.
+        There is no such precision, or `path` exists already or has another suffix.
     WeightsError
         The graph holds an operator that has no translation, or the disk refuses.
     """
@@ -226,7 +227,7 @@ def _split(mb: Any, name: str, a: Mapping[str, Any], inputs: Sequence[Any]) -> S
 
 
 def _slice(mb: Any, name: str, a: Mapping[str, Any], inputs: Sequence[Any]) -> Sequence[Any]:
-    """One axis, step one, from and to what is there: the only ones that a static vocoder has."""
+    """A slice of one axis with step 1. A static vocoder has no others."""
     x, start, stop, axis, *_ = inputs
     axis = int(axis[0])
     begin, end = np.zeros(len(x.shape), np.int32), np.array(x.shape, np.int32)
@@ -245,8 +246,8 @@ _OTHERS: Mapping[str, Callable[..., Sequence[Any]]] = {
 
 
 def predict(path: Path, feed: Mapping[str, npt.NDArray[np.float32]], times: int = 2) -> list[Any]:
-    """Run a package on Core ML, on a Mac: its outputs for the same inputs, `times` times, by one loaded
-    model.
+    """Load a package into Core ML, on a Mac, and run it `times` times on the same inputs. Returns the output
+    of each time.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Rewrites that replace ONNX Runtime's operators by our own (`native/`).
 
-Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
+Like those of `passes`, each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ NATIVE_DOMAIN = "kokoro_lab"
 def phases_for(taps: int) -> int:
     """The number of phases at which a convolution is fastest, measured with AVX-512.
 
-    `fast_fir` splits the samples into so many phases: phase 1 of 4 has samples 1, 5, 9 and so on.
+    `fast_fir` splits the samples into this number of phases: phase 1 of 4 has samples 1, 5, 9 and so on.
 
     With seven and eleven taps, four phases are fastest: the convolution takes 0.70 of ONNX Runtime's time.
     With three taps, two phases are fastest. Four would need fewer multiplications there, too. But on the few
     channels of the vocoder, their additional sums cost more than that saves. On the many channels of the
-    trunk, four phases read half as much again of weights: a convolution over 60 or 90 frames took 1.3 times
-    as long as with two phases, over 120 to 150 frames as long.
+    trunk, four phases read 1.5 times as many weights as two: a convolution over 60 or 90 frames took 1.3
+    times as long as with two phases, over 120 to 150 frames as long.
     """
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 
@@ -63,8 +63,8 @@ inputs."""
 
 @node_by_node
 def sums_of_convolutions(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Have our convolution add a bypass to its outputs while it writes them, instead of a node for the
-    sum."""
+    """If a tensor is added to the output of our convolution, have the convolution add it while it writes,
+    instead of a node for the sum."""
     for name, by in either_way(node, "Add"):
         conv = g.maker.get(name)
         place = BY_PLACE.get(conv.op_type) if conv is not None else None
@@ -162,7 +162,7 @@ def known_products(model: Model) -> Model:
             weights = g.constant(f"{node.input[1]}/panels", in_panels(g.value(node.input[1])))
             swaps[node.output[0]] = (native_node("Product", [node.input[0], weights], node),)
     made = with_shapes(g.rewritten(swaps), model) if swaps else model
-    # For the same reason it must find a bias in the second place
+    # ONNX Runtime must find a bias in the second place, too, to fuse as it does after its own operators
     for node in made.graph.node:
         if node.op_type == "Add" and node.input[1] in swaps:
             node.input[:] = reversed(node.input)
@@ -279,7 +279,8 @@ def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto, **att
 
 
 def modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
-    """The batch normalisation of `modulate` that feeds a convolution through a Snake without factors."""
+    """The batch normalisation (made by `modulate`) whose output a convolution reads through a Snake, if the
+    Snake is written as `snake_in_the_modulation` writes it."""
     if conv.op_type != "Conv" or g.lengths(conv.input[1])[0] % TILE:
         return None
     snake = g.made_by(conv.input[0], "Add")

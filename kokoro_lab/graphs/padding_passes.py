@@ -5,8 +5,8 @@ and the text encoder's convolutions. A mask removes each of these influences, so
 energy equal those of the ids alone, to the last bit. But ONNX Runtime fuses other nodes in the graph with a
 mask: this moves F0 by up to 0.002 Hz, with or without pads, and with it the phase of the voice (PESQ 4.54).
 
-Core ML takes no LSTM, so here prosody stays on the CPU, which needs no padding. Behind the durations nothing
-is padded: their sum is the same.
+Core ML takes no LSTM, so here prosody stays on the CPU, which needs no padding. After the durations nothing
+is padded, since their sum is the same.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from kokoro_lab.graphs.rewriting import (
 from kokoro_lab.graphs.signatures import EPSILON, INNER, KNOWN, SCALE, SHIFT
 
 ASKED, CROP_START = "asked", "crop_start"
-"""Tensors of the rewritten vocoder: the frames that are asked for, and the first one of the second half."""
-"""Added to each variance, as in the model's InstanceNorm."""
+"""Tensors of the rewritten vocoder: the trunk frames whose samples are asked for, and the first one that is
+decoded after the second upsampling."""
 
 
 class Adain(NamedTuple):
@@ -114,7 +114,8 @@ def _style_above(g: Graph, name: str) -> NodeProto | None:
 
 
 def modulate(model: Model) -> Model:
-    """Replace AdaIN by `x * scale + shift`: two input vectors are made of the statistics and the style.
+    """Replace AdaIN by `x * scale + shift`, with two input vectors that are made of the statistics and the
+    style.
 
     The layer then needs no samples of the rest of the utterance, and goes over its tensor once instead of
     seven times. It is a batch normalisation whose own mean is 0 and variance 1, since ONNX Runtime has no
@@ -197,8 +198,8 @@ def crop_before_the_second_half(model: Model) -> Model:
     """After the second upsampling, decode only the trunk frames `inner` of the window.
 
     The convolutions before the second upsampling see up to eight frames on either side of each frame, those
-    after it less than two. The latter are two thirds of the work. So context that only the first half needs
-    is dropped between the halves.
+    after it less than two. The latter are two thirds of the work. So context that only the convolutions
+    before it need is dropped there.
     """
     g = Graph(model)
     up = [n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name]
@@ -255,7 +256,7 @@ def snake_in_the_modulation(model: Model) -> Model:
     """Compute Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
 
     The factor 2α goes into scale and shift (see `adain.AdainLayers`), 1 / 2α into the weights of the
-    convolution behind. Five passes over a tensor are left of seven.
+    convolution after it. Five passes over a tensor are left of seven.
     """
     g = Graph(model)
     one = g.constant("snake_one", np.float32(1))

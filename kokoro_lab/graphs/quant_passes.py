@@ -270,7 +270,7 @@ def byte_recurrences(model: Model) -> Model:
     """
     g = Graph(model)
     made = []
-    # In both, a step's inputs are the third axis of its weights
+    # In both operators, the inputs of a step are the third axis of the weights
     recurrences = [n for n in g.graph.node if n.op_type in ("LSTM", "BiLstm")]
     for name in dict.fromkeys(w for n in recurrences for w in n.input[1:3]):
         tensor = g.constants[name]

@@ -1,4 +1,4 @@
-"""The arithmetic of 8-bit integers between floats, and the ranges that it needs.
+"""The arithmetic by which layers between floats run on 8-bit integers, and the ranges that it needs.
 
 Each input channel has a step of its own, from the range that calibration found (`Range`), and each
 output channel has one for its weights; the input's steps are folded into the weights:
@@ -7,7 +7,7 @@ output channel has one for its weights; the input's steps are folded into the we
     q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
 
 So the integers are summed exactly, and the output is float again: no layer's output is reduced to 8 bits.
-`quant_passes` puts it into graphs.
+`quant_passes` puts this arithmetic into graphs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Range(NamedTuple):
 
     @classmethod
     def widest(cls, several: Sequence[Range]) -> Range:
-        """The range that holds all of them."""
+        """The range that holds all of `several`."""
         lows, highs = zip(*several, strict=True)
         return cls(np.min(lows, axis=0), np.max(highs, axis=0))
 
@@ -75,7 +75,7 @@ class QuantisedLayer:
 
     @classmethod
     def of(cls, weight: Values, inputs: Range) -> QuantisedLayer:
-        """Quantise a layer whose input channels lie in `inputs`; beyond, they are clipped.
+        """Quantise a layer whose input channels lie in `inputs`. Values outside of these ranges are clipped.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class QuantisedLayer:
         Raises
         ------
         ValueError
-            A range or a weight that is not finite, or a range for another number of channels.
+            A range or a weight is not finite, or the range is for another number of channels.
         """
         low, high = (np.asarray(side, np.float64) for side in inputs)
         if low.shape != (weight.shape[1],) or high.shape != low.shape:
@@ -124,7 +124,7 @@ class QuantisedLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantisedProduct:
-    """A matrix of weights as integers, for inputs whose rows find their own step.
+    """A matrix of weights as integers. Each row of the inputs gets a step of its own while the graph runs.
 
     y[n, o] = scale[o] · step[n] · Σ weights[o, k] · round(x[n, k] / profile[k] / step[n])
 
@@ -135,8 +135,9 @@ class QuantisedProduct:
     scale : numpy.ndarray
         float32 (outputs,).
     profile : numpy.ndarray
-        float32 (inputs,): root of how large each input usually gets. Taken off the inputs and folded into the
-        weights (as SmoothQuant does, Xiao et al. 2023, eq. 4), so that no input drowns the others.
+        float32 (inputs,): square root of how large each input usually gets. The inputs are divided by it and
+        the weights multiplied (as in SmoothQuant, Xiao et al. 2023, eq. 4), so that no input drowns the
+        others.
     """
 
     weights: npt.NDArray[np.int8]
@@ -165,7 +166,7 @@ class Calibration(dict[str, Range]):
 
     @classmethod
     def load(cls, path: Path | None = None) -> Calibration:
-        """What the package ships, unless `path` names another."""
+        """The ranges that the package ships, or those in the file `path`."""
         stored = shipped_arrays(path or Path(__file__).with_name("ranges.npz"))
         return cls({name: Range(*sides.astype(np.float32)) for name, sides in stored.items()})
 

@@ -1,7 +1,6 @@
 """The digest of how graphs are made, by which their folder in the cache is named.
 
-    recipe    the kind of graphs, the files of this folder and others that make them, and the operators of
-    ours
+    recipe    the kind of graphs, the files of this folder and others that make them, and our own operators
               that the graphs use
     key       the recipe, and the versions of the libraries that carry it out
 
@@ -35,9 +34,10 @@ def recipe_digest(kind: str, *, native_operators: bool, others: Iterable[Path] =
     Parameters
     ----------
     kind : str
-        Which of the recipes in this folder, or in `others`: the variant, or a window and its size.
+        What the recipe makes: the name of a variant, or a window and its size.
     native_operators : bool
-        Whether the graphs use operators of ours: then their sources and compiler flags are part of it.
+        Whether the graphs use operators of ours. Then these operators' sources and compiler flags are part of
+        the digest.
     others : iterable of Path
         Further files that belong to the recipe.
     """

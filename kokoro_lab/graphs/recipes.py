@@ -93,8 +93,8 @@ def recipes(
         *(ours(alike_passes.arctangents) if integers else ()),
         *ours(context_passes.only_what_is_looked_at, native_passes.sums_of_convolutions),
     )
-    # Of int8's trunk one convolution of three taps is in float, and as a fast one it would weigh twice as
-    # much: 3 MB for half a millisecond
+    # In int8's trunk, one convolution of three taps is in float. As a fast one it would have twice as many
+    # weights: 3 MB for half a millisecond
     wide = ours(native_passes.fast_convolutions) if variant != "int8" else ()
     recurrences, attention = ours(native_passes.recurrences), ours(attention_passes.attention)
     lighter: Passes = () if variant == "fp32" else (half_weights,)

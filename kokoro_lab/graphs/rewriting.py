@@ -85,8 +85,8 @@ class Graph:
         self.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
 
     def rewritten(self, swaps: Swaps, head: Iterable[NodeProto] = ()) -> Model:
-        """The model with new nodes in the place of the node that makes a tensor, `head` before all others,
-        and the domains of all of them; without what nothing reads then."""
+        """The model with the new nodes of `swaps`, `head` before all others, and the domains of all nodes;
+        without nodes that nothing reads."""
         nodes = [*head]
         if not swaps and not nodes:
             return self.model
@@ -132,7 +132,7 @@ def node_by_node(rule: Callable[[Graph, NodeProto], Sequence[NodeProto] | None])
 
 
 def either_way(node: NodeProto | None, operator: str) -> Iterator[tuple[str, str]]:
-    """The two inputs of an `operator`, and the same turned round; nothing for another node."""
+    """The two inputs of a node in both orders; nothing if the node is no `operator`."""
     if node is not None and node.op_type == operator:
         yield from ((node.input[0], node.input[1]), (node.input[1], node.input[0]))
 
@@ -188,8 +188,8 @@ def apply(model: Model, recipe: Sequence[Pass]) -> Model:
 def inferred(model: Model) -> list[ValueInfoProto]:
     """The inferred types and lengths of the tensors that nodes make.
 
-    ONNX's inference copies the model several times over, and only small constants can tell it a length: it
-    is given the types of the large ones alone (0.1 s instead of 1.5 s for the whole model).
+    ONNX's inference copies the model several times, and only small constants can hold lengths. So of large
+    constants it gets only the types (0.1 s instead of 1.5 s for the whole model).
     """
     light = Model(ir_version=model.ir_version, opset_import=model.opset_import)
     light.graph.node.extend(model.graph.node)
@@ -217,5 +217,5 @@ def shapes(values: Iterable[ValueInfoProto]) -> dict[str, list[int | str] | None
 
 
 def operators(model: Model) -> dict[str, int]:
-    """How many nodes of each operator type, most first."""
+    """How many nodes the model has of each operator type, most first."""
     return dict(Counter(node.op_type for node in model.graph.node).most_common())

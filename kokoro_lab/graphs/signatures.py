@@ -1,6 +1,6 @@
 """The names of tensors in Kokoro's ONNX exports and in the graphs that are made of them, and their units.
 
-This module reads no graph, so that speaking imports no more than this (see `cutting`, `making`).
+This module reads no graph, so speaking does not import the modules that do (`cutting`, `making`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import onnxruntime as ort
 
 DURATIONS = "/encoder/Round_output_0"
-"""Frames of 25 ms that prosody gives each token id, pads included: as many as input ids, in the floating
+"""The number of duration frames (25 ms) that prosody gives each input id, pads included, in the floating
 point of the export."""
 DURATION_FRAME_SAMPLES = 600
 UNROUNDED = "/encoder/predictor/ReduceSum_output_0"
@@ -75,7 +75,7 @@ _DECODER = "/decoder/decoder/"
 ALIGNED = "/encoder/MatMul_1_output_0"
 """Text features stretched to frames of 25 ms: [1, 512, T]."""
 F0, ENERGY = "/encoder/Reshape_output_0", "/encoder/Reshape_1_output_0"
-"""Hz and energy, two values a frame: [1, 2T]."""
+"""F0 in Hz, and energy: one value for each trunk frame, [1, 2T]."""
 DECODER_STYLE = "/decoder/Slice_output_0"
 """`style[:, :128]`."""
 TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
@@ -84,7 +84,7 @@ VOICED_HZ = 10.0
 """The model's own threshold between voiced and unvoiced (its `SineGen`)."""
 F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
 EXCITATION = f"{_DECODER}generator/Reshape_3_output_0"
-"""The harmonic source as a signal, padded for the STFT: [1, 300 · 2T + 20]."""
+"""The excitation's samples, padded for the STFT: [1, 300 · 2T + 20]."""
 WAVEFORM = "waveform"
 
 TRUNK_FRAME_SAMPLES = 300
@@ -102,21 +102,24 @@ the whole graph."""
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
 INNER = "inner"
-"""Input of the rewritten vocoder, int64 (4,): the trunk frames on which its second half works, and those
-whose samples are asked for; of each the first frame, and the one after the last."""
+"""Input of the rewritten vocoder, int64 (4,): the trunk frames that are decoded after the second upsampling,
+and those whose samples are asked for. Two numbers for each: the first frame, and the one after the last."""
 KNOWN = "known"
-"""Input of the rewritten vocoder, bool (): whether scale and shift hold the statistics already; if not, they
-are those of a tensor with mean 0 and variance 1, and each layer looks at its own."""
+"""Input of the rewritten vocoder, bool (): whether scale and shift were made from known statistics. If not,
+they were made from a mean of 0 and a variance of 1, and each layer computes the statistics of its own
+input."""
 
 EPSILON = 1e-5
+"""Added to each variance, as in the model's InstanceNorm."""
 TOLD_CHANNELS = 8704
 TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
-"""Inputs of the rewritten trunk: bool (), whether statistics are told or layers look for themselves; and of
-each channel that AdaIN layers normalise, in their order, the segment's mean and variance, float32
-(TOLD_CHANNELS,). Channels that come from outside of the blocks are there for the whole segment, so their
-statistics are always computed."""
+"""Inputs of the rewritten trunk: bool (), whether statistics are given or each layer computes its own; then
+the segment's mean and variance, float32 (TOLD_CHANNELS,), of each channel that AdaIN layers normalise, in the
+layers' order. Channels that no residual block makes are not among them: they are there for the whole segment,
+so their statistics are always computed."""
 STOP = "stop"
-"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its blocks work on, from the first."""
+"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its residual blocks compute, from the
+first."""
 
 
 def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:

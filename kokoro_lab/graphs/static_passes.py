@@ -40,7 +40,7 @@ COLUMNS = signatures.TRUNK_FRAME_SAMPLES // HOP_SAMPLES
 LONGEST_AXIS = 16_384
 """Core ML's provider refuses a node that reads a tensor with more values along an axis, constants too."""
 COARSE = 10
-"""Steps of the vocoder's first half in a trunk frame."""
+"""Columns in a trunk frame between the first upsampling and the second."""
 _CONCATENATED = "/decoder/decoder/generator/Concat_3_output_0"
 
 

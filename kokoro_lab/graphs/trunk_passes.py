@@ -1,6 +1,6 @@
 """Rewrites of the trunk that compute the steps between its convolutions with fewer operators.
 
-Like those of `passes`: each takes a model, returns a new one, and keeps the numbers up to rounding.
+Like those of `passes`, each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 def told_statistics(model: Model) -> Model:
     """Allow computing only the first frames of a segment, with given statistics. If all frames are computed
-    and no statistics are given, the samples stay the same to the last bit.
-    """
+    and no statistics are given, the samples stay the same to the last bit."""
     layers = adain_layers(model)
     g = Graph(model)
     if not layers or g.has_input(STOP):
@@ -80,7 +79,7 @@ def told_channels(model: Model) -> npt.NDArray[np.int64]:
     for layer in layers:
         joined = made[layer.x].op_type == "Concat"
         known = [name for name in made[layer.x].input if name in outer] if joined else []
-        # What blocks make stands in front
+        # Channels that a residual block makes come first
         width = layer.channels - sum(_channels(g, name) for name in known)
         found.append(at + np.arange(width))
         at += layer.channels
@@ -88,8 +87,8 @@ def told_channels(model: Model) -> npt.NDArray[np.int64]:
 
 
 def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
-    """The inputs of `concats` that no block makes: those of the first block, and those that several later
-    blocks get as well."""
+    """The inputs of `concats` that no residual block makes: all of the first block's, and those that several
+    blocks get."""
     readers = Counter(name for concat in concats for name in concat.input)
     return [name for name in readers if readers[name] > 1 or name in concats[0].input]
 

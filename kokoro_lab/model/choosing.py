@@ -56,7 +56,7 @@ class SeveralDecoders:
     ----------
     decoders : iterable of PlacedDecoder
     main : PlacedDecoder
-        The one whose placement is reported; `SynthesisReport.choices` has the provider of each segment.
+        The decoder whose placement is reported; `SynthesisReport.choices` has the provider of each segment.
     """
 
     def __init__(self, decoders: Iterable[PlacedDecoder], main: PlacedDecoder) -> None:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 Values = npt.NDArray[np.float32]
 
 WANTS_FIXED_SHAPES = "coreml"
-"""The provider that takes hardly a node of the windows of any length (see the notebook 10_provider_ab)."""
+"""The provider that runs hardly a node of a graph for windows of any length (see the notebook
+10_provider_ab)."""
 PREDICTED_SEMITONES = 2.5
 """The most by which the pitch may be moved on average with predicted statistics. Sentences of two voices were
 compared with the same sentences with exact statistics. PESQ was 4.5 without a change of pitch, 4.3 to 4.5 at
@@ -117,7 +118,7 @@ class Decoder(Protocol):
         """Further facts about this decoder that a result should record."""
 
     def predicts(self, voice: Voice) -> str | None:
-        """Why this cannot decode `voice` with predicted statistics; None if it can."""
+        """Why this decoder cannot decode `voice` with predicted statistics; None if it can."""
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
         """Speak a segment. The gains of its `delivery` are not applied here.
@@ -151,7 +152,7 @@ def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None
 
 
 class StagedDecoder:
-    """The model cut into stages: the vocoder whole, or in windows as they are listened to.
+    """Runs the model in stages. The vocoder decodes a segment at once or, for a listener, in windows.
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ class WholeGraph:
     Parameters
     ----------
     path : Path
-        A Kokoro export; its input names are found out.
+        A Kokoro export. Exports differ in the names of their inputs; see `graphs.signatures.signature`.
     """
 
     def __init__(self, path: Path, config: EngineConfig) -> None:

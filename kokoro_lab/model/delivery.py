@@ -174,7 +174,7 @@ class ProsodyChanges:
 
     @property
     def gains_db(self) -> tuple[float, ...]:
-        """How much louder each input id is to be."""
+        """How much louder each input id is to be, in dB."""
         return tuple(style.gain_db for style in self.styles)
 
 
@@ -192,7 +192,7 @@ def model_speed(speed: float, delivery: ProsodyChanges | None) -> float:
 
 
 def moved_semitones(before_hz: Values, after_hz: Values) -> float:
-    """How far the pitch was moved, averaged over voiced frames."""
+    """How far the pitch was moved, in semitones, averaged over voiced frames."""
     voiced = before_hz > VOICED_HZ
     if not voiced.any():
         return 0.0

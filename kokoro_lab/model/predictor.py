@@ -30,7 +30,7 @@ def features(prosody: Prosody) -> Values:
     -------
     numpy.ndarray
         float32: mean, deviation and mean positive part of each trunk channel; mean and deviation of the
-        excitation's spectrum, and their logarithms; the decoder's half of the style; log and inverse
+        excitation's spectrum, and their logarithms; the first 128 numbers of the style; log and inverse
         length; voiced share; mean and deviation of log F0 and of energy.
     """
     parts = _parts(prosody.trunk[0])

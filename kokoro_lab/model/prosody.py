@@ -54,7 +54,7 @@ class Prosody:
     trunk : numpy.ndarray
         float32 (1, 512, 2T).
     excitation : numpy.ndarray
-        float32 (1, 300 · 2T + 20): the harmonic source, padded for its STFT.
+        float32 (1, 300 · 2T + 20): the excitation's samples, padded for its STFT.
     style : numpy.ndarray
         float32 (1, 256).
     """
@@ -87,9 +87,9 @@ def audible_frames(energy: Values) -> tuple[int, int]:
 
 
 def first_chunk_frame(energy: Values) -> int | None:
-    """The trunk frame by which a stream's first chunk is likely to be complete, of an energy curve.
+    """The trunk frame by which a stream's first chunk is likely to be complete, by the energy curve.
 
-    None if it is never that loud. A wrong answer only delays the first sound by a window.
+    None if the curve never shows speech. A wrong answer only delays the first sound by a window.
     """
     speaking = np.flatnonzero(energy > SPEAKING_ENERGY)
     return int(speaking[0]) + FIRST_CHUNK_FRAMES if len(speaking) else None
@@ -101,8 +101,8 @@ class Contours(NamedTuple):
     `aligned` is float32 (1, 512, T), the text's features stretched to frames of 25 ms; `f0_hz` and `energy`
     are float32 (1, 2T); `durations` is float32, one for each input id. If the text asks for another rate or
     pitch (SSML), `fallbacks` name what could not be done, and `moved_semitones` is the mean distance of the
-    pitch from the model's own. `plain_frames`
-    is the length of the segment at speed 1, in frames of 25 ms.
+    pitch from the model's own. `plain_frames` is the length of the segment at speed 1, in duration frames of
+    25 ms.
     """
 
     aligned: Values
@@ -155,7 +155,7 @@ class ProsodyModel:
     def contours(
         self, token_ids: Sequence[int], style: Values, speed: float, delivery: ProsodyChanges | None = None
     ) -> Contours:
-        """The first half of `predict`."""
+        """The first step of `predict`: durations, pitch and energy, with pauses adjusted."""
         return paused(self._delivered(token_ids, style, speed, delivery), token_ids, self._pauses)
 
     def _delivered(
@@ -195,7 +195,7 @@ class ProsodyModel:
         return Contours(*contours), unrounded
 
     def behind(self, contours: Contours, style: Values) -> Prosody:
-        """Trunk and excitation of the whole segment from given contours: the second half of `predict`."""
+        """The second step of `predict`: trunk and excitation of the whole segment, from given contours."""
         frames = contours.aligned.shape[2]
         return self._behind(contours, style, frames, whole_trunk(frames))
 

@@ -61,7 +61,7 @@ class StaticWindow:
     context : int
         Further trunk frames on either side that it is given.
     inner_context : int
-        How many of these go through the second half of the convolutions.
+        How many of these are kept for the convolutions after the second upsampling.
     """
 
     frames: int
@@ -85,7 +85,8 @@ class StaticWindow:
 
     @property
     def inner(self) -> tuple[int, int]:
-        """First and last of the outer frames, the last exclusive, on which the second half works."""
+        """Which of the outer frames are decoded after the second upsampling: the first, and the one after the
+        last."""
         dropped = self.context - self.inner_context
         return dropped, self.outer - dropped
 
@@ -226,7 +227,8 @@ class StaticVocoder(WindowVocoder):
 
 
 def write_program(folder: Path, window: StaticWindow, path: Path, precision: str = "float16") -> None:
-    """Write one size as an `.mlpackage`, with what it was made of in its metadata (see `mlprogram.write`)."""
+    """Write the graph of one size as an `.mlpackage`; its metadata say what it was made of (see
+    `mlprogram.write`)."""
     graph = signatures.graph_path(folder, window.name)
     about = {
         "source_sha256": model_sha256("fp32"),
@@ -247,8 +249,8 @@ def feed_of(
 ) -> dict[str, Values]:
     """The inputs with which a static vocoder decodes from trunk frame `start` on.
 
-    Where the window reaches over the segment's ends there are zeros. The samples at the segment's ends
-    therefore differ from those of a whole segment, but the model is silent there: by about 1e-6.
+    Where the window reaches over the segment's ends there are zeros. So the samples at the segment's ends,
+    where the model is silent, differ by about 1e-6 from those of a segment that is decoded at once.
     """
     first = start - window.context
     return {

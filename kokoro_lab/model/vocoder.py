@@ -27,9 +27,9 @@ Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 
 INNER_CONTEXT_FRAMES = 2
-"""Context of the second half of the convolutions, which reach no further."""
+"""Context of the convolutions after the second upsampling, in trunk frames. They reach no further."""
 SILENT_CONTEXT_FRAMES = 4
-"""Context on the side of a window where there is silence, which is not decoded."""
+"""Context, in trunk frames, on the side of a window where there is silence, which is not decoded."""
 
 
 class WindowVocoder(ABC):
@@ -65,8 +65,8 @@ class WindowVocoder(ABC):
     ) -> Iterator[Samples]:
         """The samples of a segment, window by window; see `WindowPlan.samples`.
 
-        Given the segment's exact statistics they are those of `Vocoder.whole`, up to rounding: SNR above
-        100 dB.
+        Given the segment's exact statistics the samples are those of `Vocoder.whole`, up to rounding: SNR
+        above 100 dB.
         """
         return plan.samples(self.decoding(prosody, scale, shift, plan.audible), begin)
 

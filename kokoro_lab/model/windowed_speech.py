@@ -45,7 +45,7 @@ def contour_features(contours: Contours, style: Values) -> Values:
         float32 (2722,): for each of the 512 text features its mean, standard deviation, mean of the positive
         part, mean weighted by loudness, and mean over voiced frames; a histogram of the energy (13 bins);
         five percentiles each of F0 and energy; the mean change from value to value of energy and F0; mean and
-        standard deviation of the durations; the decoder's half of the style (128); and the features of
+        standard deviation of the durations; the first 128 numbers of the style; and the features of
         `length_and_pitch`.
     """
     aligned, energy, f0_hz = contours.aligned[0], contours.energy.reshape(-1), contours.f0_hz.reshape(-1)
@@ -112,7 +112,7 @@ def speak_early(
 
 
 def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:
-    """`blocks`, with a cross-fade from `out` to the first one: the same speech, decoded with other
+    """`blocks`, with a cross-fade into the first one from `out`, the same speech decoded with other
     statistics."""
     into = next(blocks).copy()
     rise = ((np.arange(len(out)) + 0.5) / len(out)).astype(np.float32)
@@ -171,7 +171,7 @@ class WindowedSpeech:
         yield from rest if fades is None else fading(fades, rest)
 
     def _rest(self, prosody: Prosody, plan: WindowPlan) -> Callable[[int], Iterator[Samples]]:
-        """The samples from the window that begins at a frame."""
+        """A function that takes the frame at which a window begins, and returns the samples from there on."""
         mean, variance = self.predictor.predict(prosody)
         scale, shift = self.vocoder.layers.scale_and_shift(mean, variance, prosody.style)
         return partial(self.vocoder.windows, prosody, scale, shift, plan)

@@ -137,7 +137,8 @@ class WindowSizes:
             start = end
 
     def opening(self, start: int) -> tuple[int, ...]:
-        """The sizes of the windows from `start` on that are as small as possible."""
+        """The sizes of the first windows from `start` on, as small as possible: two if `first_chunk` is
+        known, else one."""
         if self.first_chunk is None:
             return (self.first,)
         return min(self.first, max(1, self.first_chunk - start)), CHUNK_FRAMES

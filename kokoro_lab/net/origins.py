@@ -15,7 +15,7 @@ _HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.
 
 
 def listed(setting: str) -> list[str]:
-    """The items of a setting with commas."""
+    """The items of a setting that are separated by commas."""
     return [item.strip() for item in setting.split(",") if item.strip()]
 
 

@@ -88,13 +88,13 @@ class Claim:
     Attributes
     ----------
     listened : bool
-        Whether somebody hears it while it is computed.
+        Whether somebody listens while the speech is computed.
     runs_out_s : float or None
         When the listener has heard all that was given; None before the first sound.
     given_s : float
         Speech that the listener was given.
     waited_s : float
-        Seconds that it waited while others computed.
+        Seconds that the stream waited while others computed.
     """
 
     def __init__(
@@ -152,7 +152,8 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Note that computing waited for `seconds` until the listener had made room in the buffers between.
+        """Note that computing waited for `seconds` until the listener had made room in the buffers between
+        the two.
 
         They are full again once as much was given as the listener took. So a listener that paused has as much
         in hand as before, and one in real time does not have in hand what it has heard.
@@ -369,7 +370,7 @@ class Cores:
     def _that_yield(self, rank: _Rank, now_s: float) -> list[Unit]:
         """The units at work that are held when this one begins; none if none have to be, or too few can be.
 
-        As many streams are held as compute, at most: each unit that is held keeps its memory.
+        At most as many streams are held as compute at a time, since each unit that is held keeps its memory.
         """
         claim, left = rank.unit.claim, len(self._at_work)
         if not (claim.listened and (claim.runs_out_s is None or claim.lead_s < SHORT_S)):

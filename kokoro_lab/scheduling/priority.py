@@ -111,7 +111,7 @@ def keep_collector_off() -> None:
     """Let the garbage collector ignore all objects that are loaded now. Dictionaries alone are 180,000
     objects, for which every thread would wait 70 ms at each collection.
 
-    To be called when everything is loaded, in a process that the engine has to itself.
+    Call this when everything is loaded, in a process that the engine has to itself.
     """
     gc.collect()
     gc.freeze()

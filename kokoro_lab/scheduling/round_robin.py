@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachetools import LRUCache
 
 CLIENTS = 256
-"""Clients whose last turn is remembered."""
+"""Number of clients whose last turn is remembered."""
 
 
 class RoundRobin:

@@ -187,7 +187,7 @@ def captions_file(kind: CaptionFormat, text: str, input_format: str, timings: Se
 
 
 def written_as(kind: CaptionFormat, shown: Sequence[Caption]) -> str:
-    """Captions as a file."""
+    """The text of a file with these captions."""
     srt = kind == "srt"
     mark, cues = (",", []) if srt else (".", ["WEBVTT\n"])
     for number, one in enumerate(shown, 1):

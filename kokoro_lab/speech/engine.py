@@ -75,8 +75,8 @@ def load_engine(
     config : EngineConfig, optional
         The whole configuration, instead of the environment's; then nothing else is looked up.
     tuned : bool
-        False ignores what `kokoro-lab tune` found: for samples that must equal other machines' up to
-        rounding.
+        Whether to use what `kokoro-lab tune` found. False is for samples that must equal those of other
+        machines up to rounding.
     voice : str, optional
         The voice that will speak first; by default, that of the settings. Its language's G2P is loaded while
         the graphs are.
@@ -247,7 +247,7 @@ class Engine:
         stop : threading.Event, optional
             Set it to end the synthesis within one window; then `next` raises `Interrupted`.
         client : str
-            The client for whom this is computed: clients compute in turn.
+            The client for whom this is computed: clients whose streams are equally urgent compute in turn.
         **options
             Fields of `Utterance`: voice, speed, language, input_format, code, emoji, loudness, statistics,
             seed, lexicon, detect_languages.

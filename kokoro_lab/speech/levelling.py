@@ -1,4 +1,4 @@
-"""Brings speech to the level that was asked for, by gain and limiter."""
+"""Brings speech to the loudness that was asked for, by gain and limiter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from kokoro_lab.weights.voices import Voice
 
 MEASURABLE_S = 3.0
 """The shortest clip whose loudness is measured. In a shorter one, integrated loudness depends more on the
-words than on the level (it scatters by 0.7 LU at 1 s), so the clip gets predicted gains, like a stream."""
+words than on how loud the voice is (it scatters by 0.7 LU at 1 s), so the clip gets predicted gains, like a
+stream."""
 COMPRESSED_LU = 1.6
 """Factor between a stretch and the loss of loudness: at half of the length, speech is 0.8 LU softer.
 
@@ -47,8 +48,8 @@ class SegmentStart(NamedTuple):
 
 class Levelling:
     """Gain and limiter of one utterance. With `measured` loudness, the whole utterance is measured first.
-    With `voice`, each segment's gain follows from the voice's measured level, the segment's length, and the
-    energy that the model predicts for it. A blend's segment that is decoded at once is measured instead.
+    With `voice`, each segment's gain follows from the voice's measured loudness, the segment's length, and
+    the energy that the model predicts for it. A blend's segment that is decoded at once is measured instead.
 
     Parameters
     ----------
@@ -57,14 +58,14 @@ class Levelling:
     voice : Voice
         The utterance's voice.
     stopwatch : Stopwatch
-        Measures the time that it takes.
+        Measures the time that gain and limiter take.
 
     Attributes
     ----------
     gain_db : float
         The gain of the whole utterance or, where each segment has its own, of the first.
     limited_db : float
-        The most that the limiter took away.
+        The most that the limiter took away, in dB.
     """
 
     def __init__(self, utterance: Utterance, voice: Voice, stopwatch: Stopwatch) -> None:
@@ -74,7 +75,8 @@ class Levelling:
         self.gain_db = self.limited_db = 0.0
 
     def levelled(self, spoken: Iterator[Samples | SegmentStart]) -> Iterator[Samples]:
-        """Blocks of samples at their level; gain and limiter start again at each segment."""
+        """The samples in blocks, after gain and limiter. If the loudness is not measured, both start again at
+        each segment."""
         if self._loudness == "measured":
             kept = deque(spoken)
             blocks = deque(self._alike(kept))
@@ -99,7 +101,7 @@ class Levelling:
             yield limited
 
     def _alike(self, spoken: Iterable[Samples | SegmentStart]) -> Iterator[Samples]:
-        """The samples, with every other voice brought to the level of the utterance's own voice."""
+        """The samples, with every other voice made as loud as the utterance's own voice."""
         gain_db = 0.0
         for each in spoken:
             if isinstance(each, SegmentStart):
@@ -109,8 +111,8 @@ class Levelling:
                 yield each * np.float32(10 ** (gain_db / 20)) if gain_db else each
 
     def _measured(self, blocks: deque[Samples]) -> Iterator[Samples]:
-        """All samples at one measured level. Each block is freed once it is levelled, so memory holds one
-        copy."""
+        """All samples with one gain, found by measuring their loudness. Each block is freed once it is
+        levelled, so memory holds one copy."""
         with self._watch("dsp"):
             self.gain_db, self.limited_db = normalising_gain_db(blocks, SAMPLE_RATE_HZ)
         gain, limiter = Gain(self.gain_db), Limiter(SAMPLE_RATE_HZ)

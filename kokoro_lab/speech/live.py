@@ -42,7 +42,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         return self._text.is_full
 
     def append(self, text: str, *, wait: bool = True) -> None:
-        """Write more.
+        """Write more text.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text.flush()
 
     def end(self) -> None:
-        """Nothing more will be written: the stream ends when all is spoken."""
+        """End the text: nothing more is written, and the stream ends when all is spoken."""
         self._text.end()
 
     def cancel(self) -> None:

@@ -44,7 +44,7 @@ class Parts:
     fallbacks : tuple of Fallback
         Substitutions that were made when the engine was loaded; part of every report.
     brakes : callable, optional
-        Makes what holds a unit of computing while another stream needs the cores sooner.
+        Makes a brake, which holds a unit of computing while another stream needs the cores sooner.
 
     Attributes
     ----------

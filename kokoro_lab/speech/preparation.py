@@ -1,4 +1,4 @@
-"""The first half of the pipeline: from an utterance to segments whose prosody is known.
+"""The first part of the pipeline: from an utterance to segments whose prosody is known.
 
     text → sentences → segments, pauses → prosody
 
@@ -45,7 +45,7 @@ from kokoro_lab.text.ssml import Mark, SsmlDocument
 from kokoro_lab.weights.voices import Voice
 
 WORDLESS_S = 0.1
-"""Silence for a text of marks alone, such as `...`: a client that sends a text in parts may send one."""
+"""Silence for a text that has only marks, such as `...`: a client that sends a text in parts may send one."""
 
 
 def go_on(stop: Event) -> None:
@@ -84,7 +84,7 @@ class PreparedSegment(NamedTuple):
         return TimeStretch(self.stretch, SAMPLE_RATE_HZ)
 
     def envelope(self) -> Envelope | None:
-        """The gains of its words; None if all keep their level."""
+        """The gains of its words; None if no word has a gain of its own."""
         if self.delivery is None or not any(self.delivery.gains_db):
             return None
         lengths = self.decoded.durations * DURATION_FRAME_SAMPLES

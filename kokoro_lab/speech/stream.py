@@ -92,7 +92,7 @@ class SpeechStream(Iterator[AudioChunk]):
     timings : list of WordTiming
         When the words of segments that are done are heard.
     marks : list of MarkTiming
-        When the marks of a document that have been passed are reached.
+        The marks of a document that the speech has passed, and when.
     places : dict of int to Place
         Where the segments that are under way or done can be begun again, by their ids.
     statistics : str
@@ -280,7 +280,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self.claim.leave()
 
     def _speaks(self, chunk: AudioChunk) -> bool:
-        """Whether there is speech in the first chunks: leading silence is trimmed, but may be asked for."""
+        """Whether speech has begun by the end of a chunk: before it, there may be silence that was asked
+        for."""
         end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
         speech_from = self._timeline.speech_from
         return speech_from is not None and end > speech_from
@@ -294,8 +295,8 @@ class SpeechStream(Iterator[AudioChunk]):
         return chunk
 
     def _spoken(self) -> Iterator[Samples | SegmentStart]:
-        """Yield trimmed segments at the model's own level, the pauses between them, and a marker at the
-        beginning of each segment."""
+        """Yield trimmed segments as loud as the model spoke them, the pauses between them, and a marker at
+        the beginning of each segment."""
         line = self._timeline
         for prepared in self._ahead:
             segment, decoded = prepared.segment, prepared.decoded

@@ -79,7 +79,7 @@ class Timeline:
             self.speech_from = self.position
 
     def end_speech(self, durations: npt.NDArray[np.int64], kept_tail_samples: int, stretch: float) -> None:
-        """The speech of the segment ends here.
+        """Note that the speech of the segment ends here.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class AlignedText:
         return AlignedText(self.text[i:j], self.starts[i:j], self.ends[i:j])
 
     def strip(self) -> AlignedText:
-        """Without white space at either end."""
+        """This text without white space at either end."""
         lead = len(self.text) - len(self.text.lstrip())
         return self.cut(lead, max(lead, len(self.text.rstrip())))
 

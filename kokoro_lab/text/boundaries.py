@@ -63,7 +63,7 @@ _LEADS_ON = regex.compile(rf"(?<![\p{{L}}\d]){any_of(_WORDS['es within a sentenc
 _LEADS_TO_NUMBER = regex.compile(rf"(?<![\p{{L}}\d])(?i:{any_of(_WORDS['es before any number'])})\.[ ]*\Z")
 _ANY_NUMBER = regex.compile(r"[ ]*(?:\d|[IVXLC]+\b)")
 _CONTINUES = regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[ad]\.[ ]*C\.)")
-"""A small letter, an ordinal's sign, the end of a range, what is after Christ: no sentence starts so."""
+"""A small letter, an ordinal's sign, the end of a range, the `C.` of `a. C.`: no sentence starts so."""
 _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
 
 _LETTER_AND_SENTENCE = regex.compile(
@@ -87,7 +87,7 @@ _OPEN_WEAKLY = _SUBJECTS | {"of", "to"}
 
 
 def sentence_ranges(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Half-open ranges of the sentences of `text`, in order; they leave out white space alone.
+    """Half-open ranges of the sentences of `text`, in order. Only white space lies between them.
 
     Parameters
     ----------

@@ -43,10 +43,11 @@ FLOOR = 0.01
 FUNCTION = 2.0
 """The penalty of a function word for the languages that do not have it, in nats."""
 KNOWN, KNOWN_ACCENTED = 1.0, 4.0
-"""The penalty for other languages of a word in the request's lexicon, in nats. It is larger for a word with
-an accent (`naïve`, `cliché`), since the accent is evidence for other languages."""
+"""The penalty, in nats, for all languages but the request's if the word is in the request's lexicon. It is
+larger for a word with an accent (`naïve`, `cliché`), since the accent is evidence for other languages."""
 NAME = 0.1
-"""The penalty of a name for other languages, so that a name in doubt takes the request's language."""
+"""The penalty, in nats, for all languages but the request's if the word is a name, so that a name in doubt
+takes the request's language."""
 NAME_PARTICLE_LETTERS = 4
 """Longest word that may stand between the parts of a name."""
 INVERTED = 1.5
@@ -113,7 +114,7 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
 
 
 def _suspicious(word: LatinWord, base: str, known: Known) -> bool:
-    """Whether a word may be of another language, so that the detector is asked."""
+    """Whether a word may be of another language than `base`, so that the sentence must be examined."""
     plain = word.text.lower()
     if word.inverted:
         return True

@@ -178,14 +178,15 @@ class GrowingText(ReadAhead):
             self._end_part()
 
     def end(self) -> None:
-        """Nothing more is written."""
+        """End the text: nothing more is written."""
         with self._changed:
             self._clean(len(self._raw))
             self._ended = True
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Note that the writer failed. The reader reads the text so far, and then gets `error` raised."""
+        """Note that the writer failed. The reader reads the text so far, and then `error` is raised in its
+        thread."""
         with self._changed:
             self._failure = error
             self.end()

@@ -16,7 +16,7 @@ def joined(text: AlignedText, language: str, known: Known | None) -> AlignedText
     """`text`, in which the two parts of each word that was hyphenated at the end of a line are joined.
 
     English has many words with hyphens: there, the hyphen stays unless `known` says that the joined parts are
-    a word. A part before `and` is left alone: `pre- and post-war`.
+    a word. A part before a word such as `and` is left alone: `pre- and post-war`.
     """
     code = language.split("-")[0]
     if ("- " not in text.text and "-\n" not in text.text) or code not in LATIN:

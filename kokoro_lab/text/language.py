@@ -43,9 +43,9 @@ def _of_any_case(tag: str) -> str:
 
 
 def understood(tag: str) -> tuple[str, str | None]:
-    """The language that is spoken for `tag`, and the part of the tag that is not followed.
+    """The language that is spoken for `tag`, and the text of a fallback if a part of the tag is not followed.
 
-    A region without a reading of its own is read as its language is: `es-MX` as `es`.
+    A region without a reading of its own is read like its language: `es-MX` like `es`.
 
     Returns
     -------

@@ -41,12 +41,12 @@ class LanguageTable:
         The alphabet, in small letters.
     having : numpy.ndarray
         bool (OTHER + 1, languages): the languages that have a letter with an accent, by the letter's number.
-        A letter that tells nothing is of none.
+        For a letter that tells nothing, no language.
     codes : numpy.ndarray
         uint32 (groups,), ascending: the groups of letters, by `PLACES`.
     steps : numpy.ndarray
-        uint8 (groups, languages): the logarithm of the probability of a group's last letter after the others,
-        in steps below 0, and 1 more. 0 means that the shorter group is valid.
+        uint8 (groups, languages): minus the logarithm of the probability of a group's last letter after the
+        others, in steps, plus 1. 0 means that the group without its last letter is used instead.
     step : float
         The step, in nats.
     """

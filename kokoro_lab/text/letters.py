@@ -1,8 +1,9 @@
 """Replaces styled letters (`𝐛𝐨𝐥𝐝`, `ⓒircled`) and look-alikes by the plain letters that a reader sees.
 
-Mathematical, circled, squared, full-width and small capital letters, ligatures, letters that are struck
-through or underlined by combining marks, and letters of another alphabet that look like Latin ones within a
-Latin word. Signs with a meaning of their own (`m²`, `№`, `℃`, a lone `🅰`) are left to later steps.
+Styled are mathematical, circled, squared, full-width and small capital letters, ligatures, and letters that
+are struck through or underlined by combining marks. Look-alikes are letters of another alphabet that look
+like Latin ones within a Latin word. Signs with a meaning of their own (`m²`, `№`, `℃`, a lone `🅰`) are left
+to later steps.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def undressed(aligned: AlignedText) -> AlignedText:
     Parameters
     ----------
     aligned : AlignedText
-        NFC.
+        In Unicode's form NFC.
     """
     for pattern, plain, is_meant in _RULES:
         if pattern.search(aligned.text):

@@ -1,9 +1,9 @@
-"""Make any string safe to analyse without losing a letter of any language.
+"""Makes any string safe to analyse without losing a letter of any language.
 
-Canonical composition, one kind of line break, one kind of space, straight apostrophes (misaki drops
-the "n't" of a curly one), and no invisible characters except where they carry meaning: joiners
-inside Indic and Arabic words, and inside emoji sequences. Combining marks in a row are limited to as many as
-a writing system needs.
+The result has canonical composition, one kind of line break, one kind of space, straight apostrophes (misaki
+drops the "n't" of a curly one), and no invisible characters except where they carry meaning: joiners inside
+Indic and Arabic words, and inside emoji sequences. Combining marks in a row are limited to as many as a
+writing system needs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ BINARY_SHARE, BINARY_COUNT = 0.1, 8
 """A text with more control and undecodable characters than both of these is taken for a file."""
 
 MOST_MARKS = 8
-"""Combining marks in a row. Vietnamese and Thai need 2, the IPA 3, Hindi and Hebrew with all its points 5,
-Burmese 6, and the longest stacks of Tibetan 8. Unicode's Stream-Safe Format (UAX 15) allows 30, for any text
-that may ever be written. Thousands take minutes to put in order and to read, and nobody says them."""
+"""The most combining marks in a row that are kept. Vietnamese and Thai need 2, the IPA 3, Hindi and Hebrew
+with all its points 5, Burmese 6, and the longest stacks of Tibetan 8. Unicode's Stream-Safe Format (UAX 15)
+allows 30, for any text that may ever be written. Thousands take minutes to put in order and to read, and
+nobody says them."""
 
 _UNREADABLE = regex.compile(r"[^\P{Cc}\t\n\r\f\v\x85]|\p{Cs}|\p{Co}|\p{Cn}|�")
 
@@ -138,7 +139,7 @@ def refuse_binary(text: str) -> None:
 
 
 def clean(text: AlignedText, noted: Noted = lambda _: None) -> AlignedText:
-    """Like `sanitise`, for a text that points into another original already."""
+    """Like `sanitise`, for a text whose offsets already point into another original."""
     if text.text.isascii():
         return _ruled(text)
     for half in _HALF.finditer(text.text):

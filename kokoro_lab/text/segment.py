@@ -5,9 +5,9 @@ words. No text is ever dropped: a sentence that is too long is cut at the best b
 inside a word.
 
 A segment depends on its own words and on at most `JOINED_COLUMNS` of text after them, so that a text can be
-spoken while it is written. The first segment of a long sentence depends on the sentence's first
-`OPENING_COLUMNS` alone. A sentence over `LONG_TOKENS` is halved; each part then depends on the whole
-sentence, at most `SENTENCE_CHARS`.
+spoken while it is written. The first segment of a long sentence depends only on the sentence's first
+`OPENING_COLUMNS`. A sentence over `LONG_TOKENS` is halved; each part then depends on the whole sentence, at
+most `SENTENCE_CHARS`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST_TOKENS = {"zh": 50}
 """The least length to which a first sentence is cut, for languages where it is not `SHORT_TOKENS`: a syllable
 of Mandarin has five ids with its tone, and parts of less than ten syllables are misheard more often."""
 JOINED_TOKENS = 100
-"""Short sentences are joined up to this."""
+"""Short sentences are joined up to this number of token ids."""
 JOINED_COLUMNS, SHORT_COLUMNS = 96, 30
 """`SHORT_COLUMNS` is the greatest width of a short sentence, and `JOINED_COLUMNS` (about 16 words) that of a
 sentence that is joined to it. Widths in columns are used because a sentence that is still being written can
@@ -61,8 +61,8 @@ CLOSERS = "\"”')“ "
 
 
 def ended(word: Word) -> Word:
-    """The words of a heading or list item, with a full stop at the end, whether or not the author wrote
-    one."""
+    """The last word of a heading or a list item. It gets a full stop, unless it ends with a mark of a pause
+    already."""
     return word if ends_with_pause(word) else replace(word, phonemes=word.phonemes + ".")
 
 
@@ -79,7 +79,7 @@ class SpokenSentence(NamedTuple):
     ends_paragraph: bool
     number: int = 0
     columns: int = 0
-    """The width on the screen."""
+    """The width of the sentence on the screen, in columns."""
 
     @property
     def token_count(self) -> int:
@@ -200,8 +200,7 @@ def _joins(held: SpokenSentence, following: SpokenSentence, columns: int) -> boo
 
 
 def _fitting(sentence: SpokenSentence) -> SpokenSentence:
-    """The words, with each word that is longer than a segment may be cut into several with the same
-    offsets."""
+    """The sentence, in which each word over `LONG_TOKENS` is cut into several with the same offsets."""
     if all(len(i) <= LONG_TOKENS for i in sentence.ids):
         return sentence
     words: list[Word] = []
@@ -291,8 +290,8 @@ def _early_cut(sentence: SpokenSentence, least: int) -> int:
 
 
 def _balanced(sentence: SpokenSentence) -> Iterator[SpokenSentence]:
-    """Halve the sentence until no part is over `LONG_TOKENS`: near the middle, and at a clause if there is
-    one."""
+    """Halve the sentence until no part is over `LONG_TOKENS`: near its middle, rather at a clause than at a
+    space, and rather at a space than between other words."""
     total = sentence.token_count
     if total <= LONG_TOKENS:
         yield sentence

@@ -31,12 +31,13 @@ or `OPENING_COLUMNS`."""
 REST_CHARS = 60
 """The least length of the rest of a sentence that is cut."""
 HARD_LINE_CHARS = 50
-"""A line shorter than this that starts like a sentence is an item of a list, not wrapped prose."""
+"""A line of fewer columns than this ends a sentence, like an item of a list, unless the next line begins with
+a small letter or is the time of a subtitle."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
 
 UNSEEN_CHARS = 100_000
-"""The longest `script` or `style` element that is left out. If an element is longer, or has no end, all such
-elements are read as text, since each would have to be searched for its end again."""
+"""The longest `script` or `style` element that is left out. If an element is longer, or has no end, it and
+all later ones are read as text, since each would have to be searched for its end again."""
 
 _ENDING = r"[\p{Sentence_Terminal}…．]+(?:[\p{Pe}\p{Pf}\p{Pi}\"'*_~]|</\w{1,10}>)*\s*|\s*\n\s*"
 _MAY_END = regex.compile(_ENDING)
@@ -51,7 +52,7 @@ continues in the next line, that line's `>` is removed, too."""
 
 
 class Sentence(NamedTuple):
-    """One sentence; `text` holds no line break. A line or paragraph that ends here is a pause.
+    """One sentence; `text` holds no line break. If a line or a paragraph ends here, a pause follows.
 
     `columns` is its width on the screen, where kana and Han are as wide as two letters. `begins_line` says
     whether it begins a line.

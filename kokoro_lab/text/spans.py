@@ -59,7 +59,8 @@ def is_read(character: str) -> bool:
 
 
 def sounds(text: str) -> bool:
-    """Whether a character is said aloud: letters, numerals and symbols are, punctuation is not."""
+    """Whether a text has a character that is said aloud: a letter, a numeral or a symbol, but not
+    punctuation."""
     return _SOUND.search(text) is not None
 
 
@@ -94,7 +95,7 @@ def language_spans(
     forced: Forced = (),
     known: Known | None = None,
 ) -> list[LanguageSpan]:
-    """The spans of `sentence` in order; together they are all of it, and no two neighbours are alike.
+    """The spans of `sentence` in order. Together they cover all of it, and neighbours differ in language.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ def _tag(language: str, english: str) -> str:
 
 
 def _stays(text: str, word: ScriptWord, addresses: Sequence[tuple[int, int]]) -> bool:
-    """Whether a Latin word is left to the rules of a base language in another script."""
+    """Whether a Latin word is left to the rules of the request's language, which has another script."""
     letters = text[word.start : word.end]
     if letters in ("a", "I"):
         return not _LATIN_BESIDE.search(text[max(0, word.start - 2) : word.end + 2])

@@ -20,7 +20,7 @@ def rows(package: str, name: str) -> Iterator[dict[str, str]]:
     Raises
     ------
     ValueError
-        A row has no first cell, or more cells than there are columns. It names the file and the line.
+        A row has no first cell, or more cells than there are columns. The error names the file and the line.
     """
     header, *lines = files(package).joinpath(name).read_text("utf-8").removesuffix("\n").split("\n")
     columns = header.split("\t")

@@ -25,7 +25,7 @@ class Package:
 
     @property
     def client(self) -> str:
-        """`pip` or `npm`, as the way in which the version is written shows."""
+        """The program that fetches it: `pip` if the version follows `==`, else `npm`."""
         return "pip" if "==" in self.spec else "npm"
 
     @property

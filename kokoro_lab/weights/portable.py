@@ -3,8 +3,8 @@
     <folder>/kokoro-v1.0.fp32.onnx, voices/, …    by their names below the folder `weights` of the cache
     <folder>/kokoro-weights.json                  size and SHA-256 of each file, and how the folder is used
 
-`FilledFolder` takes files from it. Their sizes and digests are checked against the catalogue, and not against
-this list.
+`FilledFolder` takes files from such a folder. It checks their sizes and digests against the catalogue, and
+not against `kokoro-weights.json`.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ WeightSource = Hub | Registry | FilledFolder
 def fill(
     folder: Path, files: Sequence[WeightFile], *, home: Path | None = None, progress: bool = True
 ) -> tuple[str, ...]:
-    """Copy `files` of the cache into `folder`, verified, and write a list of all that is there.
+    """Copy `files` of the cache into `folder`, verified, and write the list of all weights in it.
 
     Parameters
     ----------
     folder : Path
-        The folder, made if it does not exist. Files in it that have the right digest stay; all are hashed.
+        The folder, made if it does not exist. A file in it stays if its size is right and then, once it is
+        hashed, its digest.
     files : sequence of WeightFile
         Files to copy, which have all been fetched.
     home : Path, optional
@@ -113,7 +114,7 @@ def fill(
     Raises
     ------
     DiskFull, WeightsError
-        There is not enough room, or it cannot be written there.
+        There is not enough room, or the folder cannot be written.
     IntegrityError, SourceUnavailable
         A file of the cache is damaged or gone.
     """
@@ -148,8 +149,8 @@ def fill(
 
 
 def held_by(folder: Path) -> tuple[WeightFile, ...]:
-    """The files that a folder must provide: voices, tagger, and the files of its list; without a list, the
-    models that are in it."""
+    """The files that a folder must provide: voices, tagger, and the files of its list or, without a list, the
+    weights that are in it."""
     try:
         names = set(json.loads((folder / LIST).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):  # the folder `weights` of a cache has no list

@@ -1,12 +1,12 @@
 """Paths of the cached weights, verified. `fetching` downloads them.
 
-All of this works on a warm cache, without a network:
+Nothing here needs a network. The cache has:
 
     <home>/weights/kokoro-v1.0.fp32.onnx      and the other variants
     <home>/weights/voices/af_heart.bin        and 53 more
     <home>/weights/english-tagger/tagger/model    and four more, laid out as in the spaCy model they are from
     <home>/weights/whisper-base/model.bin     the recogniser and its three other files, if it was asked for
-    <home>/weights/voice-encoder/pretrained.pt    what compares voices, if it was asked for
+    <home>/weights/voice-encoder/pretrained.pt    the voice encoder, if it was asked for
     <home>/weights/verified.json              what was hashed, at which size and time
     <home>/staging/                           downloads under way, the lock of `fetch`
 """
@@ -34,7 +34,7 @@ def weights_home(home: Path | None = None) -> Path:
 
 
 def voice_names() -> tuple[str, ...]:
-    """All voice packs, sorted."""
+    """The names of all voices, sorted."""
     return tuple(sorted(catalogue().voices))
 
 

@@ -20,9 +20,9 @@ from kokoro_lab.weights.joining import sha256_of
 
 
 def verified(file: WeightFile, folder: Path, command: str = "kokoro-lab fetch") -> Path:
-    """The path of `file` below `folder`, hashed unless it has not changed since it was.
+    """The path of `file` below `folder`. The file is hashed, unless it has not changed since it last was.
 
-    `command` is the command that fetches it, for the error if it is missing.
+    `command` fetches the file; the error names it if the file is missing.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def damage_of(files: Promised, folder: Path, home: Path, *, again: bool = False)
     home : Path
         Folder with the record of hashed files.
     again : bool
-        Whether to hash all files, whatever is on record; a wrong file is removed from the record.
+        Whether to hash all files, whatever is on record. A wrong file is removed from the record in any case.
 
     Raises
     ------

@@ -23,23 +23,23 @@ PACK_ROWS, STYLE_SIZE = 510, 256
 PACK_SHAPE = (PACK_ROWS, 1, STYLE_SIZE)
 
 REFERENCE_TOKENS = 100
-"""A usual length of a segment: a sentence of 6 s."""
+"""A usual length of a segment in token ids: a sentence of 6 s."""
 MEASURED_TOKENS = (50, 300)
-"""The range of lengths in which levels were measured. For shorter and longer segments, the level at the
-nearer end is used."""
+"""The range of lengths, in token ids, in which loudness was measured. For shorter and longer segments, the
+loudness at the nearer end is used."""
 ENERGY_LU = 1.5
 """How many LU louder a segment is for each unit of energy above its voice's usual energy. Fitted on 206
-segments at speeds of 0.5 to 2: their levels are predicted with an error of 0.41 LU, without this term of 0.50
-LU."""
+segments at speeds of 0.5 to 2: their loudness is predicted with an error of 0.41 LU, without this term with
+one of 0.50 LU."""
 ENERGY_SLOPE = -0.18
-"""How much more energy a segment with twice as many ids has, over 54 voices."""
+"""By how much the energy of a segment changes if it has twice as many ids, over 54 voices."""
 
 _NAMES = names(__package__, "voices.tsv")
 OPENAI_VOICES = _NAMES["openai voice"]
 """OpenAI's thirteen names, so that a client that cannot name ours still gets thirteen voices."""
 
 LANGUAGE_OF_PREFIX = _NAMES["language"]
-"""The first letter of a Kokoro voice name is its language, the second its gender."""
+"""The first letter of a Kokoro voice's name → its language. The second letter is the gender."""
 GENDERS = {"f": "female", "m": "male"}
 
 

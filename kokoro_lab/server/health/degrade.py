@@ -103,7 +103,8 @@ class ModeRule:
 def _several(
     troubled: Callable[[ServedRequest], bool], what: str
 ) -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """A reason in words if at least `TROUBLED` of the last requests had trouble; else None."""
+    """A function that returns a reason in words if at least `TROUBLED` of the last requests had trouble; else
+    None."""
 
     def because(last: Sequence[ServedRequest], _: Missed) -> str | None:
         count = sum(map(troubled, last))
@@ -113,7 +114,7 @@ def _several(
 
 
 def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """A reason in words if an objective is missed; else None."""
+    """A function that returns a reason in words if an objective is missed; else None."""
 
     def because(_: Sequence[ServedRequest], missed: Missed) -> str | None:
         found = missed.get(objective)

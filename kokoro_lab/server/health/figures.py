@@ -56,8 +56,9 @@ class ServerFigures:
 
     Measures are: `ttfa_s`, seconds from a request's acceptance to the first bytes of speech of a stream;
     `ttfa_file_s`, the same for a file; `ttfb_s`, seconds from acceptance to the first byte of a stream, which
-    is header or primer; `rtf`, seconds of computing per second of audio, for completed syntheses;
-    `chunk_gap_s`, seconds between two chunks less the length of the first, 0 if the second was early.
+    belongs to its header or to the silence before the speech; `rtf`, seconds of computing per second of
+    audio, for completed syntheses; `chunk_gap_s`, seconds between two chunks less the length of the first, 0
+    if the second was early.
 
     Each object has a Prometheus registry of its own, so that one process can hold several servers.
 
@@ -117,7 +118,7 @@ class ServerFigures:
             self._underruns = self._streams_dry = self._stalls = 0
 
     def summary(self) -> dict[str, Any]:
-        """Everything, as plain data for JSON. Percentiles of no values are None."""
+        """All figures, as plain data for JSON. Percentiles of no values are None."""
         with self._lock:
             counts = {outcome: self._outcomes[outcome] for outcome in OUTCOMES}
             return {
@@ -134,7 +135,7 @@ class ServerFigures:
         self._registry.register(_Gauges(read))
 
     def for_prometheus(self) -> bytes:
-        """Everything, in Prometheus' text format."""
+        """All figures, in Prometheus' text format."""
         return prometheus.generate_latest(self._registry)
 
 

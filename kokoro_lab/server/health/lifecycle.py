@@ -4,7 +4,8 @@ The worker listens at once. `/health` says how far loading is; other requests wa
 comes back after a crash is served as soon as possible and need not retry. Their number is limited; a further
 request is refused, and may come back later.
 
-At SIGTERM, streams may finish. The clients of those that cannot receive the message that they can resume:
+At SIGTERM, streams may finish. The clients of the streams that do not finish in time are told that they can
+resume:
 
     SIGTERM → new requests are refused → `KOKORO_SHUTDOWN_S` → the rest get `server_stopping`, and end
 
@@ -162,12 +163,12 @@ class Doorstep:
 
 
 def still_loading() -> Unavailable:
-    """Why requests are not served yet."""
+    """The error for a request that comes before the engine is loaded."""
     return Unavailable("The engine is still being loaded.", retry_after_s=LOADED_AFTER_S, code=LOADING)
 
 
 def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
-    """Refuse new requests, and tell those still being served `GOODBYE_S` before `within_s` is over."""
+    """Refuse new requests, and end those still being served `GOODBYE_S` before `within_s` is over."""
     state.admission.refuse(
         Unavailable(
             "This server is being stopped.",

@@ -23,7 +23,8 @@ _FIELDS = "fields"
 
 
 class JsonLines(logging.Formatter):
-    """`at`, `level`, `logger`, `message`, and the fields that were given with it.
+    """Writes a line of the log as JSON: `at`, `level`, `logger`, `message`, and the fields that were given
+    with it.
 
     For an exception, only types and stacks are written, since its message may quote what a client sent.
     """
@@ -62,7 +63,7 @@ def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def configure(kind: Format, *, verbose: bool) -> None:
-    """Log to standard error: warnings of everybody, and our own from `info`, or `debug`, on.
+    """Log to standard error: warnings of all libraries, and our own messages from `info` (or `debug`) on.
 
     An earlier set-up, such as the command line's, is removed: with it, this one would have no effect.
     Warnings and uncaught exceptions, which Python would print, are logged too, so that all output is JSON.

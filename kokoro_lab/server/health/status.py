@@ -117,7 +117,7 @@ def status() -> dict[str, Any]:
 @blueprint.get("/v1/audio/voices")
 @documented(answer=Voices)
 def voices() -> dict[str, Any]:
-    """The voices as OpenWebUI wants them; `language` and `gender` besides.
+    """The voices as OpenWebUI wants them, and also the `language` and `gender` of each.
 
     A voice whose own language cannot be read here is left out: a client that names no `language` would only
     get errors. `/status` lists these voices, with the reason.

@@ -3,8 +3,8 @@
     resident memory           what is done
     from `CLEAN_SHARE`        clean-up: caches, garbage, arenas, freed memory; at most every `CLEAN_AGAIN_S`,
                               and more seldom while clean-ups free too little
-    over the limit after it   new speech is refused (503, Retry-After); speech under way continues to its end
-    over it, nobody served    the worker process is replaced
+    over the limit after that new speech is refused (503, Retry-After); speech under way continues to its end
+    the same, nobody served   the worker process is replaced
 
 The limit is never raised. If a warm worker does not fit into it, the server ends and says what it needs. A
 language that would not fit is refused (507), with an error that says so. Whether it fits depends on the
@@ -107,8 +107,8 @@ def give_large_blocks_back(library: Any = None) -> bool:
     glibc serves blocks above a threshold by `mmap`, and raises that threshold to the size of whatever is
     freed (`mallopt(3)`, M_MMAP_THRESHOLD). Soon the arrays of segments, some megabytes each and always of
     another length, come from the heap, and leave gaps there that no later array fits: over 70 streams a
-    server grew from 1.0 to 1.4 GB. This fixes the threshold for the whole process, which must belong to the
-    server alone. False if the C library has no threshold.
+    server grew from 1.0 to 1.4 GB. This function fixes the threshold for the whole process, which must belong
+    to the server alone. False if the C library has no threshold.
 
     Parameters
     ----------

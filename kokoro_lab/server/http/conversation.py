@@ -77,7 +77,7 @@ class Conversation:
     """
 
     ending = "`end`"
-    """The messages that end a live text."""
+    """The message that ends a live text, as errors name it."""
 
     def __init__(self, ws: Server, state: ServerState, request_id: str, watched: WatchedSocket) -> None:
         self._ws = ws
@@ -151,7 +151,7 @@ class Conversation:
         Raises
         ------
         simple_websocket.ConnectionClosed, OSError
-            The client has gone, or was cut.
+            The client has gone, or its connection was cut.
         """
         while not self._over:
             if self._synthesis is not None and self._synthesis.stopped:

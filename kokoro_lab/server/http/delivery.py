@@ -53,7 +53,7 @@ def until_sent(body: Iterable[bytes], sent: Callable[[], None]) -> Iterator[byte
 
 
 class RawWriter:
-    """Sends the bytes of the audio alone; while computing stalls, it sends silence.
+    """Sends only the bytes of the audio; while computing stalls, it sends silence.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class EventWriter:
     stream_id : str
         Sent in the first line, a comment, which also keeps an impatient proxy from closing the connection.
     describe : callable
-        An error in OpenAI's shape.
+        Returns an error in OpenAI's shape.
     """
 
     def __init__(self, stream_id: str, describe: Callable[[BaseException], dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""ElevenLabs' WebSockets, `stream-input` and `multi-stream-input`, over our live text.
+"""ElevenLabs' WebSockets, `stream-input` and `multi-stream-input`, as a dialect of our live texts.
 
 The client writes {`text`}; with `flush` the text so far is spoken, and {`text`: ""} ends it. On
 `multi-stream-input`, each text is a context with an id. There, {`close_context`} ends a context, and an

@@ -155,7 +155,7 @@ class Incoming:
         return None
 
     def _refuse(self, end: int, otherwise: ParseException) -> None:
-        """Raise the error that gunicorn's parser finds up to `end`."""
+        """Raise the error that gunicorn's parser finds up to `end`, or else `otherwise`."""
         with suppress(NoMoreData):
             self._judged(bytes(self._data[:end]))
         raise otherwise

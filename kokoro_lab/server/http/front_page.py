@@ -14,7 +14,8 @@ FOLDER = Path(__file__).parent / "page"
 FILE = {"type": "string", "pattern": r"^[a-z]+\.(css|html|js|svg)$", "examples": ["page.css", "page.js"]}
 
 POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""Nothing from another host, no script or style within the HTML, and no other page around this one."""
+"""The Content Security Policy: nothing from another host, no script or style within the HTML, and no other
+page around this one."""
 
 
 @blueprint.get("/")

@@ -167,7 +167,7 @@ def _accept() -> None:
     g.request_id = asked if REQUEST_ID.fullmatch(asked) else uuid4().hex
     connection = client_socket()
     if connection is not None:
-        # For each recv and each send. gunicorn removes it before the next request
+        # A limit for each recv and each send, which gunicorn removes before the next request
         connection.settimeout(current_app.config["STALL_S"])
 
 

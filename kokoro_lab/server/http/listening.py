@@ -68,7 +68,7 @@ def url_of(host: str, port: int) -> str:
 def room_for(connections: int) -> int:
     """How many connections this process may have open, once its limit of descriptors is raised for them.
 
-    The number of connections, at most `connections`; the log says if fewer fit.
+    Returns at most `connections`; the log says if fewer fit.
     """
     needed = connections + OTHER_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Mistral's realtime speech protocol over our live text.
+"""Mistral's realtime speech protocol, as a dialect of our live texts.
 
 The client sends `session.update` {`session`}, `input_text.append` {`text`}, `input_text.flush` {optionally
 `text`}, which ends a text, and `input_text.end`, which also ends the connection. The server sends

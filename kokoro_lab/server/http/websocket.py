@@ -105,7 +105,8 @@ def knock_as_elevenlabs(voice_id: str) -> NoReturn:
 @blueprint.get(f"{ELEVENLABS}/multi-stream-input")
 @documented(status=101, errors=(401, 426, 429), parameters=(VOICE,))
 def knock_with_contexts(voice_id: str) -> NoReturn:
-    """Speak several such texts over one WebSocket, each in a context of its own, one after another."""
+    """Speak several texts that are still being written over one WebSocket, each in a context of its own, one
+    after another."""
     raise UpgradeRequired
 
 

@@ -184,7 +184,7 @@ def messages_of(frame: AudioBytes) -> Iterator[bytes]:
     |---|---|
     | 0 | version, 1 |
     | 1 | flags: 1 where more of this chunk follows in the next message |
-    | 2–3 | length of the head, 16: skip so many, and later versions can be read |
+    | 2–3 | length of the head in bytes, 16: skip this many, and later versions can be read |
     | 4–7 | segment id |
     | 8–11 | chunk id, counts up by one |
     | 12–15 | when the chunk is heard, in ms from the start of the stream |

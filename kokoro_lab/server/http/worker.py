@@ -76,11 +76,11 @@ class Connections:
     Parameters
     ----------
     most : int
-        Open connections.
+        The most connections that may be open.
     most_held_bytes : int
         Limit of the bytes that all of them together hold of unanswered requests.
     threads : int
-        Size of the thread pool; for the figures alone.
+        Size of the thread pool; only for the figures.
     """
 
     def __init__(self, most: int, most_held_bytes: int, threads: int) -> None:
@@ -143,7 +143,8 @@ class Connections:
         self._closed[connection.reason] += 1
 
     def longest_silent(self, *, holding: bool = False) -> Connection | None:
-        """The longest silent connection among those that wait, with `holding` among those that hold bytes."""
+        """The waiting connection that has been silent longest; with `holding`, only connections that hold
+        bytes count."""
         return next((one for one in self._silent if one.held_bytes or not holding), None)
 
     def late(self, now_s: float) -> Iterator[Connection]:

@@ -26,7 +26,8 @@ def _number(value: Any) -> Any:
 
 
 Number = BeforeValidator(_number)
-"""Takes `"1.0"` for `1.0`: what comes out of a form is text. It stands last, so that it runs first."""
+"""Takes `"1.0"` for `1.0`: what comes out of a form is text. This validator stands last in an annotation, so
+that it runs first."""
 NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
 
 Warmth = Literal["warming", "ok", "failed"]
@@ -39,7 +40,8 @@ class Answer(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    """What is wrong: in words, in OpenAI's kind, the field at fault, and a code to test for."""
+    """What is wrong: in words, by OpenAI's kind of error, by the field at fault, and by a code to test
+    for."""
 
     message: str
     type: Literal["invalid_request_error", "rate_limit_error", "server_error"]

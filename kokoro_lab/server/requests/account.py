@@ -40,8 +40,8 @@ _OF_REPORT = (
 """Fields of a report that are added to the log line; null without a report. `text_s` is normalisation and
 G2P."""
 _UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path")
-"""Fields that are null in the log line if the request was refused before they were known, or if it has
-none."""
+"""Fields that are null in the log line if the request was refused before they were known, or has no such
+value."""
 
 
 class Account:
@@ -141,7 +141,7 @@ class Account:
         return self._player.underruns
 
     def first_byte(self) -> None:
-        """Record the first byte sent; only the first call counts."""
+        """Record the time of the first byte sent; only the first call counts."""
         if self._ttfb_s is not None:
             return
         self._ttfb_s = self.age_s

@@ -97,7 +97,7 @@ def model_of(payload: Mapping[str, Any], model: type[M]) -> M:
     Raises
     ------
     ParameterError
-        A field is unknown, missing or out of range; names it.
+        A field is unknown, missing or out of range; the error names it.
     """
     try:
         return model.model_validate(payload)

@@ -59,7 +59,7 @@ class AudioBytes:
     segment_id, chunk_id : int
         The place of the chunk; `chunk_id` counts up by one.
     start_s : float
-        When it is heard, from the start of the stream.
+        When the chunk is heard, in seconds from the start of the stream.
     data : bytes
         Bytes in the requested format. The bytes of all events joined are the whole answer.
     place : Place or None
@@ -201,7 +201,7 @@ class SpeechEvents(Iterator[Event]):
         return True
 
     def close(self) -> None:
-        """Stop computing, within the window that is under way, and wait for it."""
+        """Stop computing after the window that is under way, and wait until it is computed."""
         self.synthesis.stop.set()
         self._events.close()
         if self._computing is not None:

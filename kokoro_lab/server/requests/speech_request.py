@@ -56,8 +56,8 @@ class SpeechRequest(BaseModel):
     emoji: Literal["name", "skip"] = "name"
     """Say the names of emoji, or leave them out"""
     model: StrictStr | None = None
-    """Any name; that of a variant, such as `fp32` or `kokoro-fp32`, must be the one that is served.
-    `X-Kokoro-Ignored` says if it is none of `/v1/models`"""
+    """Any name. A variant's name, such as `fp32` or `kokoro-fp32`, must be that of the served variant.
+    `X-Kokoro-Ignored` has `model` if the name is none of `/v1/models`"""
     voice: str | VoiceId | None = None
     """A voice, an OpenAI voice or a blend. Default: the server's"""
     response_format: Annotated[Format | CaptionFormat | None, BeforeValidator(named_format)] = None
@@ -73,8 +73,8 @@ class SpeechRequest(BaseModel):
     language: StrictStr | None = None
     """Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"""
     detect_languages: Literal["auto", "scripts", "off"] = "auto"
-    """Which words of other languages are read in their own language: all that are found, those in another
-    script alone, or none"""
+    """Which words of other languages are read in their own language: all that are found, only those in
+    another script, or none"""
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
     """In Hz. Opus is always 48000"""
     dither: Dithering = "tpdf"
@@ -94,7 +94,8 @@ class SpeechRequest(BaseModel):
     """The id of the last event of the stream that broke. Also sent as the header `Last-Event-ID`"""
 
     lexicon: list[Any] | dict[str, Any] | None = None
-    """How words are said: entries, or phonemes by what is written. Up to 100, 8 kB"""
+    """How words are said: a list of entries, or an object of words and their phonemes. Up to 100 words, 8
+    kB"""
 
     @property
     def voice_name(self) -> str | None:

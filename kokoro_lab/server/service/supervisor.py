@@ -88,7 +88,7 @@ class Supervisor(ABC):
 
     @abstractmethod
     def _start(self, changed: bool) -> None:
-        """Start it now and at each login; restart it if its file has changed."""
+        """Start the service now and at each login; restart it if its file has changed."""
 
     @abstractmethod
     def _stop(self) -> None:

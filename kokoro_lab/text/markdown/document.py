@@ -77,7 +77,7 @@ class Certain(NamedTuple):
 def certain(
     source: str, language: str, code: str = "skip", *, offset: int = 0, memory: Memory = START
 ) -> Certain:
-    """The blocks of a text that is still written which no later character can change.
+    """The blocks, in a text that is still being written, that no later character can change.
 
     A paragraph is certain when a blank line follows, a heading when its line ends, and an item of a list when
     the next item begins.
@@ -91,7 +91,7 @@ def certain(
     offset : int
         Where `source` begins in the text.
     memory : Memory
-        The memory after the text before `source`.
+        What reading the text before `source` left to remember.
     """
     complete = max(source.rfind("\n"), source.rfind("\r", 0, -1)) + 1
     text = _placed(source[:complete], offset)

@@ -25,7 +25,8 @@ _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
 _COMPOSED = {"{,}": ",", r"\not=": r"\ne ", r"\not\in": r"\notin"}
 """Signs of several tokens → one token."""
 _MOST_ORDINAL = 20
-"""`3/20` is "three twentieths"; of more parts, one says "over"."""
+"""The largest denominator that is read as an ordinal: `3/20` is "three twentieths", `3/21` "three over
+twenty-one"."""
 _DEEPEST = 24
 
 

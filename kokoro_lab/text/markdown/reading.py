@@ -1,4 +1,7 @@
-"""Puts the blocks of a Markdown document into words, with their offsets, styles and omissions."""
+"""Puts the blocks of a Markdown document into words, with their offsets, styles and omissions.
+
+The source is the document as it was written.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ class Block(NamedTuple):
     start, end : int
         Where it stands in the source.
     passages : tuple of Passage
-        May be empty; no passage in it is.
+        There may be none, but each has text.
     styles : tuple of (int, int, SpeakingStyle)
         Styles of spans of the source, in order.
     fallbacks : tuple of Fallback
@@ -116,7 +119,7 @@ class BlockReader:
     code : {"skip", "name", "read"}
         What is said of blocks of code.
     memory : Memory
-        The memory after the block before the source.
+        The memory that the block before the source left.
     """
 
     def __init__(self, source: AlignedText, language: str, code: str, memory: Memory) -> None:
@@ -224,7 +227,7 @@ class BlockReader:
         self._parts.append(part)
 
     def _border(self, ends: Ends | None = None) -> None:
-        """A passage ends here."""
+        """End a passage here."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         text = text.rewrite(
@@ -479,7 +482,8 @@ class BlockReader:
 
 
 def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[AlignedText], list[Fallback]]:
-    """The spoken parts of a sentence, and the parts left out; the parser gets `seen` in its place."""
+    """The spoken parts of a sentence, and the parts left out. The parser gets `seen` in the sentence's
+    place."""
     return BlockReader(sentence, language, "read", START).read_sentence(seen)
 
 

@@ -1,4 +1,7 @@
-"""Makes a spoken document of SSML: passages of text, with breaks, styles, languages and voices."""
+"""Makes a spoken document of SSML: passages of text, with breaks, styles, languages and voices.
+
+The source is the document as it was written. All offsets point into it.
+"""
 
 from __future__ import annotations
 
@@ -163,8 +166,8 @@ def parse(
 
 @dataclass(slots=True)
 class DocumentBuilder:
-    """Walks through the events of a document. `scopes` and `elements` are the open ones. `keeps_lines` says
-    whether its line breaks are kept as in a plain text."""
+    """Walks through the events of a document. `elements` are those that are open, and `scopes` their
+    settings. `keeps_lines` says whether line breaks are kept, as in a plain text."""
 
     language: str
     noted: Noted
@@ -349,8 +352,8 @@ class DocumentBuilder:
 
 
 def _is_spoken(text: str) -> bool:
-    """Whether it has more than white space and punctuation. Breaks with nothing spoken between them are one
-    silence."""
+    """Whether a text has more than white space and punctuation. Breaks with nothing spoken between them are
+    one silence."""
     return any(c.isalnum() or unicodedata.category(c)[0] == "S" or c in "&@#%*/\\§" for c in text)
 
 

@@ -72,7 +72,7 @@ EMPHASIS = {
     "reduced": SpeakingStyle(rate=1.15, pitch_scale=SEMITONE**-1.5, gain_db=-4.0),
 }
 """A stressed word is higher, longer and louder. By Fry (1955 and 1958), pitch matters most, then length, then
-level. misaki's stress marks hardly change a word that is stressed already."""
+loudness. misaki's stress marks hardly change a word that is stressed already."""
 
 ALLOWED_STRENGTHS = ", ".join(BREAKS_S)
 ALLOWED_TIME = f"seconds or milliseconds such as 250ms or 1.5s, up to {MAX_BREAK_S:g}s"
@@ -313,7 +313,7 @@ def _one_of(allowed: tuple[str, ...]) -> Callable[[str], str | None]:
 
 
 def read_time(value: str) -> float | None:
-    """Seconds of `break time`; None if it is none, or too long."""
+    """The seconds that the `time` of a `break` gives; None if it is no time, or too long."""
     match = _TIME.fullmatch(value)
     if not match:
         return None
@@ -322,14 +322,15 @@ def read_time(value: str) -> float | None:
 
 
 def read_rate(value: str) -> SpeakingStyle | None:
-    """The style of `prosody rate`: a percentage is a multiplier, as in SSML 1.1 and not as at Azure's."""
+    """The style that the `rate` of a `prosody` gives: a percentage is a factor, as in SSML 1.1 and not as at
+    Azure."""
     match = _PERCENTAGE.fullmatch(value)
     rate = float(match[1]) / 100 if match else RATES.get(value)
     return SpeakingStyle(rate=rate) if rate is not None and rate_in_range(rate) else None
 
 
 def read_pitch(value: str) -> SpeakingStyle | None:
-    """The style of `prosody pitch`; None if it is none, or out of range."""
+    """The style that the `pitch` of a `prosody` gives; None if it is no pitch, or out of range."""
     if value in PITCHES:
         return SpeakingStyle(pitch_scale=PITCHES[value])
     absolute = _FREQUENCY.fullmatch(value)

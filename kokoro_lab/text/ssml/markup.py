@@ -41,7 +41,7 @@ _ENTITY = re.compile(r"&#?\w+;")
 
 
 class SourcePosition(NamedTuple):
-    """A position in the source: its offset in characters, and as people count, from 1."""
+    """A position in the source: its offset in characters, and its line and column, counted from 1."""
 
     offset: int
     line: int
@@ -49,7 +49,8 @@ class SourcePosition(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The start of an element. Names are as written; names outside the SSML namespace keep their `{…}`."""
+    """The start of an element. Names are as written; names outside the SSML namespace begin with their own,
+    as `{…}`."""
 
     name: str
     attributes: Mapping[str, str]

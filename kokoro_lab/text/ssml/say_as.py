@@ -104,7 +104,7 @@ def _said_telephone(text: str, speaker: Reader, language: str) -> str:
 
 
 def _measure(text: str, language: str) -> str:
-    """A number and its unit, if the language's rules know that."""
+    """A number and its unit in words, if the language's rules know the unit."""
     words = normalise(AlignedText.of(text), language).text
     units = set(_WORD_OR_SIGN.findall(text))
     if not units or not any(map(str.isdecimal, text)) or units & set(_WORD_OR_SIGN.findall(words)):
