@@ -25,7 +25,8 @@ Limits = Mapping[str, tuple[float | None, float | None]]
 """Figure → the least and the most that it may be."""
 
 PIXELS_A_SECOND = 130
-"""Width of a second. In a narrower picture, the words under it would run into each other."""
+"""Width of a second of sound, in pixels. In a narrower picture, the words under it would run into each
+other."""
 NAMED_DOTS = 300
 """How many dots of a figure have a name: those of the worst clips."""
 
@@ -39,7 +40,7 @@ class ClipsView:
     worst : sequence of KeptClip
         Worst first.
     clips : sequence of JudgedClip
-        All that were judged, the worst among them, worst first.
+        All clips that were judged, worst first.
     limits : mapping
         Limits of the figures that are drawn. A limit on a mean over clips is drawn as a guide.
     folder : Path

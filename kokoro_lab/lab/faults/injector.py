@@ -82,7 +82,8 @@ DISK = Disk()
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One fault that struck: which, and at which window, sentence or chunk."""
+    """One fault that struck: its kind, and the number of the window, sentence or chunk (in the proxy, of the
+    byte) at which it struck."""
 
     kind: str
     at: int
@@ -110,7 +111,7 @@ class Injector:
     Attributes
     ----------
     lost : list of Fallback
-        Providers that it has made fail, as fallbacks of a `Placement`.
+        Providers that the injector has made fail, as fallbacks of a `Placement`.
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:
@@ -158,7 +159,7 @@ class Injector:
                 if isinstance(fault, Ballast) and not self._ballast:
                     self._ballast.append(
                         bytearray(b"\x01") * (fault.size_mb << 20)
-                    )  # each page has been written to
+                    )  # written to, so that the system gives each page
                     self._tell(fault.kind, fault.size_mb)
                 if isinstance(fault, DiskRefuses) and not self._refusing:
                     DISK.refuse(fault)
@@ -204,8 +205,8 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """Called before a G2P reads a sentence. If a fault says so, the calling thread waits here until the
-        faults are removed."""
+        """Called before a G2P reads a sentence. If a fault says so, the calling thread waits here for the
+        fault's time, or until the faults are removed."""
         with self._lock:
             if not self._live:
                 return
@@ -238,13 +239,13 @@ class Injector:
 
     @property
     def struck(self) -> list[Strike]:
-        """The faults that struck since it was armed."""
+        """The faults that struck since the injector was armed."""
         with self._lock:
             return list(self._struck)
 
     @property
     def spoken(self) -> list[WholeStream]:
-        """The streams that came to their end since then."""
+        """The streams that came to their end since the injector was armed."""
         with self._lock:
             return list(self._spoken)
 

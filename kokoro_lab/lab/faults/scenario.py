@@ -210,7 +210,7 @@ class Scenario(_Model):
         return self
 
     def of_seam(self, *seams: Seam) -> tuple[AnyFault, ...]:
-        """The faults of a seam."""
+        """The faults of these seams."""
         return tuple(fault for fault in self.faults if fault.seam in seams)
 
 
@@ -350,7 +350,8 @@ def load_scenario(name: str | Path) -> Scenario:
 
 
 def load_scenarios(names: str = "") -> list[Scenario]:
-    """The scenarios whose names are given with commas; without a name, all of `fixtures/faults/`.
+    """The scenarios with these names, which are separated by commas; without a name, all of
+    `fixtures/faults/`.
 
     Raises
     ------
