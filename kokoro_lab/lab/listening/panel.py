@@ -24,7 +24,7 @@ from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
 LINKS_FILE = "links.json"
 LEVEL = "level"
 JOIN = "*"
-"""Stands in the place of a name: the link that gives each person who opens it a place."""
+"""Stands for a name in the link for everybody: each person who opens it becomes a numbered listener."""
 NUMBERED = "listener-"
 
 
@@ -147,7 +147,8 @@ class Panel:
 
 
 def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Panel:
-    """The panel of a test, with links that stay the same: they are kept in the folder, for its owner to read.
+    """The panel of a test. Its links stay the same: they are kept in a file of the test's folder that only
+    the file's owner may read.
 
     Parameters
     ----------

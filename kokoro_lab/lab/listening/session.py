@@ -5,8 +5,8 @@
     protocol.json     the rule of a panel, written before anybody listens: see `protocol`
     <listener>.jsonl  see `answers`
 
-The sounds are kept, so that a test is finished with the same ones, also on a machine without the model: copy
-the folder.
+The sounds are kept so that a test is finished with the same ones. A copy of the folder also works on a
+machine without the model.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ BUTTONS = "ABX"
 LISTENED_S = 1.5
 """Seconds of each sound that must be heard before an answer, so that pressing a button is not enough."""
 SAME_SOUND_DB = 60.0
-"""Sounds made again by the same engine differ by rounding alone, over 100 dB below the sound."""
+"""SNR above which two sounds count as the same. Sounds that the same engine makes again differ only by
+rounding, more than 100 dB below the sound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +77,8 @@ class Sitting:
     def wav(self, button: str) -> bytes:
         """The sound of the button "A", "B" or "X" in the next trial, as a WAV file.
 
-        Each sound gets other dither, and all get the length of the longest, so that neither the bytes nor the
-        length of X tell whether it is A or B.
+        Each of the three sounds gets other dither, and all get the length of the longest, so that neither the
+        bytes nor the length of X tell whether it is A or B.
         """
         seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
         pair = self.plan.pairs[self.trial.pair]
@@ -238,7 +239,7 @@ def open_session(
     Raises
     ------
     ParameterError
-        Pairs or repeats that make no test.
+        The pairs or repeats make no test.
     AnswersError
         The folder has no test and `pairs` is not given, or the folder has another test that has answers.
     """

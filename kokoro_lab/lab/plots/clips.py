@@ -1,4 +1,4 @@
-"""Recordings: what they look like, how loud they are, and where they differ."""
+"""Plots of recordings: waveform and spectrogram, loudness, and where two recordings differ."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
-"""Levels that are further below the loudest than this have one colour."""
+"""Points that are more than this many dB below the loudest point have one colour."""
 STEP_DB = 2.0
-"""Levels are drawn in steps of this size. The steps are invisible, and make the file of a picture half as
+"""Decibels are drawn in steps of this size. The steps are invisible, and make the file of a picture half as
 large."""
 SILENT_POWER = 1e-10
 SHOWN_HZ = (200, 500, 1000, 2000, 4000, 8000)
@@ -83,7 +83,7 @@ def _wave(axes: Axes, samples: Samples, rate_hz: int, start_s: float, stop_s: fl
 def _spectrum(
     axes: Axes, decibels: np.ndarray, duration_s: float, rate_hz: int, *, difference: bool = False
 ) -> AxesImage:
-    """Draw bands of the ear, with their frequencies beside them."""
+    """Draw mel bands over time, with frequencies in Hz beside them."""
     image = axes.imshow(
         STEP_DB * np.round(decibels / STEP_DB),
         origin="lower",

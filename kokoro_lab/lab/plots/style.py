@@ -50,7 +50,7 @@ class Plot:
     caption : str
         The meaning of the marks; for a plot without a picture, the reason why there is none.
     alt : str
-        A description for readers who cannot see it.
+        A description for readers who cannot see the picture.
     figure : matplotlib.figure.Figure, optional
         None if there is no data, since an empty frame would tell nothing.
     """
@@ -97,7 +97,7 @@ class Plot:
         if self.figure is None:
             raise ValueError(f"{self!r} Nothing can be drawn.")
         with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts have it
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts have the glyph
             self.figure.savefig(target, **{"facecolor": GROUND, "dpi": PIXELS_PER_INCH, **options})
 
 
@@ -175,5 +175,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(values: Sequence[object]) -> str:
-    """Values joined by commas and "and", as in a sentence."""
+    """Values joined by semicolons, with a full stop at the end."""
     return f"{'; '.join(map(str, values))}."

@@ -105,7 +105,7 @@ def loading(milliseconds: Mapping[str, float]) -> Drawing:
 def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Drawing:
     """Tables side by side.
 
-    Each cell has its value; the stronger its colour, the more, within its map.
+    Each cell shows its value. The stronger its colour, the larger the value, compared within its table.
     """
     what, up, across = (
         " and ".join(one.partition(",")[0] for one in names) for names in (tables, [ylabel], [xlabel])
@@ -150,7 +150,7 @@ def ahead_of_the_player(
     """How far each stream is ahead of its player.
 
     A line for each stream, until it is safely ahead. Below 0 a player that began with the first chunk is
-    silent; the dashed lines are as far as each pre-buffer reaches.
+    silent; the dashed lines show how far each pre-buffer reaches.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     table : pandas.DataFrame
         A row for each crowd, as `load_verdict.curve` gives it.
     borne, knee : int
-        Listeners.
+        The machine's capacity and the knee, in listeners.
     """
     if not len(table):
         return Drawing(None, "Nobody listened.")
