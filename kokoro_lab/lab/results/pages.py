@@ -27,7 +27,7 @@ COLUMNS = (
     "worst margin, or what failed",
 )
 _HISTORY = 30
-"""Runs of a notebook that its curve shows."""
+"""The most runs of a notebook that its curve shows."""
 
 
 def write_index(folder: Path) -> Path:

@@ -160,7 +160,7 @@ class Run:
         Raises
         ------
         GateFailed
-            The verdict is "failed"; says which checks and controls.
+            The verdict is "failed"; the error says which checks and controls.
         """
         failures = [str(c) for c in checks if not c.passed] + [str(c) for c in controls if not c.caught]
         if not checks:
