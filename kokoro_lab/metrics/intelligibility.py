@@ -95,7 +95,7 @@ def _normaliser(language: str) -> Callable[[str], str]:
         normaliser = imported("whisper_normalizer.english", extra="quality").EnglishTextNormalizer()
     else:
         normaliser = imported("whisper_normalizer.basic", extra="quality").BasicTextNormalizer()
-    if language == MANDARIN:  # of which Whisper writes some in traditional characters
+    if language == MANDARIN:  # Whisper writes some of it in traditional characters
         simplified = imported("proces", extra="zh").traditional_to_simplified
         return lambda text: str(normaliser(simplified(text)))
     return lambda text: str(normaliser(text))
@@ -124,7 +124,7 @@ class ErrorCount:
     words : int
         The number of words that were said.
     missed, replaced, added : int
-        Words that were said and not heard, heard as others, and heard but not said.
+        Words that were said and not heard, said and heard as other words, and heard but not said.
     characters, character_errors : int
         How many characters were said, spaces included, and the errors of all kinds in them.
     """
@@ -151,7 +151,8 @@ class Transcript:
 
 
 class WrongWord(NamedTuple):
-    """A word in one spelling, and what was heard instead; empty where it was missed, or nothing was said."""
+    """A word in one spelling, and what was heard instead. `heard` is empty if the word was missed, `said` if
+    a word was added."""
 
     said: str
     heard: str
@@ -243,7 +244,7 @@ def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCo
     Raises
     ------
     ParameterError
-        Nothing was said, or the language has no spelling here.
+        Nothing was said, or the words of the language cannot be counted.
     MissingExtra
         The extra `quality` is not installed.
     """

@@ -50,9 +50,9 @@ def paired_change(
     Returns
     -------
     Estimate
-        The mean relative change: −0.01 is 1 % lower. It is one-sided: the true change is above `low`. `p` is
-        the probability of a loss as small as this one, if the true loss were the margin. It is at or below
-        0.05 if `low` with 95 % confidence is above −margin. `units` are texts.
+        The mean relative change: −0.01 is 1 % lower. The interval is one-sided: the true change is above
+        `low`. `p` is the probability of a loss as small as this one, if the true loss were the margin. `p` is
+        at or below 0.05 if `low` with 95 % confidence is above −margin. `units` are texts.
 
     Raises
     ------
@@ -62,7 +62,8 @@ def paired_change(
     Notes
     -----
     Each text counts once, with the mean of its pairs; Efron's BCa bootstrap of the mean (1987), as
-    `scipy.stats.bootstrap` has it. `p` is the level at which its limit would lie at −margin.
+    `scipy.stats.bootstrap` has it. `p` is the error probability with which the lower limit would lie at
+    −margin.
     """
     before, after = columns_of(texts, reference, candidate)
     if not (np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()):
@@ -78,13 +79,14 @@ def paired_change(
 
 
 def _level_at(limit: float, values: npt.NDArray[np.float64], drawn: npt.NDArray[np.float64]) -> float:
-    """The one-sided level whose BCa limit of a mean is `limit`: Efron 1987, equation 3.9, solved for it."""
+    """The one-sided error probability with which the BCa limit of a mean is `limit`: Efron 1987, equation
+    3.9, solved for it."""
     mean = values.mean()
     bias = special.ndtri((np.mean(drawn < mean) + np.mean(drawn <= mean)) / 2)
     # Of a mean, the jackknife's acceleration is a sixth of the skewness ÷ √n
     centred = values - mean
     acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
-    # One is added, so that no p is 0: as many draws can only show as much (Davison & Hinkley 1997, 4.11)
+    # One is added, so that no p is 0: a number of draws can show no less (Davison & Hinkley 1997, 4.11)
     share = (1 + np.count_nonzero(drawn <= limit)) / (1 + len(drawn))
     moved = special.ndtri(min(share, len(drawn) / (1 + len(drawn)))) - bias
     scale = 1 + acceleration * moved
@@ -140,8 +142,8 @@ def paired_rise(
     Returns
     -------
     Estimate
-        Additional errors divided by words: 0.01 is one more in a hundred words; below 0 there are fewer. It
-        is one-sided: the true rise is below `high`. `units` are texts.
+        Additional errors divided by words: 0.01 is one more in a hundred words; below 0 there are fewer. The
+        interval is one-sided: the true rise is below `high`. `units` are texts.
 
     Raises
     ------
@@ -210,7 +212,7 @@ def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float
 
 
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Text → the numbers of the clips that speak it."""
+    """For each text, the numbers of the clips that speak it."""
     clips = rows_of(texts)
     message = f"{len(clips)} texts say nothing about another one."
     require_range("texts", len(clips), FEWEST_UNITS, message=message)
