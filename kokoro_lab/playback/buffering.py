@@ -83,11 +83,11 @@ class PreBuffer:
     """A pre-buffer that learns from the arrival of chunks, and says when each chunk is to be played.
 
     A player holds back `target_s` when a stream starts; when it ran dry, it waits for the chunk and then
-    holds back what is missing to the target. Jitter is how far a chunk is behind real time since the first
-    one: the pre-buffer that would have covered it. (Early chunks cost nothing, so RFC 3550's average of early
-    and late, made for a sender that keeps pace, says little of one that computes in bursts.) The target rises
-    at once to what a chunk needed, and falls slowly while none needs so much. It is kept from stream to
-    stream.
+    holds back what is missing to the target. A chunk needs as much pre-buffer as it is behind real time,
+    counted from the first chunk. (The jitter of RFC 3550 is another figure: an average of early and late
+    chunks, made for a sender that keeps pace. Our sender computes in bursts, and early chunks cost nothing.)
+    The target rises at once to what a chunk needed, and falls slowly while none needs so much. It is kept
+    from stream to stream.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class PreBuffer:
         return cls(held_s, least_s=held_s, most_s=held_s)
 
     def begin_stream(self) -> None:
-        """The next chunk is the first of a new stream."""
+        """Note that the next chunk is the first of a new stream."""
         self._pace_s = None
         self._arrived_s = -math.inf
 
@@ -147,7 +147,7 @@ class PreBuffer:
         Raises
         ------
         ParameterError
-            A time that is not finite, a chunk that is before the last one, or one without length.
+            A time is not finite, a chunk arrives before the last one, or a chunk has no length.
         """
         self._check(at_s, length_s)
         self._arrived_s = at_s
@@ -188,14 +188,14 @@ DOUBLING = 2.0
 """After an underrun, the pre-buffer is the wait that caused it, multiplied by this. On a line that stalls for
 0.2 to 0.4 s now and then, only the first stall is heard."""
 PATIENCE_S = 1.0
-"""Seconds without further samples after which samples that wait for the pre-buffer are played; with a longer
-fixed pre-buffer, its length counts."""
+"""Seconds after which samples that wait for the pre-buffer to fill are played all the same; if the pre-buffer
+is longer than this, its length counts."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
 """With this many underruns within this time, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:
-    """Decides when enough samples are there to begin, by how they have come so far.
+    """Decides when enough samples are there to begin playing, by the times at which they have come so far.
 
     `buffering.PreBuffer` learns from all streams how much speech to hold back at a start. In a stream that
     ran dry this is not enough, because that amount follows the last delay, and the next delay may be longer.
@@ -232,7 +232,7 @@ class Hold:
         self.held_s = self._pre_buffer.target_s
 
     def begin_stream(self) -> None:
-        """The next samples are the first of a new stream."""
+        """Note that the next samples are the first of a new stream."""
         self._pre_buffer.begin_stream()
         self.held_s = self._pre_buffer.target_s
         self.underruns = 0

@@ -48,7 +48,7 @@ class Provider:
     Parameters
     ----------
     name, full_name : str
-        As a user types it, and as ONNX Runtime says it.
+        The provider's name as a user types it, and as ONNX Runtime says it.
     computes_on : str
         The hardware that computes.
     install : str
@@ -93,7 +93,7 @@ def usable_providers() -> tuple[str, ...]:
 
 
 def listed(provider: Provider) -> ProviderListing:
-    """One line of the registry."""
+    """One line of the registry: whether a provider is available here, and why."""
     if not provider.module and provider.full_name in ort.get_available_providers():
         return ProviderListing(provider, True, f"in ONNX Runtime {ort.__version__}")
     if provider.module and find_spec(provider.module) is not None:
@@ -202,7 +202,8 @@ def this_machine() -> str:
 
 
 def devices(provider: Provider) -> list[Any]:
-    """What a plug-in can compute on, GPUs first and processors last; it must have been loaded."""
+    """The devices on which a plug-in can compute, GPUs first and CPUs last. The plug-in must have been
+    loaded."""
     found = [device for device in ort.get_ep_devices() if device.ep_name == provider.full_name]
     return sorted(found, key=lambda device: ("GPU", "NPU", "CPU").index(device.device.type.name))
 
