@@ -27,7 +27,7 @@ MANDARIN_VOICE = "zf_xiaoxiao"
 
 @dataclass(frozen=True, slots=True)
 class FixtureText:
-    """One text with its name and the kind of problem that it tests.
+    """One text, with its name and the kind of problem that the text tests.
 
     `reader` names the only voice that reads the text; if it is empty, all voices of the run read it.
     """

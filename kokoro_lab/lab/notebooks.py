@@ -56,7 +56,7 @@ def find_notebook(name: str) -> Path:
 
 
 def question(notebook: Path) -> str:
-    """What a notebook asks: its title."""
+    """The question that a notebook asks: its title."""
     title = "".join(json.loads(notebook.read_text("utf-8"))["cells"][0]["source"]).partition("\n")[0]
     return title.lstrip("# ")
 

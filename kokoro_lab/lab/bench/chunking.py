@@ -199,8 +199,8 @@ def summary(replayed: pd.DataFrame) -> pd.DataFrame:
 
 def recommendation(replayed: pd.DataFrame) -> str:
     """A sentence that names the shortest pre-buffer, in ms, with which no stream has an underrun; of several,
-    the one with the smallest chunks. If there is none, it names the combination with the least silence within
-    speech."""
+    the one with the smallest chunks. If no pre-buffer is long enough, it names the combination with the least
+    silence within speech."""
     table = summary(replayed).reset_index()
     table["pre_buffer_ms"] = table.chunk_ms * table.pre_buffer_chunks
     streams = int(table.streams.iloc[0])

@@ -71,8 +71,8 @@ def drift(
     Notes
     -----
     The interval is Student's for the slope of a line, with two degrees of freedom fewer than there are
-    windows. It is computed over windows and not over values, since disturbances of a machine last longer than
-    one stream.
+    windows. The interval is computed over windows and not over values, since disturbances of a machine last
+    longer than one stream.
     """
     half_s = run_s / 2
     levels = adjusted(values, groups)

@@ -67,7 +67,7 @@ def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, s
     Parameters
     ----------
     sentences : sequence of str
-        The sentences from which it is made.
+        The sentences from which the text is made.
     characters : int
         Approximate length of the text.
     ends : bool

@@ -45,7 +45,7 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 @dataclass(frozen=True, slots=True)
 class LifecycleEvent:
-    """Something that happens to a server.
+    """A signal that a server gets while it speaks: at a restart, or as a crash.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def measure_lifecycle(
         Takes settings; returns a context with a warm server that can serve all of these streams at the same
         time.
     texts : sequence of str
-        One for each stream; the same in each scenario.
+        One text for each stream; the same texts are spoken in each scenario.
     voice : str
     seed : int
         Seed from which the moments of the events are drawn.
@@ -223,7 +223,7 @@ def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
     Raises
     ------
     GateFailed
-        A sample was lost or repeated, or a stream ended as it should not.
+        A sample was lost or repeated, or a stream ended in a way that is not `expected`.
     """
     table = found.table
     checks: list[Check] = []

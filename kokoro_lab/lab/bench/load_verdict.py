@@ -16,7 +16,7 @@ UNDERRUNS, STRETCH_S = 1.0, 600.0
 """How many underruns are allowed in how many seconds of speech."""
 LATER, HALF_LATER = 4.0, 2.0
 """The largest allowed ratio of a crowd's p95 TTFA to the median TTFA of one listener alone: for a crowd of
-the machine's capacity, and for one of half of it."""
+the machine's capacity, and for one of half that size."""
 ANSWER_S = 0.050
 """The largest allowed p95, in seconds, of the time to an answer 429, and to an answer of `/health`."""
 REFUSED_SHARE = 0.01
@@ -97,8 +97,8 @@ def machines(listeners: int) -> pd.DataFrame:
 
 def judge(load: Load, *, decides: bool = True) -> list[Check]:
     """The checks: every stream is complete and exact, and a full server answers 429. If `decides`, also: 429
-    and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half of it, are
-    served in time."""
+    and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half that size,
+    are served in time."""
     crowds = load.crowds
     streams = pd.concat([one.streams for one in crowds])
     heard = streams[streams.fault == ""]

@@ -40,7 +40,7 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
     Parameters
     ----------
     read : callable
-        Called with the seconds since the block began.
+        Called with the seconds since the `with` block began.
     """
     started_s = time.monotonic()
     found = [read(0.0)]
@@ -119,7 +119,8 @@ class Growth:
 def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
     """What a process and its children hold together now: at_s as given, rss_mb, descriptors, threads.
 
-    Resident memory that they share is counted once for each, which changes the sum and not its growth.
+    Resident memory that several of them share is counted once for each, which changes the sum and not its
+    growth.
     """
     held = {"at_s": at_s, "rss_mb": 0.0, "descriptors": 0, "threads": 0}
     for one in (process, *process.children(recursive=True)):

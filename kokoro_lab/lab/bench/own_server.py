@@ -56,7 +56,7 @@ class OwnServer:
     process: psutil.Process
 
     def facts(self) -> dict[str, Any]:
-        """The server's facts, as it states them: model, provider, versions."""
+        """The facts that the server states: its model, provider, and number of threads."""
         status = ask(self.url, "GET", "/status")
         kept = (
             *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -142,9 +142,10 @@ class OverHttp:
 def own_server(
     settings: Mapping[str, Any], command: Sequence[str] | None = None, cwd: Path | None = None
 ) -> Iterator[OwnServer]:
-    """Start a server on a free port of the loopback, wait until it is warm, and end it after the block.
+    """Start a server on a free port of the loopback, wait until it is warm, and end it after the `with`
+    block.
 
-    The server also ends if this process is killed inside the block.
+    The server also ends if this process is killed inside the `with` block.
 
     Parameters
     ----------

@@ -38,11 +38,11 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "kokoro-onnx"
 VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
-"""The peer's names of variants, and our weights that they use."""
+"""The peer's name of each variant → the weights of ours that it uses."""
 
 
 class Peer(Protocol):
-    """The methods of `kokoro_onnx.Kokoro` that are called."""
+    """The methods of `kokoro_onnx.Kokoro` that the benchmark calls."""
 
     def create_stream(
         self, text: str, voice: str, *, lang: str

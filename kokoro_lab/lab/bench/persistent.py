@@ -126,8 +126,8 @@ def _over_one_connection(
     asks_again: bool,
     reorders: bool,
 ) -> Iterator[ReceivedChunk]:
-    """The new chunks of a connection, in the order of their ids if they have any, to the end of the
-    stream."""
+    """The new chunks of a connection, to the end of the stream; chunks that have ids come in the order of
+    these."""
     in_order = Reorderer[ReceivedChunk](0 if heard.last_id is None else ids_of(heard.last_id)[1] + 1)
     try:
         with closing(source(heard, patience)) as coming:

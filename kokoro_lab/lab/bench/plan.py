@@ -154,7 +154,7 @@ class SpeechPlan(BenchPlan):
 
     @property
     def heading(self) -> str:
-        """One line above the figures."""
+        """The line that is printed above the figures."""
         how = "streamed" if self.streamed else "whole"
         return f"{self.trials} texts of {self.preset} length, {how}, {self.voice}; {self.conditions}"
 

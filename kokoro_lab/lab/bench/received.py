@@ -59,7 +59,7 @@ class ReceivedStream:
     repeated, reordered : int
         Number of chunks that the listener had already; number of chunks that had to wait for an earlier one.
     last_id, token : str or None
-        The id of the last chunk that has one, and the token to resume after it.
+        The id of the last chunk, if chunks have ids, and the token to resume after it.
     began_s : float
         When the stream was asked for, by `time.perf_counter`.
     """
@@ -143,8 +143,8 @@ def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
 
 
 def differences(joined: bytes | bytearray, whole: bytes | bytearray) -> tuple[int, int]:
-    """How many samples differ up to the end of the shorter one, and how many samples `joined` lacks, which is
-    negative if it is longer."""
+    """How many samples of `joined` and `whole` differ, up to the end of the shorter one, and how many
+    `joined` lacks; this is negative if `joined` is longer."""
     ours, theirs = (np.frombuffer(bytes(pcm), "<i2") for pcm in (joined, whole))
     reach = min(len(ours), len(theirs))
     return int(np.count_nonzero(ours[:reach] != theirs[:reach])), len(theirs) - len(ours)

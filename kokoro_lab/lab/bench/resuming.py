@@ -62,8 +62,8 @@ class Resumes(ComparedStreams):
 def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0) -> Resumes:
     """Speak each text completely; then speak it again, cut it at random, and resume it.
 
-    Transports take turns. Two of every four streams are resumed on another server: the first one is killed
-    after each `BATCH` streams, while the last of them is being sent, and a new one is started. Before each
+    Transports take turns. Two of every four streams are resumed on another server: the server is killed after
+    each `BATCH` streams, while the last of these is being sent, and a new server is started. Before each
     stream that will be cut, the server's caches are emptied, so that the rest can use only what the part
     before the cut left in them.
 

@@ -31,7 +31,8 @@ from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
 from kokoro_lab.lab.fixtures import load_rows
 
 THINK_S = (1.0, 3.0)
-"""Least and most seconds between the last word and a listener's next request: a reader turns the page."""
+"""Least and most seconds between the last word that a listener hears and the next request: a reader turns the
+page."""
 AFTER_FAULT_S = 1.0
 MEMORY_SAMPLES_A_RUN = 300
 """How many times memory is sampled in a run; the interval is never below 0.2 s or above 5 s."""
@@ -135,8 +136,9 @@ def readings_of(
 def turns(
     readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
 ) -> Iterator[tuple[SoakReading, Transport]]:
-    """An endless sequence of reading and transport. Each round holds every reading once, in an order of its
-    own, and moves each reading to the next transport, so that every stretch of a soak has the same mix.
+    """An endless sequence of pairs of a reading and a transport. Each round holds every reading once, in an
+    order of its own, and moves each reading to the next transport, so that every stretch of a soak has the
+    same mix.
     """
     draw = random.Random(seed)
     for rounds in count():

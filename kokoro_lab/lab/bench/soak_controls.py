@@ -61,7 +61,7 @@ standard library, so its memory grows by what it leaks."""
 
 
 def controls() -> list[NegativeControl]:
-    """All controls: made-up soaks first, then the leaking server."""
+    """All negative controls: made-up soaks first, then the leaking servers."""
     return [*made_up_controls(), *leaking_controls()]
 
 

@@ -103,7 +103,7 @@ class Trial:
     characters : int
         Length of the text.
     streamed : bool
-        Whether sound could arrive before the last of it was computed.
+        Whether sound could arrive before the whole text was computed.
     ttfb_s : float
         Seconds from the request to the first byte, be it header or primer; not a number if the system sends
         no bytes.
@@ -215,7 +215,7 @@ class Listener:
 
     @property
     def samples(self) -> Samples:
-        """Everything that was heard, silence included, if it was to be kept."""
+        """All samples that were received, silence included; empty unless `keep` was given."""
         return np.concatenate(self._kept) if self._kept else np.zeros(0, np.float32)
 
     def trial(

@@ -17,7 +17,7 @@ WORST_COUNT = 10
 
 
 class TimedWord(Protocol):
-    """A word and when it is heard; it may have `phonemes`, too."""
+    """A word and when it is heard, in seconds; it may have an attribute `phonemes`, too."""
 
     @property
     def text(self) -> str: ...
@@ -69,7 +69,7 @@ class JudgedClip:
     candidate : callable
         Returns the sound that was judged; called only for the worst clips.
     reference : callable, optional
-        Returns the sound with which it was compared, if there is one.
+        Returns the sound with which the clip was compared, if there is one.
     notes : mapping
         Further texts about the clip: heading → text.
     """

@@ -21,8 +21,8 @@ LEVELS, SHOWN_DB = 16, 70.0
 """Number of colours, and how many dB below the loudest point the darkest colour is."""
 TICKS_HZ = (250, 500, 1000, 2000, 4000, 8000)
 _COLOURS = np.array([(0, 0, 4), (81, 18, 124), (183, 55, 121), (252, 137, 97), (252, 253, 191)])
-"""Colours of the map "magma" (van der Walt & Smith). They differ in lightness, so colour-blind people can
-tell them apart, too."""
+"""Colours of the map "magma" (van der Walt & Smith). The colours differ in lightness, so colour-blind people
+can tell them apart, too."""
 
 
 def waveform_path(samples: Samples) -> str:

@@ -22,7 +22,7 @@ from kokoro_lab.lab.markup import filled
 from kokoro_lab.lab.results.records import Check
 
 Limits = Mapping[str, tuple[float | None, float | None]]
-"""Figure → the least and the most that it may be."""
+"""Figure → the least and the most that the figure may be."""
 
 PIXELS_A_SECOND = 130
 """Width of a second of sound, in pixels. In a narrower picture, the words under it would run into each
@@ -56,7 +56,8 @@ class ClipsView:
     embedded: bool = False
 
     def _repr_html_(self) -> str:
-        """A table, plots of the figures that have limits, and a drawer for each of the worst clips."""
+        """A table, plots of the figures that have limits, and a part to unfold for each of the worst
+        clips."""
         return filled(
             "clips/view",
             prefix=f"clip-{secrets.token_hex(4)}",

@@ -249,8 +249,8 @@ def take_turns(
 
 
 def pooled(comparisons: Sequence[Comparison]) -> Comparison:
-    """Several comparisons of the same configurations as one. A configuration that failed in any of them is
-    left out."""
+    """Several comparisons of the same configurations as one. A configuration that failed in any of the
+    comparisons is left out."""
     first = comparisons[0]
     unavailable = {name: why for each in comparisons for name, why in each.unavailable.items()}
     trials = pd.concat([each.trials for each in comparisons], ignore_index=True)

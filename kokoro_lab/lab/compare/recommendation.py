@@ -97,7 +97,7 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
-    Each configuration in turn is compared with the best one so far, and takes its place if it is better.
+    Each configuration is compared in turn with the best one before it, and replaces that one if it is better.
     """
     ahead, *others = comparison.configurations
     confidence = 1 - (1 - CONFIDENCE) / max(1, 2 * len(others))

@@ -41,9 +41,9 @@ class Disk:
     """A simulated full disk. Between `refuse` and `allow`, this process can open no file for writing and make
     no folder.
 
-    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours has to know of it.
-    Such a hook stays until the process ends, so only one is made, at the first refusal. Files that are open
-    already can still be written, and libraries not written in Python are not affected.
+    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours has to know of the
+    simulation. Such a hook stays until the process ends, so only one is made, at the first refusal. Files
+    that are open already can still be written, and libraries not written in Python are not affected.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Disk:
 
 
 DISK = Disk()
-"""One for the process, since an audit hook cannot be removed."""
+"""The only simulated disk of the process, since an audit hook cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class WholeStream:
 class Injector:
     """Injects the faults of one scenario into the streams of one engine. Thread-safe.
 
-    It counts windows, sentences and chunks over all streams, from when it is armed. No fault strikes outside
-    of a stream, such as in a warm-up.
+    From `arm` on, it counts windows, sentences and chunks over all streams. No fault strikes outside of a
+    stream, such as in a warm-up.
 
     Parameters
     ----------

@@ -47,7 +47,8 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     url : str
         The server's address, such as `http://127.0.0.1:8880`.
     faults : sequence of Fault
-        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections stand.
+        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections are not
+        ended.
     seed : int
     total_bytes : int
         Length of an answer in bytes, from which the byte is computed at which a fault strikes.

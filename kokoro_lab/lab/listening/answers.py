@@ -41,10 +41,10 @@ class AnswerFile:
     letters : list of str
         "A" or "B" for each trial answered, in order.
     whole_bytes : int
-        Length of the lines that are whole. Bytes after them are a line that was not written to its end, as in
-        a power cut.
+        Length of the lines that are whole, in bytes. Bytes after them are a line that was not written to its
+        end, as in a power cut.
     seen_bytes : int
-        Length of the file when it was read or written here.
+        Length of the file, in bytes, when this object last read or wrote it.
     """
 
     path: Path

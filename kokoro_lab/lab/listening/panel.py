@@ -93,7 +93,7 @@ class Panel:
             return self._state(listener)
 
     def sound(self, listener: str, sound: str) -> bytes | None:
-        """The WAV file of that name in the next trial; None if there is none."""
+        """The WAV file with the name `sound` in the listener's next trial; None if there is no such file."""
         with self._locks[listener]:
             sitting = self.session.sitting(listener)
             button = self._sounds_of(listener, len(sitting.answers.letters)).get(sound)

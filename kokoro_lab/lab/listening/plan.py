@@ -201,11 +201,11 @@ class ListeningPlan:
     def trials(self, listener: str) -> list[AbxTrial]:
         """The trials of one listener, in order. Each listener gets an order of their own, always the same.
 
-        Every pair is heard once before any is heard again, and the reference is A in half of the trials. **X
-        is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener who
-        guesses, and answers A in exactly half of them, would reach significance in 7 % of tests of 16 trials;
-        with a fair coin it is 4 %. The binomial test is exact only for independent coins. Catch trials are
-        spread over all others, each at a random place.
+        Every pair is heard once before any pair is heard again, and the reference is A in half of the trials.
+        **X is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener
+        who guesses, and answers A in exactly half of them, would reach significance in 7 % of tests of 16
+        trials; with a fair coin it is 4 %. The binomial test is exact only for independent coins. Catch
+        trials are spread over all others, each at a random place.
         """
         random = np.random.default_rng([self.seed, *listener.encode()])
         pairs = [int(i) for _ in range(self.repeats) for i in random.permutation(len(self.pairs))]

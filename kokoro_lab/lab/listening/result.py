@@ -61,7 +61,8 @@ class ListeningResult:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of all together: "inaudible" needs enough listeners who agree, none of them odd."""
+        """The outcome of all listeners together: "inaudible" needs enough listeners who agree, and no odd
+        one."""
         pooled = self.pooled
         if pooled is None:
             return "open"

@@ -89,7 +89,8 @@ class Sitting:
     def calibration(self) -> bytes:
         """A passage for setting the volume, as a WAV file: the loudest of the test.
 
-        It is spoken by one of the two sides, which is drawn for each listener and kept secret.
+        The passage is that of the reference or of the candidate. Which one is drawn for each listener, and
+        kept secret.
         """
         loudest = max(self.plan.pairs, key=lambda pair: pair.level_lufs)
         side: Side = "reference" if self.trials[0].a == "candidate" else "candidate"
@@ -233,8 +234,8 @@ def open_session(
         The pairs to compare; loudness is matched here. None takes the sounds that the folder keeps. If the
         folder keeps sounds and pairs are given, both must be the same.
     repeats, seed, catches : int, optional
-        How often each pair is heard, the seed of the order, and the number of catch trials. None takes what
-        the folder keeps, else 1, 0 and 0.
+        How often each pair is heard, the seed of the order, and the number of catch trials. None takes the
+        value that the folder keeps; a new test takes 1, 0 and 0.
 
     Raises
     ------

@@ -38,7 +38,8 @@ SHOWN_POINTS = 1200
 def speech(clip: Clip) -> Drawing:
     """What is heard, and when.
 
-    Above the waveform the words, above the spectrogram their phonemes, each from where it begins.
+    Words stand above the waveform, and their phonemes above the spectrogram; a line shows where each word
+    begins.
     """
     rate, duration_s = clip.sample_rate_hz, clip.duration_s
     if not len(clip.samples):
@@ -115,8 +116,8 @@ def _less_and_more() -> Colormap:
 def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Drawing:
     """Reference, candidate, and their difference.
 
-    In the difference, over the length that both have, orange is where the candidate has more, blue where it
-    has less. A stripe is a fault; a part that is striped all over is shifted in time.
+    In the difference, over the length that both have, orange is where the candidate has more power, blue
+    where it has less. A stripe is a fault; a part that is striped all over is shifted in time.
     """
     if not min(len(reference), len(candidate)):
         return Drawing(None, "One of the recordings is empty.")
@@ -247,7 +248,7 @@ def _band(
 def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Drawing:
     """Loudness over time.
 
-    Each point is the loudness of the 400 ms before it; dashed is the target of the whole.
+    Each point is the loudness of the 400 ms before it; dashed is the target for the whole clip.
     """
     if not len(momentary_lufs):
         return Drawing(None, "The clip is shorter than the 400 ms over which loudness is measured.")
@@ -263,7 +264,7 @@ def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_luf
 def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawing:
     """Loudness of each voice before gain.
 
-    A bar ends where the voice was measured; the dash is the level that the package ships.
+    A bar ends where the voice was measured; the dash is the loudness that the package ships.
     """
     if not measured:
         return Drawing(None, "No voice was measured.")

@@ -101,7 +101,7 @@ def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
 def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     """Every trial's ratio to the reference, in turn.
 
-    A dot for each trial; the line is their median.
+    A dot for each trial; the line is the median of all trials.
     """
     from matplotlib.ticker import MaxNLocator
 

@@ -42,7 +42,8 @@ _COLOURS = f"<style>:root{{{_LIGHT}}}@media (prefers-color-scheme: dark){{:root{
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture with the words that it needs; shows itself in a notebook, on a light and on a dark ground.
+    """A picture with its title, caption and description, which shows itself in a notebook, on a light and on
+    a dark ground.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class Plot:
 
 class Drawing(NamedTuple):
     """The return value of a plot's function: a figure with its description, or None with the reason. `note`
-    is added to the caption of this figure alone; a title replaces the docstring's."""
+    is added to the caption of this figure only; a title replaces the docstring's."""
 
     figure: Figure | None
     alt: str
@@ -140,7 +141,7 @@ def panels(
     """An empty figure with panels in rows and columns. Sizes are in inches; `options` are those of
     `Figure.subplots`.
 
-    It is not registered with pyplot, which would show it a second time at the end of the cell.
+    The figure is not registered with pyplot, which would show it a second time at the end of the cell.
     """
     from matplotlib.figure import Figure
 

@@ -173,7 +173,7 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 
 
 _ENDED = "✓≈!✗"
-"""Signs before the outcome of a stream, so that colour is not needed to tell them apart."""
+"""Signs before the outcomes of streams, so that colour is not needed to tell outcomes apart."""
 
 
 @plotted
@@ -219,7 +219,7 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `conversion.provider_partitions.table` gives it.
+        The table that `conversion.provider_partitions.table` returns.
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """

@@ -89,7 +89,7 @@ class FigureChange:
 
     @property
     def _name(self) -> str:
-        """The name with its unit at the end, like other names."""
+        """The figure's name with words joined by `_`, as in names that end in a unit."""
         return self.name.replace(" > ", "_")
 
     def said(self, *, after: bool) -> str:

@@ -25,7 +25,7 @@ _RUN_TAG = "kokoro_lab.run"
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
-    """All runs of a folder of results, the newest first.
+    """A table of all runs in a folder of results, the newest first.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from kokoro_lab.containers.plain_json import read_object
 PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 RESULT, CRASH, BEGUN = "result.json", "crash.json", "begun.json"
-"""Files of a run: the result, written by its notebook at the end; the runner's note of a crash or
-interruption; the runner's note while it is under way."""
+"""Files of a run: the result, which its notebook writes at the end; the runner's note of a crash or an
+interruption; the runner's note that the run is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class NegativeControl:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one run ended, as it was executed here or as its folder has it.
+    """How one run ended, whether it was executed by this process or read from its folder.
 
     Parameters
     ----------
@@ -117,7 +117,8 @@ class Result:
         The reason for a failure, in a sentence; empty if the run passed.
     run_s : float
     record : mapping
-        The content of its `result.json`; empty if there is none, or if the run crashed after writing it.
+        The content of the run's `result.json`; empty if there is no such file, or if the run crashed after
+        writing it.
     where : str
         The worker of a cluster that executed the run; empty for this machine.
     """

@@ -1,7 +1,7 @@
 """A web server for a listening test: a page for each listener, and one for the person who runs it.
 
-It is an application of its own, apart from the speech server. Without a token, a client only gets the files
-of the page, which are the same for every test.
+The server is an application of its own, apart from the speech server. Without a token, a client only gets the
+files of the page, which are the same for every test.
 """
 
 from __future__ import annotations
