@@ -230,7 +230,7 @@ class AbxResult:
     @property
     def odd(self) -> bool:
         """Whether the count is far below chance. A listener who hears nothing is right about half of the
-        time, so this one must have confused the answers."""
+        time, so this listener must have confused the answers."""
         return float(stats.binom.cdf(self.right, self.trials, CHANCE)) <= ODD_P
 
     @property

@@ -53,8 +53,8 @@ class Gap(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A span that is most like another one `lag_s` later; `residual_db` is the power of their difference
-    relative to the span's own."""
+    """A span that is most like the span `lag_s` later; `residual_db` is the power of the difference of both,
+    relative to the power of the first."""
 
     start_s: float
     lag_s: float
@@ -69,10 +69,10 @@ def nonfinite_count(samples: Samples) -> int:
 
 
 def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
-    """The hardest end of a sound: the loudest sample within 1 ms over the loudest in the 5 ms after it, in
-    dB.
+    """The hardest end of a sound, in dB: the loudest sample within 1 ms divided by the loudest in the 5 ms
+    after it.
 
-    It also reads the end of the recording, as if silence followed. A speaker's pauses begin softly, since
+    The end of the recording is measured, too, as if silence followed. A speaker's pauses begin softly, since
     throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). A sample below -100
     dBFS counts as -100 dBFS. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
 
@@ -277,8 +277,8 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
     ms without it.
 
     A step of height h makes two neighbouring second differences, h and -h. That part is subtracted. A bend,
-    as of a glottal closure, is a single second difference, of which half remains after that; so does half of
-    a wrong sample.
+    as of a glottal closure, is a single second difference: half of it remains after the subtraction, as does
+    half of the difference that a wrong sample makes.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """An audio fingerprint: tells whether two recordings have the same sounds at the same times.
 
-It has one bit for each band and moment, and fits into a text file. With it, two clips can be compared without
-their samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a few in ten, and
-another text half of them. It does not notice gain, which changes no bit, nor changes as short as a click:
-`loudness` and a comparison of samples find those.
+A fingerprint has one bit for each band and moment, and fits into a text file. With it, two clips can be
+compared without their samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a
+few in ten, and another text half of them. A fingerprint does not show gain, which changes no bit, nor changes
+as short as a click: `loudness` and a comparison of samples find those.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ itself than the difference of two recordings of the same words (`noninferiority.
 
 Text and transcript are brought to one spelling, so that only different words count. English has a normaliser
 of its own; other languages lose their punctuation and capitals, no more. Japanese and Mandarin have no
-spaces: their characters are counted, and one that stands in kana for a kanji, or for another that sounds the
-same, counts as an error.
+spaces: their characters are counted. A kana in place of a kanji, or a character in place of another that
+sounds the same, counts as an error.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def spelling_language(tag: str) -> str:
 
 
 def units(text: str, language: str = ENGLISH) -> list[str]:
-    """The words of a text in one spelling; of one in Japanese or Mandarin, its characters.
+    """The words of a text in one spelling; for Japanese and Mandarin, the characters of the text.
 
     English: lower case, no punctuation, numbers in digits, contractions in full, American endings; "um" and
-    its like are no words. Others: lower case, no punctuation, accents as they are; Mandarin in simplified
-    characters.
+    its like are no words. Other languages: lower case, no punctuation, accents as they are; Mandarin in
+    simplified characters.
 
     Source: Radford et al., "Robust speech recognition via large-scale weak supervision", 2022, appendix C,
     by `whisper_normalizer`.
@@ -236,8 +236,8 @@ def listen(
 def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:
     """The fewest words, and characters, that must be changed to make one text of the other.
 
-    Both are brought to one spelling first (`units`). Japanese and Mandarin put no spaces between words: their
-    characters are counted as words.
+    Both texts are brought to one spelling first (`units`). Japanese and Mandarin put no spaces between words:
+    their characters are counted as words.
 
     Source: Levenshtein 1966, by the `jiwer` package.
 

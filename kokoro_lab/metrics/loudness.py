@@ -293,8 +293,8 @@ def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
 
     Notes
     -----
-    AES17: a full-scale square wave and a full-scale sine both peak at 0 dBFS. It may read 3 dB below the
-    true peak; never gate on it.
+    AES17: a full-scale square wave and a full-scale sine both peak at 0 dBFS. This figure may be 3 dB below
+    the true peak; never gate on it.
     """
     return _db(float(np.abs(_checked(samples, sample_rate_hz)).max()))
 

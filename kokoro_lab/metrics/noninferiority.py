@@ -61,9 +61,9 @@ def paired_change(
 
     Notes
     -----
-    Each text counts once, with the mean of its pairs; Efron's BCa bootstrap of the mean (1987), as
-    `scipy.stats.bootstrap` has it. `p` is the error probability with which the lower limit would lie at
-    −margin.
+    Each text counts once, with the mean of its pairs. The limit is that of Efron's BCa bootstrap of the mean
+    (1987), as `scipy.stats.bootstrap` computes it. `p` is the error probability with which the lower limit
+    would lie at −margin.
     """
     before, after = columns_of(texts, reference, candidate)
     if not (np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()):
@@ -127,8 +127,8 @@ def paired_rise(
 ) -> Estimate:
     """Difference of two error rates with its upper limit; a limit under a margin shows non-inferiority.
 
-    Both rates are those of all words together. A relative change would not do: most clips have no error,
-    so that there is nothing to divide by.
+    Each rate is the number of all errors divided by the number of all words. A relative change would not do:
+    most clips have no error, so that there is nothing to divide by.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ def paired_rise(
 
     Notes
     -----
-    Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. If the same share of words differs
-    in every text, there is no spread, and the limit is the rise itself. With few texts, equal shares show
-    little, so look at the number of texts.
+    The limit is that of Efron's BCa bootstrap (1987) of the ratio of sums, which draws whole texts. If the
+    same share of words differs in every text, there is no spread, and the limit is the rise itself. With few
+    texts, equal shares show little, so look at the number of texts.
     """
     before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)

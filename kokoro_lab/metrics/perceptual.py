@@ -93,7 +93,7 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
     Like `log_spectral_distance_db`, but with the ear's resolution: differences between neighbouring bins of
     one band do not count. Bands more than 80 dB below the reference's loudest band do not count, either.
 
-    Source: mel bands after Slaney (1998), distance as above.
+    Source: mel bands after Slaney (1998), distance as in `log_spectral_distance_db`.
 
     Raises
     ------

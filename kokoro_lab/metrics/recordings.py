@@ -39,7 +39,8 @@ def require_recording(
     Raises
     ------
     ParameterError
-        No floating point, too many channels, too short, or samples that are not finite.
+        The samples are no floating point or not finite, or the recording has too many channels or is too
+        short.
     """
 
     def refused(why: str, value: object, allowed: str) -> ParameterError:

@@ -17,7 +17,8 @@ from kokoro_lab.playback.stream import Event, StreamOver
 
 
 class PlayerConversation:
-    """The conversation with one client. One thread calls it, except for `tell`.
+    """The conversation with one client. One thread calls all methods except `tell`, which any thread may
+    call.
 
     Audio for which the deck has no room waits here in order, and none is dropped; control messages do not
     wait behind it.

@@ -1,6 +1,6 @@
 """The player: any thread may send, pause and stop streams, and one thread plays them.
 
-`aloud` is a player for speech of our own, heard while it is made.
+The module `aloud` uses the player for our own speech, which is heard while it is computed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ KEEP_OPEN_S = 30.0
 """Seconds without sound after which the sound card is closed, because an open one keeps a laptop awake."""
 CAPACITY_S = 600.0
 """Capacity of the ring buffer: ten minutes, or 29 MB once all of it was used. A sender that does not wait can
-send this much; if it could not, its later messages, such as `stop`, would wait after the audio."""
+send this much. With less room, its later messages, such as `stop`, would wait until the audio before them was
+taken."""
 HIGH_S, LOW_S = 30.0, 15.0
 """A sender is asked to wait when more than the first is buffered, and to continue when less than the second
 is left."""
@@ -317,7 +318,7 @@ class Deck:
             return True
 
     def close(self) -> None:
-        """Stop, and close the sink; called by the thread that plays, or after it has ended."""
+        """Stop, and close the sink; called by the thread that plays, or after that thread has ended."""
         self.stop()
         self.step()
         self._sink.close()

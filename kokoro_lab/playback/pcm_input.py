@@ -24,7 +24,7 @@ def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
     Raises
     ------
     ParameterError
-        Rate, channels or bits differ from that.
+        The rate, the channels or the bits differ from that format.
     """
     if (sample_rate_hz, channels, bits) != (SAMPLE_RATE_HZ, 1, _BITS):
         raise ParameterError(

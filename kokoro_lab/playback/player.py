@@ -1,7 +1,7 @@
 """The playback daemon: takes speech over a WebSocket on the loopback and plays it.
 
-It uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only the
-server may import Flask.
+The daemon uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only
+the server may import Flask.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ LOOPBACK = "127.0.0.1"
 CLIENTS = 16
 """Connections at a time; each takes a few threads."""
 STALL_S = 5.0
-"""Seconds after which a client that receives nothing is disconnected. Speech that it has sent is played."""
+"""Seconds after which a client that receives nothing is disconnected. Speech that the client has sent is
+played."""
 HEARTBEAT_S = 1.0
 POLL_S = 0.020
 """Seconds after which audio that waits for room is offered to the deck again. A client's messages are read at

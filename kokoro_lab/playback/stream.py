@@ -179,7 +179,7 @@ class PlayerStatus:
     underruns : int
         How often there was nothing to play, and `silent_s` for how many seconds in all.
     late_blocks : int
-        How often samples were there, and the player was too late with them: the machine was busy.
+        How often samples were there, but the player took them too late, because the machine was busy.
     pre_buffer_s : float
         The pre-buffer at the next start.
     waits : bool

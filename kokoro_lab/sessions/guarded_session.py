@@ -57,7 +57,7 @@ class GuardedSession:
         ONNX Runtime's name of the provider.
     spare : callable, optional
         Makes the session that takes over when the provider is lost: called at most once, and only then. None
-        where the CPU runs the stage anyhow.
+        if the session itself is on the CPU.
     nodes : tuple of int, optional
         How many nodes of the graph the provider takes, and of how many; the CPU takes the others.
     because : str
@@ -175,8 +175,8 @@ def _finite(values: Sequence[Any]) -> bool:
 
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
-"""The stages that make the samples, which is nearly all of the work. An engine has one of them, and its
-provider is the engine's active provider."""
+"""The stages that make the samples, which is nearly all of the work. An engine has one of these stages, and
+the provider of that stage is the engine's active provider."""
 
 
 @dataclass(frozen=True, slots=True)

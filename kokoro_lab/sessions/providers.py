@@ -47,8 +47,8 @@ a window of the vocoder 0.86 (int8) or 0.97 (fp32). The trunk's time does not ch
 stages."""
 SPIN_US = 50
 FLUSH_DENORMALS = "session.set_denormal_as_zero"
-"""ONNX Runtime's option for denormal numbers. They are kept, as in our operators, so that samples do not
-depend on an earlier state of the processor's flag."""
+"""ONNX Runtime's option for denormal numbers. Denormal numbers are kept, as in our operators, so that samples
+do not depend on an earlier state of the processor's flag."""
 _profile_numbers = count()
 
 
