@@ -84,7 +84,7 @@ def seam_excess(
     seams : sequence of int
         Sample numbers.
     natural : numpy.ndarray, optional
-        float64, the score of each of these places where the speech was not divided; 0 where it is not known.
+        float64, the score at each of `seams` in the same speech, undivided; 0 if it is not known.
 
     Returns
     -------

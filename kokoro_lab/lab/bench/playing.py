@@ -54,7 +54,7 @@ class BurstStream:
     Parameters
     ----------
     underruns : int
-        How often there was nothing to play, and `silent_s` for how long in all.
+        How often there was nothing to play, and `silent_s` for how many seconds in all.
     samples, differing_samples : int
         The samples heard, and how many of the expected ones were not in their place.
     audio_s, took_s : float

@@ -41,7 +41,7 @@ MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 one process to the next. One process speaks all texts of a repetition, so the interval over texts does not
 contain this difference."""
 SAME_PESQ = 4.5
-"""PESQ above which nobody hears a difference. The worst text of int8 against float has 4.56."""
+"""PESQ above which nobody hears a difference. The text in which int8 differs most from fp32 has 4.56."""
 CONFIDENCE = 0.95
 """Confidence of all comparisons together (Bonferroni's correction)."""
 FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}

@@ -84,7 +84,7 @@ class FigureChange:
 
     @property
     def tone(self) -> str:
-        """The tone of its row on a page: bad, good, or neither."""
+        """The tone of the figure's row on a page: bad, good, or neither."""
         return "bad" if self.change in (FAILS_NOW, WORSE, GONE) else "good" if self.change == BETTER else ""
 
     @property
