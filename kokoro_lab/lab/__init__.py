@@ -2,10 +2,14 @@
 
 Only `commands` and `serve` import it, and only when they need it.
 
-results, runs: what a run leaves, how a notebook is run        gates, listening: verdicts, by machine and ear
-bench, tuning, conversion: what is timed, fitted, exported     faults: what is broken on purpose
-routes: what the lab hangs into the server                     fixtures, sweeps, plots: texts, grids, figures
-report: the page of a run, for readers
+results, runs              what a run leaves on disk; how a notebook is run
+gates, listening           verdicts: by limits that were set before, and by people who listen
+bench, compare             benchmarks; configurations of the engine compared with each other
+tuning, conversion         which settings suit a machine; graphs for other runtimes
+faults                     faults that are injected on purpose
+routes                     the HTTP routes that the lab adds to the server
+fixtures, sweeps, plots    texts to speak; grids of parameters; drawings
+report                     the page of a run, for readers
 
 The lab needs the extra `lab`; without it, an error says so.
 """

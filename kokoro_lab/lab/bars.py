@@ -1,4 +1,4 @@
-"""Progress bars on standard error; none if a program reads the output, or inside another bar."""
+"""Progress bars on standard error, which a caller can switch off with `quiet`."""
 
 from __future__ import annotations
 

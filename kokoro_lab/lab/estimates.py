@@ -18,14 +18,14 @@ from kokoro_lab.lab.results import RESULT, results_folder
 from kokoro_lab.provenance import machine
 
 RUNS_LOOKED_AT = 20
-"""How many runs are searched, the newest first, for one with the same parameters."""
+"""How many earlier runs of a notebook are searched, the newest first, for one with the same parameters."""
 PACE_S = 5.0
 """Once finished cells have taken this many seconds, their speed predicts the time of the other cells."""
 OVERDUE = 1.2
 """A cell is late if it has taken this multiple of its time in the last run, and at least `PACE_S` more than
 that time."""
 TICK_S, LINE_S = 0.5, 60.0
-"""How often the remaining time is shown on a terminal, and in a log."""
+"""Seconds after which the remaining time is shown again: on a terminal, and in a log."""
 
 
 def span(seconds: float) -> str:
@@ -40,18 +40,18 @@ class Estimate:
     Parameters
     ----------
     total_s : float, optional
-        None if it is not known.
+        Seconds that the whole run takes; None if that is not known.
     cells_s : tuple of float
         Seconds of each cell in the last run of the notebook on this machine with these parameters; empty if
-        there is none. The first value includes the start of the run.
+        there is no such run. The first value includes the start of the run.
     """
 
     total_s: float | None = None
     cells_s: tuple[float, ...] = ()
 
     def left(self, elapsed_s: float, cell: int = 0, in_cell_s: float = 0.0) -> tuple[float, str]:
-        """The seconds until the end and the same in words, while the cell with number `cell` has run for
-        `in_cell_s`."""
+        """How much time is left, in seconds and in words, `elapsed_s` after the start of the run, when cell
+        number `cell` has been running for `in_cell_s`."""
         if cell < len(self.cells_s):
             done_s = sum(self.cells_s[:cell])
             pace = (elapsed_s - in_cell_s) / done_s if done_s >= PACE_S else 1.0
@@ -76,7 +76,8 @@ def listed(notebook: str) -> Measurement | None:
 
 
 def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
-    """The time of its last run here with these parameters, or else the suite's, if it lists them."""
+    """How long a notebook takes with these parameters: as long as its last run with them on this machine, or
+    else what `notebooks/suite.json` says, if it lists them."""
     usual = defaults(find_notebook(notebook))
     if cells_s := _last_cells_s(notebook, usual | dict(parameters), usual):
         return Estimate(sum(cells_s), cells_s)
@@ -137,7 +138,7 @@ class Countdown:
         self._cell, self._cell_began = number, time.monotonic()
 
     def now(self) -> tuple[float, float, str]:
-        """Seconds since the beginning, seconds that are left, and how those are said."""
+        """Seconds since the run began, seconds that are left, and the latter in words."""
         now = time.monotonic()
         elapsed_s = now - self._began
         return elapsed_s, *self.expected.left(elapsed_s, self._cell, now - self._cell_began)

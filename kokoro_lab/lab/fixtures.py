@@ -19,17 +19,17 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 HELD_OUT = 500
-"""Number of last lines of a corpus that are held out: nothing is fitted on them, and variants and predictor
-are judged on them."""
+"""So many lines at the end of a corpus are held out: nothing is fitted on them. Variants of the model, and
+the predictor of statistics, are judged on them."""
 MANDARIN_VOICE = "zf_xiaoxiao"
 """The voice of the Mandarin sentence that gates read besides the English ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixtureText:
-    """One text with its name and the kind of problem that it tests.
+    """One text, with its name and the kind of problem that the text tests.
 
-    `reader` is the one voice that reads it; without one, all voices of the run do.
+    `reader` names the only voice that reads the text; if it is empty, all voices of the run read it.
     """
 
     id: str
@@ -39,7 +39,7 @@ class FixtureText:
 
 
 def require_known(what: str, name: str, known: Collection[str], field: str, **said: str) -> None:
-    """Refuse a name that is not `known`; `said` are further fields of the error.
+    """Refuse a name that is not among `known`; `said` are further fields of the error.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def require_known(what: str, name: str, known: Collection[str], field: str, **sa
 
 
 def load_texts(name: str = "english", *, limit: int = 0) -> list[FixtureText]:
-    """Texts of `fixtures/texts/<name>.jsonl`; `limit` spreads a smaller number over the whole file."""
+    """Texts of `fixtures/texts/<name>.jsonl`: `limit` of them, at even distances; 0 takes all."""
     return spread([FixtureText(**row) for row in load_rows(name)], limit)
 
 
@@ -80,7 +80,8 @@ def read_by(texts: Sequence[FixtureText], voices: Sequence[str]) -> list[tuple[F
 
 
 def read_in(text: str, voice: str) -> str:
-    """The language in which gates have a text read: English, but Chinese where a Mandarin voice reads Han."""
+    """The language in which gates have `voice` read a text: Chinese if a Mandarin voice reads Chinese
+    characters, otherwise English."""
     return CHINESE if voice.startswith("z") and has_han(text) else english_of(voice)
 
 
@@ -113,13 +114,13 @@ def read_corpus(path: Path) -> list[FixtureText]:
 
 
 def held_out(corpus: Path) -> list[FixtureText]:
-    """The last `HELD_OUT` of `read_corpus`."""
+    """The last `HELD_OUT` lines of a corpus, as `read_corpus` reads them."""
     return read_corpus(corpus)[-HELD_OUT:]
 
 
 def texts_of(corpus: str, limit: int = 0) -> list[FixtureText]:
     """The texts of a gate: the fixtures or, if a corpus is named, its held-out lines.
 
-    `limit` spreads a smaller number over them; 0 takes all.
+    `limit` of them are taken, at even distances; 0 takes all.
     """
     return spread(held_out(Path(corpus)) if corpus else load_texts(), limit)

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C while another process does the work, so that it is stopped in order."""
+"""Handles Ctrl-C while another process does the work: that process is asked to stop, then killed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE_S = 3.0
-"""Seconds after which a run that has not stopped is asked again. After the same time once more it is
+"""Seconds after which a run that has not stopped is asked again. If it runs on for as long again, it is
 killed."""
 
 
 class Interrupts:
     """A context in which Ctrl-C raises nothing in this process; `stop` is called instead.
 
-    Outside the main thread, where Python handles no signal, it does nothing.
+    Outside the main thread, where Python handles no signal, the context does nothing.
 
     Parameters
     ----------

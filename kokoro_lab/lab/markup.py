@@ -20,14 +20,15 @@ def filled(name: str, **values: Any) -> Markup:
     Parameters
     ----------
     name : str
-        Its path from this folder, without its ending: `report/templates/page`.
+        The template's path from this folder, without `.html`, such as `report/templates/page`.
     """
     return Markup(_templates().get_template(f"{name}.html").render(values))
 
 
 @cache
 def own(*paths: str) -> Markup:
-    """Files of this folder, joined, to stand in a page as they are: sheets and scripts."""
+    """The text of style sheets or scripts, joined, for a page that takes it unescaped. Paths begin at this
+    folder."""
     return Markup("\n".join((LAB / path).read_text("utf-8") for path in paths))
 
 

@@ -26,7 +26,8 @@ def notebook_names() -> list[str]:
 
 
 def find_notebook(name: str) -> Path:
-    """The notebook that `name` means: its full name, its number, or its name without the number.
+    """The notebook that `name` means: its full name, the beginning of it (such as its number), or its name
+    without the number.
 
     Raises
     ------
@@ -55,13 +56,14 @@ def find_notebook(name: str) -> Path:
 
 
 def question(notebook: Path) -> str:
-    """What a notebook asks: its title."""
+    """The question that a notebook asks: its title."""
     title = "".join(json.loads(notebook.read_text("utf-8"))["cells"][0]["source"]).partition("\n")[0]
     return title.lstrip("# ")
 
 
 def declared_parameters(notebook: Path) -> dict[str, dict[str, str]]:
-    """Parameters of the cell tagged `parameters`: name → type, default and help, as written."""
+    """Parameters of the cell tagged `parameters`: name → type, default and help, each as text from the
+    source."""
     cells = json.loads(notebook.read_text("utf-8"))["cells"]
     (source,) = ("".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", []))
     lines = source.splitlines()
@@ -84,12 +86,12 @@ def defaults(notebook: Path) -> dict[str, Any]:
 
 
 def parse_parameters(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` (strings from a command line, or values) as the values that the notebook declares.
+    """`given` (strings from a command line, or values) as values of the types that the notebook declares.
 
     Raises
     ------
     ParameterError
-        A name that the notebook does not have, or a value that is not of its type.
+        The notebook has no parameter of this name, or a value is not of the parameter's type.
     """
     declared = declared_parameters(notebook)
     allowed = [n for n in declared if n not in OWN_PARAMETERS]

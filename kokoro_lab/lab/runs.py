@@ -36,14 +36,16 @@ def run_notebook(
 ) -> results.Result:
     """Execute a notebook in a process of its own, and show the remaining time `place` lines below the cursor.
 
-    Writes `executed.ipynb` (also of a run that failed), `report.html` and, by the notebook's own hand,
-    `result.json` and `audio/` to `results/<notebook>/<run_id>/`; `begun.json` while it is under way, and
-    `crash.json` if it crashed. Ctrl-C ends the notebook, and its run is `interrupted`.
+    The folder `results/<notebook>/<run_id>/` gets `executed.ipynb` (also if the run fails) and `report.html`.
+    The notebook itself writes `result.json` and `audio/` there. `begun.json` is there while the run is under
+    way, and `crash.json` if it crashed or was interrupted. Ctrl-C ends the notebook; unless it has written
+    its result already, its run is `interrupted`.
 
     Raises
     ------
     ParameterError
-        No such notebook or parameter. A failed gate, a crash or an interrupt does not raise: see the result.
+        There is no such notebook or parameter, or a value has the wrong type. A failed gate, a crash or an
+        interrupt raises nothing: the verdict of the result says what happened.
     """
     notebook = find_notebook(name)
     values = parse_parameters(notebook, parameters or {})
@@ -115,7 +117,8 @@ def _execute(
     countdown: Countdown,
     interrupts: Interrupts,
 ) -> tuple[str, bool]:
-    """Execute it into `executed.ipynb`; returns the error, and whether it crashed."""
+    """Execute a notebook, and keep it with its outputs in `executed.ipynb`; returns the message of its error,
+    if there was one, and whether it crashed."""
     import papermill
     from jupyter_client.manager import AsyncKernelManager
     from nbclient.exceptions import DeadKernelError
@@ -200,7 +203,7 @@ def _interrupt_workers(by_force: bool) -> None:
 def _numpy_on_one_thread() -> Iterator[None]:
     """A context in which new kernels run OpenBLAS on one thread, unless the user sets it otherwise.
 
-    OpenBLAS's threads spin for 20 ms after every product. On two cores this took 0.13 of a perceptual gate's
+    OpenBLAS's threads spin for 20 ms after every product. On two cores this took 13 % of a perceptual gate's
     time, and a larger share of the time of a gate that ran beside it.
     """
     if BLAS_THREADS in os.environ:
@@ -224,7 +227,7 @@ def _sockets_of_its_own() -> Iterator[Config]:
 
 
 def _write_report(executed: Path, report: Path) -> None:
-    """The page for readers; `result.json` or `crash.json` must be there."""
+    """Write the page of a run for readers; `result.json` or `crash.json` must be there."""
     from kokoro_lab.lab.report.page import write_report
 
     write_report(executed, report)

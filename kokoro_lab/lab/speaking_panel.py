@@ -17,12 +17,12 @@ TEXT = "Hello there. Change this text, choose who reads it, and press Speak."
 
 
 class SpeakingPanel:
-    """What a person sees and clicks. The last expression of a notebook cell shows it.
+    """What a person sees and clicks. A notebook shows the panel if it is the last expression of a cell.
 
     Parameters
     ----------
     load : callable
-        Returns an engine of a variant; called when that variant is first used.
+        Takes a variant, returns its engine; called when the chosen variant is not that of the last engine.
     """
 
     def __init__(self, load: Callable[[str], Engine] = load_engine) -> None:

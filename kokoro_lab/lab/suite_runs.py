@@ -1,4 +1,4 @@
-"""Runs many measurements: all gates, or those whose results the checklist lacks.
+"""Runs many measurements: gates, or the notebooks and benchmarks whose results the checklist lacks.
 
 If one fails or crashes, the next is run all the same.
 """
@@ -29,13 +29,14 @@ SHARED = 0.7
 
 
 def verdict(gates: Sequence[Result]) -> str:
-    """The worst verdict of all: interrupted, crashed, failed (also if nothing was run), else passed."""
+    """The worst verdict of `gates`, from the worst on: interrupted, crashed, failed, passed. Without a gate
+    it is failed."""
     verdicts = {one.verdict for one in gates} or {FAILED}
     return next(one for one in (INTERRUPTED, CRASHED, FAILED, PASSED) if one in verdicts)
 
 
 def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
-    """How much there is to run, and how long it takes, in a sentence."""
+    """A sentence that names the measurements to run, and says how long they take."""
     if not measured:
         return "Nothing is missing."
     names = ", ".join(one.name for one in measured)
@@ -43,7 +44,8 @@ def about(measured: Sequence[Measurement], fast: bool, jobs: int = 1) -> str:
 
 
 def span_s(measured: Sequence[Measurement], fast: bool, jobs: int) -> float:
-    """About how many seconds all take, if `jobs` run at a time; gates whose times decide run alone."""
+    """About how many seconds all measurements take, if `jobs` run at a time. Those with `runs_alone` run one
+    after another."""
     alone = sum(one.seconds(fast) for one in measured if one.runs_alone(fast))
     shared = [one.seconds(fast) for one in measured if not one.runs_alone(fast)]
     return alone + (sum(shared) if jobs == 1 else max(sum(shared) * SHARED, *shared, 0.0))
@@ -60,16 +62,17 @@ def run_gates(
     fast : bool
         Whether to take the parameters of the fast mode; otherwise those of the full mode.
     jobs : int
-        How many run at a time. A gate whose times decide runs after the others, alone.
+        How many gates run at a time. A gate whose verdict depends on measured times runs after the others,
+        alone.
     progress : bool
-        Whether to show a bar for each.
+        Whether to show a progress bar for each gate.
     say : callable
         Called with a line about each long step.
 
     Returns
     -------
     list of Result
-        How each ended, in the order of the suite.
+        The result of each gate, in the order of `gates`.
     Path
         The folder of the summary.
     """
@@ -133,7 +136,7 @@ def run_missing(fast: bool, *, progress: bool = True, say: Say) -> None:
 
 
 def _gates(gates: Sequence[Measurement], fast: bool, jobs: int, progress: bool, say: Say) -> list[Result]:
-    """The results of all gates in the order of the suite, whatever the order in which they ran."""
+    """The results in the order of `gates`, whatever the order in which they ran."""
     say(about(gates, fast, jobs))
     shared = [gate for gate in gates if jobs > 1 and not gate.runs_alone(fast)]
     # The longest first, so that at the end no core waits for a long one

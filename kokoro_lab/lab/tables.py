@@ -1,4 +1,4 @@
-"""Formats tables for readers: columns with units, only meaningful digits; in notebooks and as files."""
+"""Formats tables for readers, in notebooks and files: columns with units, only meaningful digits."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def shown(
     rows : DataFrame, Series or sequence of dataclasses
         An index that has a name, or is no plain count, is shown, too.
     most : int
-        How many rows are shown; a line below says how many there are.
+        How many rows are shown. If there are more, a line below says how many.
     none : str
         The text if there is no row.
     """
@@ -99,8 +99,8 @@ def _is_number(column: pd.Series) -> bool:
 
 
 def _texts(column: pd.Series) -> list[str]:
-    """The numbers of a column as text with equal decimals, unless the smallest number would then show fewer
-    than two digits."""
+    """The numbers of a column as text with the same number of decimals, unless the smallest number would then
+    show fewer than two digits."""
     sizes = [
         abs(float(value)) for value in column if isinstance(value, float) and math.isfinite(value) and value
     ]
@@ -126,7 +126,7 @@ def _text(value: Any, how: str) -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A table as GitHub's Markdown has it; lines within a cell are kept."""
+    """A table in GitHub's Markdown; line breaks within a cell are kept."""
 
     def row(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |"
@@ -139,7 +139,8 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def write(folder: Path, name: str, title: str, summary: str, table: pd.DataFrame) -> None:
-    """Write `<name>.md` and `<name>.html` into a folder that may not be there: title, summary, table."""
+    """Write `<name>.md` and `<name>.html` with title, summary and table; the folder is made if it is
+    missing."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text(f"# {title}\n{summary}\n\n{markdown(table)}", "utf-8")
     whole = Markup(shown(table, most=len(table))._repr_html_())

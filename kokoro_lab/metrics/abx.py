@@ -47,7 +47,7 @@ ODD_P = 0.01
 """A count of right answers is odd if guessing gives as few in only one test of a hundred."""
 LEAST_LISTENERS = 5
 """The fewest listeners for a statement on people in general. If three people in ten hear a difference, at
-least one of them is among five with a probability of 0.83, more than `POWER`."""
+least one of them is among five listeners with a probability of 0.83, more than `POWER`."""
 _HIGHEST_D_PRIME = 40.0
 """Upper end of the search for d′; above 6, the proportion of right answers is 1 in float64."""
 
@@ -99,7 +99,7 @@ def fewest_right(trials: int) -> int | None:
 
 
 def power(trials: int, true_proportion: float) -> float:
-    """Probability that a listener who is right this often is found, that is, comes out significant.
+    """Probability that the right answers of a listener with this `true_proportion` are significant.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def trials_to_show() -> tuple[int, int]:
     """
     trials = np.arange(1, MOST_TRIALS + 1)
     most = stats.binom.ppf(ALPHA, trials, INAUDIBLE_BELOW)
-    # ppf is the first count beyond, unless it hits exactly
+    # ppf is the first count whose probability exceeds ALPHA, unless one hits it exactly
     most -= stats.binom.cdf(most, trials, INAUDIBLE_BELOW) > ALPHA
     needed = int(trials[np.argmax(stats.binom.cdf(most, trials, CHANCE) >= POWER)])
     return needed, int(most[needed - 1])
@@ -230,7 +230,7 @@ class AbxResult:
     @property
     def odd(self) -> bool:
         """Whether the count is far below chance. A listener who hears nothing is right about half of the
-        time, so this one must have confused the answers."""
+        time, so this listener must have confused the answers."""
         return float(stats.binom.cdf(self.right, self.trials, CHANCE)) <= ODD_P
 
     @property
@@ -242,7 +242,8 @@ class AbxResult:
         """Whether the true proportion is shown to be below `INAUDIBLE_BELOW`: the trials suffice, and the
         count is not odd.
 
-        A few trials with few right answers have a low limit, too, but by guessing half are right.
+        A few trials with few right answers have a low limit, too, but that is chance: by guessing half are
+        right.
         """
         return self.upper < INAUDIBLE_BELOW and not self.missing_trials and not self.odd
 
@@ -276,9 +277,10 @@ class PooledListeners:
     outcome : AbxResult
         The outcome of all their answers together.
     listeners : int
-        How many.
+        The number of listeners.
     differ_p : float
-        Probability of proportions this different, if all of them hear equally well; 1 for one listener.
+        Probability that proportions of right answers differ this much if all listeners hear equally well; 1
+        for one listener.
     """
 
     outcome: AbxResult
@@ -306,8 +308,8 @@ def pool(counts: Mapping[str, tuple[int, int]]) -> PooledListeners:
 
     Notes
     -----
-    The listeners are compared by Pearson's chi-square on right and wrong answers, with its p from 9999
-    random tables of the same margins (Patefield's algorithm): counts are too small for its asymptote.
+    The listeners are compared by Pearson's chi-square on right and wrong answers, with its p from 9999 random
+    tables of the same margins (Patefield's algorithm): counts are too small for the chi-square distribution.
     """
     if not counts:
         raise ParameterError("Nobody has answered.", field="counts", value=0, allowed="one listener or more")

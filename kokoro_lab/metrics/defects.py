@@ -3,8 +3,8 @@
 Such detectors miss some defects, and each docstring says how many. Figures of speech are those of 110 streams
 of the int8 variant: sentences of 30 to 75 characters that nothing was fitted on, read by the English voices
 in turn, 24 kHz, at their voices' gain; figures of faults are of the same clips, damaged at their loudest
-place by `kokoro_lab.lab.gates.damages`. Limits were set on them; `kokoro_lab.lab.gates.seams` counts false
-alarms and detections on others.
+place by `kokoro_lab.lab.gates.damages`. Limits were set on these clips; `kokoro_lab.lab.gates.seams` counts
+false alarms and detections on other clips.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ EDGE_S, SILENT_S = 0.001, 0.005
 FLOOR_DBFS = -100.0
 LONGEST_GAP_S = 0.5
 HARD_DB = 45.0
-"""Limit of the step from the loudest sample within 1 ms to the loudest one within the 5 ms next to it.
-Natural speech fell by at most 32 dB that fast; silenced speech fell by 73 dB or more. The beginning of speech
-may be as hard: a plosive rises by up to 60 dB."""
+"""Limit, in dB, of the step from the loudest sample within 1 ms to the loudest one within the 5 ms next to
+it. Natural speech fell by at most 32 dB that fast; silenced speech fell by 73 dB or more. The beginning of
+speech may be as hard: a plosive rises by up to 60 dB."""
 
 FLAT_SAMPLES = 4
 FLAT_SHARE = 0.1
@@ -53,8 +53,8 @@ class Gap(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A span that is most like another one `lag_s` later; `residual_db` is the power of their difference
-    relative to the span's own."""
+    """A span that is most like the span `lag_s` later; `residual_db` is the power of the difference of both,
+    relative to the power of the first."""
 
     start_s: float
     lag_s: float
@@ -69,12 +69,12 @@ def nonfinite_count(samples: Samples) -> int:
 
 
 def hardest_fall_db(samples: Samples, sample_rate_hz: int) -> float:
-    """The hardest end of a sound: the loudest sample within 1 ms over the loudest in the 5 ms after it, in
-    dB.
+    """The hardest end of a sound, in dB: the loudest sample within 1 ms divided by the loudest in the 5 ms
+    after it.
 
-    It also reads the end of the recording, as if silence followed. A speaker's pauses begin softly, since
-    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). A level below
-    -100 dBFS counts as -100 dBFS. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
+    The end of the recording is measured, too, as if silence followed. A speaker's pauses begin softly, since
+    throats resonate: a formant of 50 Hz bandwidth falls by 7 dB in 5 ms, by exp(-πBt). A sample below -100
+    dBFS counts as -100 dBFS. Speech: 12 to 32 dB. Silenced speech: 73 dB and more.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def gaps(samples: Samples, sample_rate_hz: int, *, hard_db: float = HARD_DB) -> 
 
 
 def clipped_count(samples: Samples, sample_rate_hz: int) -> int:
-    """Samples that end a run of 4 or more at one level, a tenth of the peak or more.
+    """The number of samples that end a run of 4 or more samples of one value, at a tenth of the peak or more.
 
     Clipping cuts peaks to one value; speech at such a level does not stand still for 4 samples, not even in
-    16 bit (0 in 110 clips, 1 in a later one; 178 or more where 1 % of them were clipped). Flat runs are
-    a criterion of Laguna & Lerch 2016 ("An Efficient Algorithm for Clipping Detection and Declipping Audio").
-    A limiter that turns the gain down leaves no such run.
+    16 bit (0 such samples in 110 clips, 1 in a later clip; 178 or more in clips of which 1 % was clipped).
+    Flat runs are a criterion of Laguna & Lerch 2016 ("An Efficient Algorithm for Clipping Detection and
+    Declipping Audio"). A limiter that turns the gain down leaves no such run.
 
     Raises
     ------
@@ -123,10 +123,10 @@ def clipped_count(samples: Samples, sample_rate_hz: int) -> int:
 def closest_repeat(samples: Samples, sample_rate_hz: int) -> Repeat:
     """The frame of 10 ms that comes again most exactly, 20 to 500 ms later.
 
-    Normalised cross-correlation ρ of each audible frame with what follows; the residual is 1 - ρ² in dB (the
-    least-squares prediction error of one from the other). For sound that is sent twice, it is below -130 dB,
-    or below -85 dB if each copy has its own dither. Voiced speech repeats itself from period to period: its
-    residual is -12 to -41 dB. A steady tone is a repetition.
+    Each audible frame is compared with what follows by the normalised cross-correlation ρ. The residual, 1 -
+    ρ² in dB, is the least-squares error of predicting one from the other. For sound that is sent twice, it
+    is below -130 dB, or below -85 dB if each copy has its own dither. Voiced speech repeats itself from
+    period to period: its residual is -12 to -41 dB. A steady tone is a repetition.
 
     Raises
     ------
@@ -158,8 +158,8 @@ def checked(samples: Samples, sample_rate_hz: int) -> Values:
 
 
 def _steps_db(values: Values, sample_rate_hz: int) -> tuple[Values, Values]:
-    """By how many dB sound falls at each sample, and by how many it rises; before and after the recording is
-    silence."""
+    """By how many dB sound falls at each sample, and by how many it rises; silence is assumed before and
+    after the recording."""
     edge, silent = (round(length_s * sample_rate_hz) for length_s in (EDGE_S, SILENT_S))
     magnitude = np.maximum(np.pad(np.abs(values), silent), 10 ** (FLOOR_DBFS / 20))
     level_db = 20 * np.log10(magnitude)
@@ -217,13 +217,14 @@ NEIGHBOURS_S = 0.002
 OWN_SAMPLES = 2
 """How many samples on either side the second difference of one wrong sample reaches."""
 FLOOR = 1e-4
-"""The least level of a neighbourhood, as a share of full scale, so that rounding in silence gets no score."""
+"""Added to the largest error of a neighbourhood, as a share of full scale, so that rounding in silence gets
+no score."""
 ISOLATED = 1.3
 """How much more bent than its neighbours a place must be to be examined. With 1.0 there would be seven times
 as many places, and only 3 more of 120 clicks would be among them."""
 
 ORDER = 16
-"""Order of the linear prediction. With 10, 16 and 24 it found 93, 95 and 93 % of clicks."""
+"""Order of the linear prediction. With 10, 16 and 24 `click_score` found 93, 95 and 93 % of clicks."""
 AROUND_S = 0.015
 RIDGE = 1e-6
 AT_ONCE = 256
@@ -276,8 +277,8 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
     ms without it.
 
     A step of height h makes two neighbouring second differences, h and -h. That part is subtracted. A bend,
-    as of a glottal closure, is a single second difference, of which half remains after that; so does half of
-    a wrong sample.
+    as of a glottal closure, is a single second difference: half of it remains after the subtraction, as does
+    half of the difference that a wrong sample makes.
 
     Parameters
     ----------
@@ -313,7 +314,7 @@ def splice_score(samples: Samples, sample_rate_hz: int) -> float:
 def _isolated(samples: Values, sample_rate_hz: int) -> Places:
     """Samples that are bent more than all others within 2 ms on both sides.
 
-    Second differences after Kasparis & Lane 1993; held against the loudest neighbour instead of a median,
+    Second differences after Kasparis & Lane 1993; compared with the largest neighbour instead of a median,
     since speech is no stationary noise.
     """
     bend = np.abs(_second_differences(samples))

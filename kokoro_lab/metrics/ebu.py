@@ -66,8 +66,8 @@ class CheckResult:
 
 
 def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> Iterator[CheckResult]:
-    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342; each is made when it is asked
-    for.
+    """Let a meter measure the synthetic signals of EBU Tech 3341 and Tech 3342; each signal is made only when
+    its turn comes.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ def ebu_self_check(sample_rate_hz: int = 24_000, meter: Meter | None = None) -> 
 
 
 def _steady(rate: int, meter: Meter) -> Iterator[CheckResult]:
-    """Tones one after another, which all readings find equally loud; and different ones in five channels."""
+    """Cases of tones one after another, in which every reading has one expected value; and case 6, with tones
+    of different levels in five channels."""
     with files(__package__).joinpath("ebu_tones.tsv").open(encoding="utf-8") as table:
         for row in csv.DictReader(table, delimiter="\t"):
             levels, lengths_s = (map(float, row[name].split()) for name in ("levels_dbfs", "lengths_s"))
@@ -112,7 +113,8 @@ def _read(meter: Meter, quantity: str, signal: Values, rate: int) -> Values:
 
 
 def _bursts(rate: int, meter: Meter) -> Iterator[CheckResult]:
-    """Bursts as long as a window: each by itself, ever later; and in one signal, ever louder."""
+    """Cases of bursts as long as the meter's window: each in a signal of its own, later and later; then all
+    in one signal, louder and louder."""
     windows = {"short_term_lufs": ("10", "11", 3.0, 0.15), "momentary_lufs": ("13", "14", 0.4, 0.02)}
     for quantity, (single, rising, window_s, delay_s) in windows.items():
         read = partial(_read, meter, quantity, rate=rate)
@@ -130,7 +132,8 @@ def _rising(
     delay_s: float,
     hop_s: float,
 ) -> CheckResult:
-    """Ever louder and ever later bursts of one window's length; the maximum is read after each."""
+    """Bursts of one window's length in one signal, louder and later each time; the maximum is read after
+    each."""
     levels = [-38.0 + i for i in range(20)]
     parts: list[tuple[Level, float]] = []
     for i, level in enumerate(levels):
@@ -214,5 +217,5 @@ def _max(series: Values) -> float:
 
 
 def _off(difference: float) -> float:
-    """How bad a reading is; one that is not a number is the worst."""
+    """The size of a reading's error; a reading that is not a number has the largest."""
     return float("inf") if np.isnan(difference) else abs(difference)

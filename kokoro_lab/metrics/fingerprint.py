@@ -1,9 +1,9 @@
 """An audio fingerprint: tells whether two recordings have the same sounds at the same times.
 
-It has one bit for each band and moment, and fits into a text file. With it, two clips can be compared without
-their samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a few in ten, and
-another text half of them. It does not notice gain, which changes no bit, nor changes as short as a click:
-`loudness` and a comparison of samples find those.
+A fingerprint has one bit for each band and moment, and fits into a text file. With it, two clips can be
+compared without their samples. Dither, coding and rounding change a few bits in a thousand, noise and cuts a
+few in ten, and another text half of them. A fingerprint does not show gain, which changes no bit, nor changes
+as short as a click: `loudness` and a comparison of samples find those.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Fingerprint:
 def mel_fingerprint(
     samples: Samples, sample_rate_hz: int, edges_s: Sequence[float] | npt.NDArray[np.float64] | None = None
 ) -> Fingerprint:
-    """The fingerprint of a recording: does a band gain on the next one from one moment to the following?
+    """The fingerprint of a recording: each bit says whether a band gains on the next one from one moment to
+    the next.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def even_edges_s(duration_s: float) -> npt.NDArray[np.float64]:
 
 
 def _means(power: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Mean of the frames between edges, parts of frames counted as parts; an empty step is silent."""
+    """Mean of the frames between two edges, where a frame that an edge divides counts in part; an empty step
+    is silent."""
     total = np.vstack([np.zeros(power.shape[1]), np.cumsum(power, axis=0)])
     edges = np.clip(edges, 0, len(power))
     whole = np.minimum(edges.astype(int), len(power) - 1)

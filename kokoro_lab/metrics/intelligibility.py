@@ -5,8 +5,8 @@ itself than the difference of two recordings of the same words (`noninferiority.
 
 Text and transcript are brought to one spelling, so that only different words count. English has a normaliser
 of its own; other languages lose their punctuation and capitals, no more. Japanese and Mandarin have no
-spaces: their characters are counted, and one that stands in kana for a kanji, or for another that sounds the
-same, counts as an error.
+spaces: their characters are counted. A kana in place of a kanji, or a character in place of another that
+sounds the same, counts as an error.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def spelling_language(tag: str) -> str:
 
 
 def units(text: str, language: str = ENGLISH) -> list[str]:
-    """The words of a text in one spelling; of one in Japanese or Mandarin, its characters.
+    """The words of a text in one spelling; for Japanese and Mandarin, the characters of the text.
 
     English: lower case, no punctuation, numbers in digits, contractions in full, American endings; "um" and
-    its like are no words. Others: lower case, no punctuation, accents as they are; Mandarin in simplified
-    characters.
+    its like are no words. Other languages: lower case, no punctuation, accents as they are; Mandarin in
+    simplified characters.
 
     Source: Radford et al., "Robust speech recognition via large-scale weak supervision", 2022, appendix C,
     by `whisper_normalizer`.
@@ -95,7 +95,7 @@ def _normaliser(language: str) -> Callable[[str], str]:
         normaliser = imported("whisper_normalizer.english", extra="quality").EnglishTextNormalizer()
     else:
         normaliser = imported("whisper_normalizer.basic", extra="quality").BasicTextNormalizer()
-    if language == MANDARIN:  # of which Whisper writes some in traditional characters
+    if language == MANDARIN:  # Whisper writes some of it in traditional characters
         simplified = imported("proces", extra="zh").traditional_to_simplified
         return lambda text: str(normaliser(simplified(text)))
     return lambda text: str(normaliser(text))
@@ -124,7 +124,7 @@ class ErrorCount:
     words : int
         The number of words that were said.
     missed, replaced, added : int
-        Words that were said and not heard, heard as others, and heard but not said.
+        Words that were said and not heard, said and heard as other words, and heard but not said.
     characters, character_errors : int
         How many characters were said, spaces included, and the errors of all kinds in them.
     """
@@ -151,7 +151,8 @@ class Transcript:
 
 
 class WrongWord(NamedTuple):
-    """A word in one spelling, and what was heard instead; empty where it was missed, or nothing was said."""
+    """A word in one spelling, and what was heard instead. `heard` is empty if the word was missed, `said` if
+    a word was added."""
 
     said: str
     heard: str
@@ -235,15 +236,15 @@ def listen(
 def count_errors(said: str, hypothesis: str, language: str = ENGLISH) -> ErrorCount:
     """The fewest words, and characters, that must be changed to make one text of the other.
 
-    Both are brought to one spelling first (`units`). Japanese and Mandarin put no spaces between words: their
-    characters are counted as words.
+    Both texts are brought to one spelling first (`units`). Japanese and Mandarin put no spaces between words:
+    their characters are counted as words.
 
     Source: Levenshtein 1966, by the `jiwer` package.
 
     Raises
     ------
     ParameterError
-        Nothing was said, or the language has no spelling here.
+        Nothing was said, or the words of the language cannot be counted.
     MissingExtra
         The extra `quality` is not installed.
     """

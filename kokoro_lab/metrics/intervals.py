@@ -70,7 +70,8 @@ def mean_of(
     -----
     Each end is the outer one of the BCa bootstrap's and Student's t's. With a handful of units a bootstrap is
     too narrow (three units that happen to agree would show anything), and with skewed units t is. If all
-    units have the same value, both ends are the mean itself. With fewer than three units they are infinite.
+    units have the same value, both ends are the mean itself. With fewer than three units, both ends are
+    infinite.
     """
     figures = np.asarray(values, np.float64)
     finite = np.isfinite(figures)
@@ -129,7 +130,7 @@ def rate_of(
 ) -> Estimate:
     """One sum divided by another, such as errors by words. The BCa bootstrap draws whole units.
 
-    With fewer than three units, or nearly equal ones, the ends are their least and largest value.
+    With fewer than three units, or nearly equal ones, the ends are the least and the largest rate of a unit.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
     -----
     David and Nagaraja, Order Statistics (2003), 7.1: between the j-th smallest and the j-th largest of n
     values lies the true median unless fewer than j of n fair coins fall on one side. With fewer than six
-    values it spans the smallest to the largest, which is less than 95 %.
+    values, the interval spans the smallest to the largest, which covers less than 95 %.
     """
     ordered = np.sort(np.asarray(values, np.float64))
     beyond = max(int(stats.binom.ppf((1 - confidence) / 2, len(ordered), 0.5)) - 1, 0)
@@ -182,7 +183,7 @@ def columns_of(units: Sequence[Hashable], *columns: npt.ArrayLike) -> list[Doubl
 
 
 def rows_of(units: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Unit → the numbers of its rows, in the order of the units' first rows."""
+    """For each unit, the numbers of its rows; units are in the order of their first rows."""
     rows: dict[Hashable, list[int]] = {}
     for row, unit in enumerate(units):
         rows.setdefault(unit, []).append(row)
@@ -190,7 +191,7 @@ def rows_of(units: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
 
 
 def ratio_of_sums(above: Doubles, below: Doubles, axis: int = -1) -> Any:
-    """The statistic of a rate."""
+    """A rate: the sum of `above` divided by the sum of `below`."""
     return above.sum(axis) / below.sum(axis)
 
 
@@ -202,7 +203,8 @@ def bootstrapped(
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     seed: int = 0,
 ) -> Any:
-    """Efron's BCa bootstrap of units, as `scipy.stats.bootstrap` has it: its interval, and what was drawn.
+    """Efron's BCa bootstrap of units, as `scipy.stats.bootstrap` returns it: the interval, and the statistics
+    that were drawn.
 
     `columns` have a value for each unit; with several columns, units are drawn as whole rows.
     """

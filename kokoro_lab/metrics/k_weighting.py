@@ -1,4 +1,4 @@
-"""K-weighting, the filter of a loudness meter, in NumPy alone.
+"""K-weighting, the filter of a loudness meter, written in NumPy only.
 
 A recursive filter works from sample to sample, and NumPy has no function for that. But the filter is linear.
 So its output for a stretch of samples is a sum of two matrix products: with the input, and with the four
@@ -114,7 +114,8 @@ def _sections(sample_rate_hz: int) -> tuple[Section, Section]:
 
 
 def _step(sections: Sequence[Section], heard: Values, memory: Values) -> tuple[Values, Values]:
-    """One sample through both filters (transposed direct form II), for several of them side by side."""
+    """One sample through both filters (transposed direct form II), for several pairs of filters side by
+    side."""
     kept = []
     for section, ((b0, b1, b2), (_, a1, a2)) in enumerate(sections):
         first, second = memory[:, 2 * section], memory[:, 2 * section + 1]

@@ -5,9 +5,9 @@ right, centre, left surround, right surround. **One channel counts once**: speec
 -13 LUFS when the same samples are sent to two channels. K-weighting depends a little on the sample rate
 (24 kHz and 48 kHz read up to 0.07 LU apart), so compare at one rate.
 
-An answer's own loudness and peak (`IntegratedLoudness`, `true_peak_dbtp`) need NumPy alone. All else is
-measured by pyloudnorm, of the extra `lab`, with these things put right: its default filters read 0.04 to
-0.08 LU low, while its "DeMan" set agrees with libebur128 to 1e-11 LU; it divides a last, partial block by the
+`IntegratedLoudness` and `true_peak_dbtp`, which are used while speaking, need only NumPy. All else is
+measured by pyloudnorm, of the extra `lab`, with these things put right: its default filters read 0.04 to 0.08
+LU low, while its "DeMan" set agrees with libebur128 to 1e-11 LU; it divides a last, partial block by the
 length of a whole one, so only whole steps are given to it; it filters in the input's precision, so it is
 given float64.
 """
@@ -293,8 +293,8 @@ def sample_peak_dbfs(samples: Signal, sample_rate_hz: int) -> float:
 
     Notes
     -----
-    AES17: a full-scale square wave and a full-scale sine both peak at 0 dBFS. It may read 3 dB below the
-    true peak; never gate on it.
+    AES17: a full-scale square wave and a full-scale sine both peak at 0 dBFS. This figure may be 3 dB below
+    the true peak; never gate on it.
     """
     return _db(float(np.abs(_checked(samples, sample_rate_hz)).max()))
 

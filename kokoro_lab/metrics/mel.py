@@ -25,7 +25,7 @@ def mel_power(
     hop_samples: int,
     bands: int,
 ) -> Values:
-    """Power of a recording by frame and mel band, as `librosa.feature.melspectrogram` has it.
+    """Power of a recording by frame and mel band, as `librosa.feature.melspectrogram` computes it.
 
     Parameters
     ----------

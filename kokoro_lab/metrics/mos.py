@@ -27,8 +27,8 @@ OVERALL = np.polynomial.Polynomial((0.04602535, 1.11546468, -0.06766283))
 def dnsmos(samples: Samples, sample_rate_hz: int) -> float:
     """Overall quality without a reference, 1 to 5, higher is better.
 
-    Source: DNSMOS P.835 (Reddy et al. 2022), the model of the `speechmos` package. It is blind to
-    clicks and to words that are missing. A recording is judged once, however often it is compared.
+    Source: DNSMOS P.835 (Reddy et al. 2022), the model of the `speechmos` package. The model does not notice
+    clicks, nor words that are missing. A recording is judged once, however often it is compared.
 
     Raises
     ------

@@ -50,9 +50,9 @@ def paired_change(
     Returns
     -------
     Estimate
-        The mean relative change: −0.01 is 1 % lower. It is one-sided: the true change is above `low`. `p` is
-        the probability of a loss as small as this one, if the true loss were the margin. It is at or below
-        0.05 if `low` with 95 % confidence is above −margin. `units` are texts.
+        The mean relative change: −0.01 is 1 % lower. The interval is one-sided: the true change is above
+        `low`. `p` is the probability of a loss as small as this one, if the true loss were the margin. `p` is
+        at or below 0.05 if `low` with 95 % confidence is above −margin. `units` are texts.
 
     Raises
     ------
@@ -61,8 +61,9 @@ def paired_change(
 
     Notes
     -----
-    Each text counts once, with the mean of its pairs; Efron's BCa bootstrap of the mean (1987), as
-    `scipy.stats.bootstrap` has it. `p` is the level at which its limit would lie at −margin.
+    Each text counts once, with the mean of its pairs. The limit is that of Efron's BCa bootstrap of the mean
+    (1987), as `scipy.stats.bootstrap` computes it. `p` is the error probability with which the lower limit
+    would lie at −margin.
     """
     before, after = columns_of(texts, reference, candidate)
     if not (np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()):
@@ -78,13 +79,14 @@ def paired_change(
 
 
 def _level_at(limit: float, values: npt.NDArray[np.float64], drawn: npt.NDArray[np.float64]) -> float:
-    """The one-sided level whose BCa limit of a mean is `limit`: Efron 1987, equation 3.9, solved for it."""
+    """The one-sided error probability with which the BCa limit of a mean is `limit`: Efron 1987, equation
+    3.9, solved for it."""
     mean = values.mean()
     bias = special.ndtri((np.mean(drawn < mean) + np.mean(drawn <= mean)) / 2)
     # Of a mean, the jackknife's acceleration is a sixth of the skewness ÷ √n
     centred = values - mean
     acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
-    # One is added, so that no p is 0: as many draws can only show as much (Davison & Hinkley 1997, 4.11)
+    # One is added, so that no p is 0: a number of draws can show no less (Davison & Hinkley 1997, 4.11)
     share = (1 + np.count_nonzero(drawn <= limit)) / (1 + len(drawn))
     moved = special.ndtri(min(share, len(drawn) / (1 + len(drawn)))) - bias
     scale = 1 + acceleration * moved
@@ -125,8 +127,8 @@ def paired_rise(
 ) -> Estimate:
     """Difference of two error rates with its upper limit; a limit under a margin shows non-inferiority.
 
-    Both rates are those of all words together. A relative change would not do: most clips have no error,
-    so that there is nothing to divide by.
+    Each rate is the number of all errors divided by the number of all words. A relative change would not do:
+    most clips have no error, so that there is nothing to divide by.
 
     Parameters
     ----------
@@ -140,8 +142,8 @@ def paired_rise(
     Returns
     -------
     Estimate
-        Additional errors divided by words: 0.01 is one more in a hundred words; below 0 there are fewer. It
-        is one-sided: the true rise is below `high`. `units` are texts.
+        Additional errors divided by words: 0.01 is one more in a hundred words; below 0 there are fewer. The
+        interval is one-sided: the true rise is below `high`. `units` are texts.
 
     Raises
     ------
@@ -150,9 +152,9 @@ def paired_rise(
 
     Notes
     -----
-    Efron's BCa bootstrap (1987) of the ratio of sums, texts drawn whole. If the same share of words differs
-    in every text, there is no spread, and the limit is the rise itself. With few texts, equal shares show
-    little, so look at the number of texts.
+    The limit is that of Efron's BCa bootstrap (1987) of the ratio of sums, which draws whole texts. If the
+    same share of words differs in every text, there is no spread, and the limit is the rise itself. With few
+    texts, equal shares show little, so look at the number of texts.
     """
     before, after, said = columns_of(texts, reference_errors, candidate_errors, words)
     clips = _clips_of(texts)
@@ -210,7 +212,7 @@ def _require_counts(said: npt.NDArray[np.float64], *errors: npt.NDArray[np.float
 
 
 def _clips_of(texts: Sequence[Hashable]) -> list[npt.NDArray[np.intp]]:
-    """Text → the numbers of the clips that speak it."""
+    """For each text, the numbers of the clips that speak it."""
     clips = rows_of(texts)
     message = f"{len(clips)} texts say nothing about another one."
     require_range("texts", len(clips), FEWEST_UNITS, message=message)

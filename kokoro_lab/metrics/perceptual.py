@@ -1,7 +1,7 @@
 """Perceptual distances (PESQ, STOI, spectral) of two aligned recordings of the same speech.
 
-All need a reference and a candidate of the same length and timing: they measure changes of the signal path,
-not another reading of the text.
+All of them need a reference and a candidate of the same length and timing: they measure changes of the signal
+path, not another reading of the text.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> floa
     """Wide-band PESQ, 1 to 4.644, higher is better.
 
     Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz. P.862 looks for delays
-    between the two, of which there are none here, and in about one utterance of a hundred it finds one for a
-    part of it: 3.87 instead of 4.59, and 4.59 again if both begin 10 ms later. So the result is the median
-    over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them alike. A candidate so
-    destroyed that P.862 finds no utterance has the lowest score, 1.
+    between the two. Here there are none, but in about one utterance of a hundred it finds a delay of a part
+    of it. One such score was 3.87 instead of 4.59, and 4.59 again if both signals began 10 ms later. So the
+    result is the median over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them
+    alike. A candidate so destroyed that P.862 finds no utterance has the lowest score, 1.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
     Like `log_spectral_distance_db`, but with the ear's resolution: differences between neighbouring bins of
     one band do not count. Bands more than 80 dB below the reference's loudest band do not count, either.
 
-    Source: mel bands after Slaney (1998), distance as above.
+    Source: mel bands after Slaney (1998), distance as in `log_spectral_distance_db`.
 
     Raises
     ------

@@ -28,18 +28,19 @@ def require_recording(
     sample_rate_hz : int
         Sample rate by which the length in seconds is computed.
     shortest_s : float
-        The least length; at least one sample in any case.
+        The least length in seconds; at least one sample in any case.
     channels : int
         The most channels.
     finite : bool
-        Whether all samples have to be.
+        Whether all samples have to be finite.
     field : str
         The caller's name for the recording, for the error.
 
     Raises
     ------
     ParameterError
-        No floating point, too many channels, too short, or samples that are not finite.
+        The samples are no floating point or not finite, or the recording has too many channels or is too
+        short.
     """
 
     def refused(why: str, value: object, allowed: str) -> ParameterError:

@@ -1,4 +1,4 @@
-"""Whether places where audio was joined stand out from other places."""
+"""Measures whether the places where audio was joined stand out from other places."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ def seam_excess(
     """Each seam's score divided by the score below which 99.9 % of this clip's own samples stay.
 
     Under 1, a seam is no more bent than speech is by itself somewhere in nearly every clip of its length.
-    Some seams fall on such a place, the onset of a plosive, say: if the same speech is known undivided, pass
-    its score at that place as `natural`, and a seam that is sharper by less than a tenth also stays under 1.
+    Some seams fall on a place that is sharp by itself, such as the onset of a plosive. If the same speech is
+    known undivided, pass its score at that place as `natural`: a seam that is sharper by less than a tenth
+    then also stays under 1.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def seam_excess(
     seams : sequence of int
         Sample numbers.
     natural : numpy.ndarray, optional
-        float64, the score of each of these places where the speech was not divided; 0 where it is not known.
+        float64, the score at each of `seams` in the same speech, undivided; 0 if it is not known.
 
     Returns
     -------

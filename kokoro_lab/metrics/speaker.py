@@ -251,7 +251,7 @@ def network(tensors: Mapping[str, Values]) -> bytes:
 
 
 def _reordered(gates: Values) -> Values:
-    """From PyTorch's order of the gates (input, forget, cell, output) to that of ONNX."""
+    """Weights, from PyTorch's order of the gates (input, forget, cell, output) to that of ONNX."""
     let_in, forget, cell, let_out = np.split(gates, 4)
     return np.concatenate([let_in, let_out, forget, cell])
 

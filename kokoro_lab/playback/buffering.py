@@ -36,8 +36,8 @@ class BufferProfile:
     def pre_buffer_s(self) -> float:
         """The pre-buffer for a player, in seconds.
 
-        The least number of chunks, two or more, that last 100 ms, but at most 150 ms. If earlier streams
-        needed more, as many chunks as last that long.
+        It is as long as the fewest chunks that last 100 ms, two at least, but at most 150 ms long. If earlier
+        streams needed more, it is as long as the fewest chunks that last so long.
         """
         chunks = max(LEAST_CHUNKS, self._chunks_of(LEAST_HELD_S))
         held_s = min(MOST_HELD_S, chunks * self.chunk_s)
@@ -82,19 +82,19 @@ HALF_LIFE_S = 30.0
 class PreBuffer:
     """A pre-buffer that learns from the arrival of chunks, and says when each chunk is to be played.
 
-    A player holds back `target_s` when a stream starts; when it ran dry, it waits for the chunk and then
-    holds back what is missing to the target. Jitter is how far a chunk is behind real time since the first
-    one: the pre-buffer that would have covered it. (Early chunks cost nothing, so RFC 3550's average of early
-    and late, made for a sender that keeps pace, says little of one that computes in bursts.) The target rises
-    at once to what a chunk needed, and falls slowly while none needs so much. It is kept from stream to
-    stream.
+    A player holds back `target_s` when a stream starts; when the player ran dry, it waits for the next chunk,
+    and then holds back what is missing to the target. A chunk needs as much pre-buffer as it is behind real
+    time, counted from the first chunk. (The jitter of RFC 3550 is another figure: an average of early and
+    late chunks, made for a sender that keeps pace. Our sender computes in bursts, and early chunks cost
+    nothing.) The target rises at once to what a chunk needed, and falls slowly while no chunk needs so much.
+    The target is kept from stream to stream.
 
     Parameters
     ----------
     start_s : float
         Target of the first stream: 2 to 3 chunks, 100 to 150 ms.
     least_s, most_s : float
-        Bounds of the target. It is fixed if both equal `start_s`.
+        Bounds of the target. The target is fixed if both equal `start_s`.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class PreBuffer:
         return cls(held_s, least_s=held_s, most_s=held_s)
 
     def begin_stream(self) -> None:
-        """The next chunk is the first of a new stream."""
+        """Note that the next chunk is the first of a new stream."""
         self._pace_s = None
         self._arrived_s = -math.inf
 
@@ -147,7 +147,7 @@ class PreBuffer:
         Raises
         ------
         ParameterError
-            A time that is not finite, a chunk that is before the last one, or one without length.
+            A time is not finite, a chunk arrives before the last one, or a chunk has no length.
         """
         self._check(at_s, length_s)
         self._arrived_s = at_s
@@ -185,23 +185,23 @@ class PreBuffer:
 
 
 DOUBLING = 2.0
-"""After an underrun, the pre-buffer is the wait that caused it, multiplied by this. On a line that stalls for
-0.2 to 0.4 s now and then, only the first stall is heard."""
+"""After an underrun, the pre-buffer grows to the wait that caused the underrun, multiplied by this. On a line
+that stalls for 0.2 to 0.4 s now and then, only the first stall is heard."""
 PATIENCE_S = 1.0
-"""Seconds without further samples after which samples that wait for the pre-buffer are played; with a longer
-fixed pre-buffer, its length counts."""
+"""Seconds after which samples that wait for the pre-buffer to fill are played all the same; if the pre-buffer
+is longer than this, its length counts."""
 HOPELESS_UNDERRUNS, HOPELESS_WITHIN_S = 5, 60.0
 """With this many underruns within this time, the sender is slower than speech, and no pre-buffer helps."""
 
 
 class Hold:
-    """Decides when enough samples are there to begin, by how they have come so far.
+    """Decides when enough samples are there to begin playing, by the times at which they have come so far.
 
     `buffering.PreBuffer` learns from all streams how much speech to hold back at a start. In a stream that
     ran dry this is not enough, because that amount follows the last delay, and the next delay may be longer.
 
-    Times are on the player's clock, which stands still while it is paused, so that a sender that waits
-    meanwhile does not count as late.
+    Times are on the player's clock, which stands still while the player is paused, so that a sender that
+    waits meanwhile does not count as late.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Hold:
         self.held_s = self._pre_buffer.target_s
 
     def begin_stream(self) -> None:
-        """The next samples are the first of a new stream."""
+        """Note that the next samples are the first of a new stream."""
         self._pre_buffer.begin_stream()
         self.held_s = self._pre_buffer.target_s
         self.underruns = 0

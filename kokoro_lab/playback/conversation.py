@@ -17,7 +17,8 @@ from kokoro_lab.playback.stream import Event, StreamOver
 
 
 class PlayerConversation:
-    """The conversation with one client. One thread calls it, except for `tell`.
+    """The conversation with one client. One thread calls all methods except `tell`, which any thread may
+    call.
 
     Audio for which the deck has no room waits here in order, and none is dropped; control messages do not
     wait behind it.
@@ -154,7 +155,7 @@ class PlayerConversation:
             self._waiting.append(None)
             self.work()
         elif self._hears == "all" and not self._waiting and self._deck.over(self._stream):
-            # Nothing was sent: so much was played. While a stream is played, its own end is still to be told
+            # Nothing was sent, and all of it was played. A stream that is played reports its own end later
             self._say(protocol.message("completed", protocol.status_data(self._deck.status(), "completed")))
         self._hears = "all"
         if torn:
@@ -170,7 +171,8 @@ class PlayerConversation:
             self._deck.set_volume(volume)
 
     def _forget(self, then: Literal["all", "unnumbered", "first"]) -> None:
-        """Forget a stream. Only chunks without a number, or a first chunk, are then taken."""
+        """Forget a stream and its audio. `then` says which chunks are taken next: all, unnumbered ones, or a
+        first one."""
         self._waiting.clear()
         self._forgotten = self._stream
         self._input = PcmInput()

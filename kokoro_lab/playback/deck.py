@@ -1,6 +1,6 @@
 """The player: any thread may send, pause and stop streams, and one thread plays them.
 
-`aloud` is a player for speech of our own, heard while it is made.
+The module `aloud` uses the player for our own speech, which is heard while it is computed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from kokoro_lab.typed import require_range
 log = logging.getLogger(__name__)
 
 NEAR_S = 0.0025
-"""How often to check whether the sink has played all samples."""
+"""Seconds between two checks whether the sink has played all samples."""
 KEEP_OPEN_S = 30.0
 """Seconds without sound after which the sound card is closed, because an open one keeps a laptop awake."""
 CAPACITY_S = 600.0
 """Capacity of the ring buffer: ten minutes, or 29 MB once all of it was used. A sender that does not wait can
-send this much; if it could not, its later messages, such as `stop`, would wait after the audio."""
+send this much. With less room, its later messages, such as `stop`, would wait until the audio before them was
+taken."""
 HIGH_S, LOW_S = 30.0, 15.0
 """A sender is asked to wait when more than the first is buffered, and to continue when less than the second
 is left."""
@@ -61,7 +62,7 @@ class Deck:
         The system's players to choose from if the sink fails; if empty, the failure is final.
     qos : {"off", "interactive"}, optional
         Whether the thread that plays, and those that hand it speech, ask macOS for its user-interactive
-        class; what the environment says unless given.
+        class; the setting `qos` unless given.
     """
 
     def __init__(
@@ -216,7 +217,7 @@ class Deck:
         Raises
         ------
         ParameterError
-            Below 0, or not finite.
+            `held_s` is below 0, or not finite.
         """
         with self._changed:
             self._hold.fix(held_s)
@@ -251,7 +252,7 @@ class Deck:
             self._changed.notify_all()
 
     def _direct(self) -> None:
-        """Tell the sender to wait, or to go on."""
+        """Tell the sender to wait, or to continue."""
         held_s = len(self._ring) / SAMPLE_RATE_HZ
         limit_s = self._high_s * LOW_S / HIGH_S if self._waits else self._high_s
         if self._waits != (held_s > limit_s):
@@ -317,7 +318,7 @@ class Deck:
             return True
 
     def close(self) -> None:
-        """Stop, and close the sink; called by the thread that plays, or after it has ended."""
+        """Stop, and close the sink; called by the thread that plays, or after that thread has ended."""
         self.stop()
         self.step()
         self._sink.close()
@@ -375,7 +376,7 @@ class Deck:
         if self._hold.hopeless and not stream.slow:
             stream.slow = True
             if self._to_file(stream, block, "Speech comes slower than it is played.", None) is None:
-                return  # without another player it plays with gaps, which is better than not at all
+                return  # without another player the stream has gaps, which is better than no sound
         try:
             self._sink.open()
             self._sink.play(self._scaled(block))
@@ -396,8 +397,8 @@ class Deck:
     # ------------------------------------------------------- what the sink cannot play
 
     def _to_file(self, stream: Stream, block: Pcm, why: str, died: Sink | None) -> PlaybackError | None:
-        """Collect the rest of the stream, `block` first, in a file for the system's player; report an error
-        if there is no player."""
+        """Collect the unheard samples, `block` and the rest of the stream in a file for the system's player;
+        returns an error if there is no player."""
         if not self._players:
             return PlaybackError("No other player is asked.")
         try:

@@ -11,7 +11,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 
 WAV_HEAD_BYTES = 4096
-"""A WAV stream whose samples have not begun by then is none that we know."""
+"""A stream that begins like WAV is refused if its samples do not begin within this many bytes."""
 _BITS = 8 * BYTES_A_SAMPLE
 _PCM, _EXTENSIBLE = 1, 0xFFFE
 _OTHERS = {b"OggS": "Opus", b"fLaC": "FLAC", b"ID3": "MP3", b'{"error"': "an error in JSON"}
@@ -24,7 +24,7 @@ def require_format(sample_rate_hz: int, channels: int, bits: int) -> None:
     Raises
     ------
     ParameterError
-        Rate, channels or bits differ from that.
+        The rate, the channels or the bits differ from that format.
     """
     if (sample_rate_hz, channels, bits) != (SAMPLE_RATE_HZ, 1, _BITS):
         raise ParameterError(

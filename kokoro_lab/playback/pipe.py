@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 FRAGMENT_BYTES = 16_384
 """The most bytes that are read at a time; fewer if fewer have arrived."""
 IDLE_S = 0.050
-"""How often a FIFO is checked for a writer."""
+"""Seconds between two checks whether a FIFO has a writer."""
 
 
 def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool = False) -> bool:
@@ -48,7 +48,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
     ParameterError
         The pipe holds WAV that cannot be played.
     PlaybackError
-        There is nothing to play it with.
+        No player on this machine can play the stream.
     """
     enter_playback(deck.qos)
     pcm_input = PcmInput()
@@ -74,7 +74,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
 
 
 def make_fifo(path: Path) -> Path:
-    """The FIFO at `path`, made if nothing is there, for its owner alone.
+    """The FIFO at `path`. If nothing is there, it is made so that only its owner may use it.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def play_fifo(deck: Deck, path: Path, until: threading.Event) -> None:
     """Play what writers put into a FIFO, one after another, until `until` is set.
 
     Each writer is a stream, and waits for the one before; writers that overlap make one stream. Run it in a
-    daemon thread: while a writer is connected and writes nothing, it cannot be ended.
+    daemon thread: while a writer is connected and writes nothing, the function cannot be ended.
     """
     # Held open from writer to writer, or bytes written in between would be lost
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -1,7 +1,7 @@
 """The playback daemon: takes speech over a WebSocket on the loopback and plays it.
 
-It uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only the
-server may import Flask.
+The daemon uses the standard library's HTTP server and simple-websocket: one path needs no framework, and only
+the server may import Flask.
 """
 
 from __future__ import annotations
@@ -42,14 +42,18 @@ LOOPBACK = "127.0.0.1"
 CLIENTS = 16
 """Connections at a time; each takes a few threads."""
 STALL_S = 5.0
-"""Seconds after which a client that receives nothing is disconnected. Speech that it has sent is played."""
+"""Seconds after which a client that receives nothing is disconnected. Speech that the client has sent is
+played."""
 HEARTBEAT_S = 1.0
 POLL_S = 0.020
-"""How often audio that waits for room is offered again; what a client says is heard at once."""
+"""Seconds after which audio that waits for room is offered to the deck again. A client's messages are read at
+once."""
 MESSAGE_BYTES = 16 * 2**20
-"""Half a minute of PCM as the Raycast client writes it, ten characters a byte."""
+"""The largest message: half a minute of PCM as the Raycast client writes it, with ten characters for a
+byte."""
 WAITING_BYTES = 2**20
-"""Bytes to read beyond a full ring; then the client's socket is not read until there is room."""
+"""How many bytes of a client's audio are read while the ring is full; then its socket is not read until there
+is room."""
 GOODBYE_S = 1.0
 
 
@@ -79,7 +83,7 @@ class Daemon:
     sink : Sink
         Where speech goes.
     settings : Settings
-        Have the allowed hosts and web origins.
+        Hold the allowed hosts and web origins.
     options
         Options of the `Deck`.
     """
@@ -152,7 +156,7 @@ class Daemon:
 
 
 def _send_all(ws: Server, outbox: queue.SimpleQueue[str | None]) -> None:
-    """Send the clients' messages, in a thread of its own, so that a client that does not read cannot delay
+    """Send a client its messages, in a thread of its own, so that a client that does not read cannot delay
     playing."""
     with suppress(ConnectionClosed, OSError):
         while (message := outbox.get()) is not None:

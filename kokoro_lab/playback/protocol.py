@@ -98,8 +98,8 @@ def read_message(message: str | bytes) -> Audio | PlayerCommand:
 
 
 def configured(params: dict[str, Any]) -> tuple[float | Literal["auto"] | None, float | None]:
-    """The pre-buffer in seconds (or that it is learnt) and the volume that `configure` asks for; None changes
-    nothing.
+    """The pre-buffer in seconds (or "auto": it is learnt) and the volume that `configure` asks for; None
+    changes nothing.
 
     `bufferSize`, which the Raycast client sends, has no effect: this player always buffers more.
 
@@ -157,7 +157,7 @@ def status_data(status: PlayerStatus, state: str | None = None) -> dict[str, Any
 
 
 def error_data(error: KokoroLabError) -> dict[str, Any]:
-    """What is wrong, in words and by field."""
+    """The data of an `error` message: what is wrong, in words and by field."""
     return {
         "message": str(error),
         "code": error.code,

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 from kokoro_lab.errors import ParameterError, SynthesisError
 
 MOST_CHUNKS = 16
-"""How many chunks are held while an earlier one is missing: 0.8 s with the usual length."""
+"""How many chunks are held while an earlier one is missing: 0.8 s of speech with chunks of 50 ms."""
 WAIT_S = 1.0
-"""How long to wait for an earlier chunk before it is asked for again; a recovery may take a second in all."""
+"""Seconds to wait for an earlier chunk before it is asked for again."""
 
 Chunk = TypeVar("Chunk")
 

@@ -44,8 +44,8 @@ BLOCK_S = 0.010
 BLOCK_SAMPLES = round(BLOCK_S * SAMPLE_RATE_HZ)
 """Samples that are played at a time. A stop waits for at most one block."""
 LEAD_S = 3 * BLOCK_S
-"""How far ahead a sink takes samples, so that a busy machine makes no gap. A stop drops them; a pause plays
-them, so with the block under way they must stay below 50 ms."""
+"""Seconds of samples that a sink takes ahead, so that a busy machine makes no gap. A stop drops them; a pause
+plays them, so with the block under way they must stay below 50 ms."""
 
 
 class Sink(Protocol):
@@ -54,7 +54,7 @@ class Sink(Protocol):
     Attributes
     ----------
     real_time : bool
-        Whether it plays at the pace of speech, so that missing samples are a gap.
+        Whether the sink plays at the pace of speech, so that missing samples are a gap.
     """
 
     name: str
@@ -86,7 +86,7 @@ class ClockedSink:
     clock : Clock, optional
         The clock, by default the machine's.
     keep : bool
-        Whether `heard` is kept.
+        Whether to keep the samples, for `heard`.
     """
 
     name = "null"
@@ -132,7 +132,8 @@ class WavSink:
     Parameters
     ----------
     path : Path
-        Replaced when the sink is opened; takes everything that is played until it is closed.
+        The file. It is replaced when the sink is opened, and gets everything that is played until the sink is
+        closed.
     """
 
     name = "file"
@@ -211,7 +212,7 @@ class SoundCard:
     Parameters
     ----------
     device : int or str, optional
-        As `python -m sounddevice` lists them; the system's own choice unless given.
+        A number or name that `python -m sounddevice` lists; the system's own choice unless given.
     """
 
     name = "sound card"
@@ -257,7 +258,8 @@ class SoundCard:
 
     @property
     def unheard_samples(self) -> int:
-        """Estimated from PortAudio's latency, by some milliseconds too many rather than too few."""
+        """Samples that were taken and not heard yet, estimated from PortAudio's latency: some milliseconds
+        too many rather than too few."""
         return max(0, round((self._ends_s - time.monotonic()) * SAMPLE_RATE_HZ))
 
     def drop(self) -> None:

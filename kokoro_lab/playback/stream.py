@@ -65,7 +65,7 @@ class Ring:
 
 
 RECENT_SAMPLES = SAMPLE_RATE_HZ
-"""How many played samples are kept, for those that a failing sink has not made audible."""
+"""How many of the last played samples are kept, since a sink that fails may not have made them audible."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class Stream:
             self._paused_since_s = None
 
     def time_s(self, now_s: float) -> float:
-        """The player's clock, which stands still while it is paused."""
+        """The player's clock, which stands still while the stream is paused."""
         return (now_s if self._paused_since_s is None else self._paused_since_s) - self._paused_s
 
     def played(self, block: Pcm) -> None:
@@ -177,9 +177,9 @@ class PlayerStatus:
     received_samples, played_samples : int
         Samples of the latest stream, without gaps and pauses; played samples have been heard.
     underruns : int
-        How often there was nothing to play, and `silent_s` for how long in all.
+        How often there was nothing to play, and `silent_s` for how many seconds in all.
     late_blocks : int
-        How often samples were there, and the player was too late with them: the machine was busy.
+        How often samples were there, but the player took them too late, because the machine was busy.
     pre_buffer_s : float
         The pre-buffer at the next start.
     waits : bool

@@ -1,4 +1,4 @@
-"""Plays speech, or the rest of it, from a file by the system's own player, if ours cannot."""
+"""Plays speech, or the rest of a stream, from a file by the system's own player, if ours cannot play it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAYERS = ("afplay", "aplay -q", "ffplay -autoexit -nodisp -loglevel error", "pl
 PATHS = ("/opt/homebrew/bin", "/usr/local/bin", "/usr/bin")
 """Folders to search besides PATH, which is nearly empty in a program that Raycast starts."""
 STOP_S = 2.0
-"""Seconds after its signal until a player that has not ended is killed."""
+"""Seconds after which a player that was told to end, and still runs, is killed."""
 
 
 def system_player(players: Sequence[str] = PLAYERS) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class FilePlayback:
             raise PlaybackError(f"{self._command[0]} does not start: {error.strerror or error}.") from error
 
     def over(self) -> bool:
-        """Whether it was played to its end.
+        """Whether the file was played to its end.
 
         Raises
         ------

@@ -60,7 +60,7 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
 _counting = threading.Lock()
-"""Guards the list of sessions: a session may be made while they are listed, such as the one that replaces a
+"""Guards the list of sessions: a session may be made while the list is read, such as the one that replaces a
 lost provider's."""
 
 
@@ -154,7 +154,7 @@ def run_out_of_memory() -> NoReturn:
 def shrink_arenas() -> int:
     """Have each session of this process give back what its arena does not use, once its next run is over.
 
-    It sets ONNX Runtime's run option `memory.enable_memory_arena_shrinkage`. Memory in use stays, so no
+    This sets ONNX Runtime's run option `memory.enable_memory_arena_shrinkage`. Memory in use stays, so no
     stream is disturbed.
 
     Returns

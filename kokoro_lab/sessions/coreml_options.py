@@ -1,4 +1,4 @@
-"""The eight options of ONNX Runtime's Core ML provider, checked before it sees them.
+"""The eight options of ONNX Runtime's Core ML provider, checked before they are given to it.
 
 ONNX Runtime distinguishes case in names and values and raises an error for unknown ones, but only on a Mac.
 Here a wrong name or value is refused on any machine, with an error that says what is allowed. The list is
@@ -25,10 +25,10 @@ def _taken_by(setting: str) -> tuple[str, ...]:
 
 
 OPTIONS = {name: _taken_by(setting) for setting, name in COREML_NAMES.items()}
-"""Option, as ONNX Runtime spells it → its values, our default first. One takes a folder, and is passed only
-if it is set. ONNX Runtime's own default of ModelFormat is the older format, which takes fewer operators. With
-ML Programs, RequireStaticInputShapes was seen to give wrong samples in 16 bits (onnxruntime#32569); a graph
-with fixed shapes does not need it.
+"""Option, as ONNX Runtime spells it → its values, our default first. One option takes a folder, and is passed
+only if it is set. ONNX Runtime's own default of ModelFormat is the older format, which takes fewer operators.
+With ML Programs, RequireStaticInputShapes was seen to give wrong samples in 16 bits (onnxruntime#32569); a
+graph with fixed shapes does not need it.
 """
 
 
@@ -43,7 +43,7 @@ def coreml_options(given: Mapping[str, str]) -> dict[str, str]:
     Raises
     ------
     SettingsError
-        An option that does not exist, a value that it does not take, or two that exclude each other.
+        An option does not exist or does not take its value, or two options exclude each other.
     """
     for name, value in given.items():
         _require(name, value)

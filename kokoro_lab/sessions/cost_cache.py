@@ -28,8 +28,8 @@ from kokoro_lab.weights.store import weights_home
 
 FILE = "provider_costs.json"
 MOST_ENTRIES = 16
-"""The most entries. The oldest are removed: they are of weights, versions and options that are no longer
-used."""
+"""The most entries of the file. The oldest are removed: they are of weights, versions and options that are no
+longer used."""
 NOT_CONDITIONS = ("provider", "provider_choice", "cost_ttl_s", "first_audio_ttl_s", "next_threads")
 """Options that do not change the cost of a provider, or that choose one."""
 
@@ -104,7 +104,7 @@ class CostEntry(FileModel):
 
 
 class CostFile(FileModel):
-    """What the file holds."""
+    """The content of the file of measured costs."""
 
     format: Literal[1] = 1
     entries: list[CostEntry]
@@ -118,7 +118,7 @@ class CostCache:
     home : Path, optional
         `Settings.home` unless given.
     ttl_s : float
-        How long an entry is believed; 0 believes none.
+        For how many seconds an entry is used; with 0, none is.
     """
 
     def __init__(self, home: Path | None, ttl_s: float) -> None:

@@ -54,10 +54,10 @@ class GuardedSession:
     session : Runs
         The session on `provider`.
     provider : str
-        ONNX Runtime's name of it.
+        ONNX Runtime's name of the provider.
     spare : callable, optional
         Makes the session that takes over when the provider is lost: called at most once, and only then. None
-        where the CPU runs the stage anyhow.
+        if the session itself is on the CPU.
     nodes : tuple of int, optional
         How many nodes of the graph the provider takes, and of how many; the CPU takes the others.
     because : str
@@ -72,7 +72,7 @@ class GuardedSession:
     nodes : tuple of int or None
         How many nodes `active_provider` takes, and of how many; None for the CPU, which takes all.
     fallbacks : tuple of Fallback
-        The changes of provider when it was made or since, each with its reason.
+        The changes of provider when the session was made and since, each with its reason.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class GuardedSession:
         self._lock = threading.Lock()
 
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any]) -> list[Any]:
-        """The named outputs, all if None, for inputs by name; on the CPU if the provider is lost.
+        """Compute outputs, as `Runs.run` says; on the CPU if the provider is lost.
 
         Raises
         ------
         ProviderError
             The provider was lost, and no session could be made on the CPU.
         OutOfMemory
-            The CPU has no memory for it.
+            The CPU's session runs out of memory.
         """
         with heard(self.stage):
             return self._run(names, feed)
@@ -175,8 +175,8 @@ def _finite(values: Sequence[Any]) -> bool:
 
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
-"""The stages that make the samples, which is nearly all of the work. An engine has one of them, and its
-provider is the engine's active provider."""
+"""The stages that make the samples, which is nearly all of the work. An engine has one of these stages, and
+the provider of that stage is the engine's active provider."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Execution providers: which ones there are, why each is available here or not, and which one is chosen.
 
 A provider is built into ONNX Runtime (CPU; Core ML on a Mac; CUDA in a build of its own) or is a plug-in: a
-package with a library that is registered with ONNX Runtime when it is first asked for, once per process. If
-ONNX Runtime is asked for a provider that it lacks, it only warns and runs on the CPU. So it is never asked
-for such a provider.
+package with a library that is registered with ONNX Runtime when it is first asked for, once per process.
+Asked for a provider that it lacks, ONNX Runtime only warns, and runs on the CPU. So it is never asked for
+such a provider.
 
 | asked for | taken | if it is not available, or cannot run the graph |
 |---|---|---|
@@ -48,7 +48,7 @@ class Provider:
     Parameters
     ----------
     name, full_name : str
-        As a user types it, and as ONNX Runtime says it.
+        The provider's name as a user types it, and as ONNX Runtime says it.
     computes_on : str
         The hardware that computes.
     install : str
@@ -74,7 +74,7 @@ CPU = KNOWN_PROVIDERS[0]
 
 @dataclass(frozen=True, slots=True)
 class ProviderListing:
-    """A provider as it is found on this machine: whether it is here, why, and what would mend it."""
+    """A provider on this machine: whether it is available, why, and what to do if it is not."""
 
     provider: Provider
     available: bool
@@ -93,7 +93,7 @@ def usable_providers() -> tuple[str, ...]:
 
 
 def listed(provider: Provider) -> ProviderListing:
-    """One line of the registry."""
+    """One line of the registry: whether a provider is available here, and why."""
     if not provider.module and provider.full_name in ort.get_available_providers():
         return ProviderListing(provider, True, f"in ONNX Runtime {ort.__version__}")
     if provider.module and find_spec(provider.module) is not None:
@@ -165,7 +165,8 @@ class Choice:
     provider : Provider
     because : str
     explicit : bool
-        Whether the user asked for it by name. Then no other provider may replace it if it cannot be loaded.
+        Whether the user asked for it by name. Then no other provider may take its place if it cannot be
+        loaded.
     fallbacks : tuple of Fallback
         Providers that were preferred, and why they were not chosen.
     """
@@ -177,7 +178,7 @@ class Choice:
 
 
 def choose(config: EngineConfig) -> Choice:
-    """The provider for a configuration.
+    """The provider that is chosen for a configuration.
 
     Raises
     ------
@@ -202,7 +203,8 @@ def this_machine() -> str:
 
 
 def devices(provider: Provider) -> list[Any]:
-    """What a plug-in can compute on, GPUs first and processors last; it must have been loaded."""
+    """The devices on which a plug-in can compute, GPUs first and CPUs last. The plug-in must have been
+    loaded."""
     found = [device for device in ort.get_ep_devices() if device.ep_name == provider.full_name]
     return sorted(found, key=lambda device: ("GPU", "NPU", "CPU").index(device.device.type.name))
 

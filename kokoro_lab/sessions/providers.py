@@ -42,17 +42,19 @@ _LEVELS = {
 BRIEFLY_SPINNING = ("prosody", "vocoder")
 """Stages whose idle threads spin for `SPIN_US` between two operators, because waking a sleeping thread takes
 long and they have some hundred operators in a row. After a run the threads do not spin, since they would slow
-the next session. With spinning, prosody takes 0.78 of the time (24 texts in turn, two cores), and a window of
-the vocoder 0.86 (int8) or 0.97 (fp32). The trunk's time does not change, so it is not among these stages."""
+the next session. With spinning, prosody takes 0.78 of the time without it (24 texts in turn, two cores), and
+a window of the vocoder 0.86 (int8) or 0.97 (fp32). The trunk's time does not change, so it is not among these
+stages."""
 SPIN_US = 50
 FLUSH_DENORMALS = "session.set_denormal_as_zero"
-"""ONNX Runtime's option for denormal numbers. They are kept, as in our operators, so that samples do not
-depend on an earlier state of the processor's flag."""
+"""ONNX Runtime's option for denormal numbers. Denormal numbers are kept, as in our operators, so that samples
+do not depend on an earlier state of the processor's flag."""
 _profile_numbers = count()
 
 
 def session_options(config: EngineConfig, stage: str = "") -> ort.SessionOptions:
-    """Options of every session that an engine with this configuration makes, for one of its stages."""
+    """Options of a session for an engine with this configuration. `stage` is the stage that the session runs,
+    if any."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = config.thread_count
     options.inter_op_num_threads = 1
@@ -82,7 +84,7 @@ def make_session(
 ) -> ort.InferenceSession:
     """A session for a model (path or serialised) on the provider that `config` asks for by name.
 
-    With `auto` it is the CPU: this session has no guard that could replace it.
+    With `auto`, the CPU is taken, since this session has no guard that could replace a provider.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def provider_session(
             named_providers = None
         else:
             named_providers = [(provider.full_name, provider_options(provider, config)), CPU.full_name]
-        # Else ONNX Runtime prints a line and uses the CPU, and the program cannot know
+        # With its fallback, ONNX Runtime would print a line and use the CPU, and the program could not know
         session = ort.InferenceSession(model, options, providers=named_providers, enable_fallback=0)
         registered = provider.full_name in session.get_providers()
         taken, nodes = nodes_taken(session, provider)

@@ -79,7 +79,7 @@ class TuningConditions:
 
     @classmethod
     def of(cls, config: EngineConfig, model_sha256: str) -> TuningConditions:
-        """This machine, and the model that `config` runs."""
+        """The conditions of this machine, and of the model that `config` runs."""
         here = machine()
         return cls(
             model_sha256=model_sha256,
@@ -113,7 +113,7 @@ class TunedConfiguration:
     gains : mapping
         The measured gains over the defaults, as text for people.
     found_at : str
-        ISO 8601.
+        When the configuration was found, in ISO 8601.
     """
 
     made_for: TuningConditions
@@ -123,14 +123,14 @@ class TunedConfiguration:
 
 
 class TunedFile(FileModel):
-    """What the file holds."""
+    """The content of `tuned.json`."""
 
     about: str = ABOUT
     configurations: list[TunedConfiguration]
 
 
 def tuned_path(home: Path | None = None) -> Path:
-    """The path of the file, which may not exist."""
+    """The path of `tuned.json`, which may not exist."""
     return weights_home(home) / NAME
 
 

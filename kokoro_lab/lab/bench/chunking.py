@@ -25,9 +25,9 @@ PRE_BUFFERS = (1, 2, 3)
 """The pre-buffers that are tried, in chunks."""
 LENGTH_TOLERANCE_S = 0.0005
 BURST_S = (0.2, 0.4)
-"""How long the network, or another program, stalls everything."""
+"""Shortest and longest stall in seconds, as a network or a busy machine may cause it."""
 OVERDUE_S = 0.1
-"""Seconds by which the chunk of the control comes too late."""
+"""Seconds by which the last chunk comes too late in a negative control."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ChunkArrivals:
     chunk_s : float
         Length of a chunk, as asked for.
     arrivals_s, lengths_s : tuple of float
-        Seconds from the request to each chunk, and its length.
+        For each chunk, the seconds from the request to its arrival, and its length in seconds.
     sha256 : str
         SHA-256 of all samples, joined.
     """
@@ -62,8 +62,8 @@ def record(
 ) -> list[ChunkArrivals]:
     """Stream every text at every chunk size, on a warm engine, as fast as the engine computes.
 
-    The sizes are interleaved, and each text begins with another one, so that other work of the machine meets
-    all of them.
+    The sizes are interleaved, and each text begins with another size, so that other work of the machine
+    affects all sizes alike.
 
     Raises
     ------
@@ -94,14 +94,14 @@ def _recorded(engine: Engine, text: FixtureText, voice: str, chunk_s: float) -> 
 
 
 def jitter(recordings: Sequence[ChunkArrivals]) -> pd.DataFrame:
-    """How evenly chunks came.
+    """How evenly the chunks of each size came.
 
     Returns
     -------
     pandas.DataFrame
         Index chunk_ms. Columns streams_count, ttfa_p50_ms, ttfa_p95_ms, jitter_std_ms, jitter_p95_ms and
-        jitter_max_ms. Jitter is the time between two chunks less the length of a chunk; below 0 the stream
-        runs ahead of the player.
+        jitter_max_ms. Jitter is the time between two chunks less the length of a chunk; if it is below 0, the
+        stream runs ahead of the player.
     """
     rows = []
     for chunk_ms, group in _by_size(recordings).items():
@@ -145,13 +145,13 @@ def replay(recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE
     Returns
     -------
     pandas.DataFrame
-        A row for each recording and pre-buffer: text, chunk_ms, pre_buffer_chunks, underruns, late_s,
-        heard_after_s (from the request to the first sound that is played).
+        A row for each recording and pre-buffer: text, chunk_ms, pre_buffer_chunks, underruns, late_s (silence
+        within the speech), heard_after_s (from the request to the first sound that is played).
 
     Raises
     ------
     ParameterError
-        A pre-buffer is below 0, or there is none.
+        A pre-buffer is below 0, or no pre-buffer is given.
     """
     if not pre_buffers or min(pre_buffers) < 0:
         raise ParameterError(
@@ -180,10 +180,10 @@ def _played(recording: ChunkArrivals, pre_buffer_chunks: int) -> Playout:
 
 
 def summary(replayed: pd.DataFrame) -> pd.DataFrame:
-    """Index: chunk_ms and pre_buffer_chunks. Columns: number of streams, streams with an underrun, underruns,
-    late_s, heard_after_ms.
+    """The rows of `replay`, summarised for each size of chunk and pre-buffer.
 
-    Underruns and late seconds are sums; the time to the first sound is a median.
+    Index: chunk_ms and pre_buffer_chunks. Columns: streams and broken_streams (how many streams there are,
+    and how many have an underrun), underruns and late_s (sums), heard_after_ms (median).
     """
     groups = replayed.groupby(["chunk_ms", "pre_buffer_chunks"])
     return pd.DataFrame(
@@ -198,8 +198,9 @@ def summary(replayed: pd.DataFrame) -> pd.DataFrame:
 
 
 def recommendation(replayed: pd.DataFrame) -> str:
-    """The shortest pre-buffer in seconds without an underrun in any stream; if several are equally short, the
-    smallest chunk."""
+    """A sentence that names the shortest pre-buffer, in ms, with which no stream has an underrun; of several,
+    the one with the smallest chunks. If no pre-buffer is long enough, it names the combination with the least
+    silence within speech."""
     table = summary(replayed).reset_index()
     table["pre_buffer_ms"] = table.chunk_ms * table.pre_buffer_chunks
     streams = int(table.streams.iloc[0])
@@ -224,7 +225,8 @@ def _named(row: pd.Series) -> str:
 
 
 def judge(recordings: Sequence[ChunkArrivals], replayed: pd.DataFrame) -> list[Check]:
-    """The checks for any machine: the size of chunks changes no sample."""
+    """The checks that hold on any machine: the size of chunks changes no sample, chunks are as long as
+    requested, and a longer pre-buffer never causes more underruns."""
     hashes = defaultdict(set)
     for recording in recordings:
         hashes[recording.text].add(recording.sha256)
@@ -239,7 +241,7 @@ def judge(recordings: Sequence[ChunkArrivals], replayed: pd.DataFrame) -> list[C
 
 
 def _odd_chunks(recording: ChunkArrivals) -> int:
-    """Chunks that are not as long as asked for; the last one may be shorter."""
+    """The number of chunks that are not as long as requested; the last one may be shorter."""
     *whole, last = recording.lengths_s
     odd = sum(abs(length_s - recording.chunk_s) > LENGTH_TOLERANCE_S for length_s in whole)
     return odd + (not 0 < last <= recording.chunk_s + LENGTH_TOLERANCE_S)
@@ -248,7 +250,8 @@ def _odd_chunks(recording: ChunkArrivals) -> int:
 def controls(
     recordings: Sequence[ChunkArrivals], pre_buffers: Sequence[int] = PRE_BUFFERS
 ) -> list[NegativeControl]:
-    """Faults that must be noticed: in the streams by `judge`, and an overdue chunk with any pre-buffer."""
+    """Negative controls: `judge` must notice faulty streams, and `play` an overdue chunk with every
+    pre-buffer."""
     first, *others = recordings
     longer = (first.lengths_s[0] + 2 * LENGTH_TOLERANCE_S, *first.lengths_s[1:])
     faulty = {
@@ -269,7 +272,8 @@ def controls(
 
 
 def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
-    """Whether `play` counts exactly `OVERDUE_S` more when the last chunk comes that much too late."""
+    """Whether `play` counts one underrun and exactly `OVERDUE_S` of silence more when the last chunk comes
+    that much too late."""
     *arrivals_s, _ = recording.arrivals_s
     *lengths_s, _ = recording.lengths_s
     held_s = pre_buffer_chunks * recording.chunk_s
@@ -281,7 +285,8 @@ def _notices_delay(recording: ChunkArrivals, pre_buffer_chunks: int) -> bool:
 
 
 def held_up(recording: ChunkArrivals, bursts: int, seed: int) -> ChunkArrivals:
-    """The same stream with `bursts` stalls of 200 to 400 ms: chunks of a stall arrive at its end.
+    """The same stream with `bursts` stalls of 200 to 400 ms. A chunk that would arrive during a stall arrives
+    at its end.
 
     All stalls begin in the first second after the first chunk, while the player has little speech in hand.
     """
@@ -297,13 +302,13 @@ def held_up(recording: ChunkArrivals, bursts: int, seed: int) -> ChunkArrivals:
 def fixed_and_adaptive(
     recordings: Sequence[ChunkArrivals], *, bursts: int = 2, seed: int = 0
 ) -> pd.DataFrame:
-    """A fixed and an adaptive pre-buffer on the recordings, as they are and held up.
+    """Play the recordings, as they are and with stalls, with a fixed and with an adaptive pre-buffer.
 
     Returns
     -------
     pandas.DataFrame
-        Index: stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`). Columns: underruns,
-        late_s, held_ms.
+        Index: stream (`as recorded`, `held up`) and pre-buffer (`fixed`, `adaptive`). Columns: underruns and
+        late_s (sums), held_ms (mean pre-buffer).
     """
     streams = {"as recorded": list(recordings), "held up": [held_up(r, bursts, seed) for r in recordings]}
     start_s = PreBuffer().target_s

@@ -1,4 +1,4 @@
-"""The client of our own server: raw audio, server-sent events or a WebSocket, also resumed."""
+"""The client of our own server: raw audio, server-sent events or a WebSocket; it also resumes streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ PRIMER_BYTES = round(PRIMER_S * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE
 
 Transport = Literal["http", "sse", "websocket"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
-"""Bare bytes of audio, server-sent events, and tagged messages."""
+"""`http` brings bare bytes of audio, `sse` server-sent events, and `websocket` messages with a header
+each."""
 RESUMABLE: tuple[Transport, ...] = ("sse", "websocket")
 """Transports whose chunks have ids; a stream is resumed after the chunk with a given id."""
 Body = dict[str, Any]
@@ -43,7 +44,8 @@ Patience = Callable[[], float]
 
 
 class Busy(KokoroLabError):
-    """The server has no free slot, or refuses new requests; it may be asked again in `retry_after_s`."""
+    """The server has no free slot, or refuses new requests; it may be asked again in `retry_after_s`
+    seconds."""
 
     code = "busy"
 
@@ -83,7 +85,7 @@ def answered(
     Raises
     ------
     SynthesisError
-        The server cannot be reached, or breaks off inside the block.
+        The server cannot be reached, or breaks off inside the `with` block.
     """
     connection = HTTPConnection(urlsplit(url).netloc, timeout=timeout_s)
     try:
@@ -144,11 +146,12 @@ def receive(
     Parameters
     ----------
     url : str
-        The server's, such as `http://127.0.0.1:8880`.
+        The server's address, such as `http://127.0.0.1:8880`.
     body : dict
         A request's fields.
     heard : ReceivedStream, optional
-        The chunks that the listener has already: only later ones are requested, without a primer of silence.
+        The chunks that the listener has already. Only later ones are returned, without the silence (primer)
+        with which a stream begins.
     patience : callable
         Returns after how many silent seconds a server that has begun to speak counts as gone; called after
         each chunk.
@@ -156,9 +159,9 @@ def receive(
     Raises
     ------
     Busy
-        The server said 429 or 503.
+        The server has no free slot (429, or an error over the WebSocket), or refuses new requests (503).
     ServerReportedError
-        The server reported an error after the first chunk, or over the WebSocket.
+        The server reported another error by an event or a message.
     SynthesisError
         The server refused for another reason, or broke off.
     """
@@ -173,8 +176,8 @@ def receive(
 def _bare(url: str, body: Body, skipped: int, patience: Patience) -> Generator[ReceivedChunk]:
     """The samples that arrive, whole ones only, after the first `skipped` bytes.
 
-    A server that stalls sends silence as long as the primer, which is skipped, too. The speech is dithered,
-    so a chunk of all zeros cannot be speech.
+    A server that stalls sends silence as long as the primer; this is skipped, too. The speech is dithered, so
+    a chunk of all zeros cannot be speech.
     """
     rest, begun = b"", False
     with answered(url, "POST", SPEECH_PATH, body) as (answer, wire):
@@ -215,7 +218,8 @@ def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChu
 
 @contextmanager
 def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], Generator[ReceivedChunk]]]:
-    """A function that sends a message with its fields, and the chunks of the live text that it writes."""
+    """Begin a live text: gives a function that sends a message of a kind with its fields, and the chunks of
+    speech that come back."""
     with _connected(url) as client:
 
         def say(kind: str, **fields: Any) -> None:
@@ -229,7 +233,7 @@ def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], G
 def _connected(url: str) -> Iterator[Client]:
     parts = urlsplit(url)
     try:
-        # `/health` is asked first, since the library leaves a socket open if no server answers
+        # A plain connection is tried first, since the library leaves a socket open if no server answers
         socket.create_connection((parts.hostname or "", parts.port or 80), ANSWER_S).close()
         client = Client(f"ws://{parts.netloc}{SPEECH_PATH}/ws")
     except (OSError, NotConnected) as error:
@@ -279,7 +283,7 @@ class ServerEvent:
 
     @property
     def audio(self) -> bytes:
-        """The bytes of a delta."""
+        """The audio of an event `speech.audio.delta`."""
         return base64.b64decode(self.data["audio"])
 
     @property

@@ -60,7 +60,7 @@ class ComparedStreams:
 
 
 def exact(table: pd.DataFrame) -> pd.Series:
-    """Whether no sample of a row differs or is missing."""
+    """For each row, whether no sample differs or is missing."""
     return (table.differing_samples == 0) & (table.missing_samples == 0)
 
 
@@ -71,7 +71,7 @@ def compared(heard: ReceivedStream, whole: ReceivedStream) -> dict[str, int]:
 
 
 def spread(name: str, seconds: Sequence[float] | pd.Series, *asked: str) -> dict[str, float]:
-    """Figures of `seconds` by their names, those of p50, p95 and max that are asked for.
+    """Figures of `seconds`, name → value: those of p50, p95 and max that are `asked` for.
 
     A figure is NaN if there are no values. With fewer than 20 values, p95 is nearly the maximum.
     """

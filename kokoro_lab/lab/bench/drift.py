@@ -14,7 +14,8 @@ from scipy.stats import t as student
 WINDOWS = 10
 """Number of time windows in the second half of a run, in which drift is looked for."""
 FEWEST_VALUES, FEWEST_WINDOWS = 3, 4
-"""A window of fewer values is left out; a line through fewer windows says nothing."""
+"""A window with fewer than `FEWEST_VALUES` is left out; with fewer than `FEWEST_WINDOWS`, no line is
+drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,13 @@ class FigureDrift:
     Parameters
     ----------
     percent : float
-        Rise over the second half ÷ the level there; below 0 if the figure fell. Not a number if there are too
-        few values.
+        Rise over the second half, in per cent of the mean over its windows; below 0 if the figure fell. Not a
+        number if there are too few values.
     low, high : float
         95 % interval, from how the windows scatter about the line.
     at_s, levels : tuple of float
-        Middle of each window, and the figure in it; 1 is the median of the same group.
+        Middle of each window, in seconds from the start of the run, and the figure in it, as a ratio to the
+        median of its group (see `adjusted`).
     """
 
     percent: float
@@ -51,14 +53,14 @@ def adjusted(values: pd.Series, groups: pd.Series) -> pd.Series:
 def drift(
     at_s: pd.Series, values: pd.Series, groups: pd.Series, run_s: float, percentile: float = 50
 ) -> FigureDrift:
-    """A line through the windows of the second half, by least squares.
+    """Fit a line through the windows of the second half, by least squares.
 
     Parameters
     ----------
     at_s : pandas.Series
         When each value was taken, in seconds from the start of the run.
     values : pandas.Series
-        Above 0.
+        The figure at these times; every value is above 0.
     groups : pandas.Series
         The group of each value, such as its text; values of different groups are never compared.
     run_s : float
@@ -69,8 +71,8 @@ def drift(
     Notes
     -----
     The interval is Student's for the slope of a line, with two degrees of freedom fewer than there are
-    windows. It is computed over windows and not over values, since disturbances of a machine last longer than
-    one stream.
+    windows. The interval is computed over windows and not over values, since disturbances of a machine last
+    longer than one stream.
     """
     half_s = run_s / 2
     levels = adjusted(values, groups)

@@ -35,7 +35,7 @@ ON_THE_WIRE = {"http": 1.0, "sse": 1.4, "websocket": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class FaultySpeaker:
-    """Speaks one text by one transport, with injected faults.
+    """Speaks one text over one transport, with injected faults.
 
     Parameters
     ----------
@@ -43,16 +43,17 @@ class FaultySpeaker:
     url : str or None
         The server's address; None without a server.
     arm : callable
-        Injects a scenario's faults, and begins to count windows, sentences and chunks; with None, removes the
-        faults.
+        Injects a scenario's faults, and begins to count windows, sentences and chunks; called with None, it
+        removes the faults.
     journal : callable
         Returns the faults that struck since `arm`, and the finished streams: see `Injector.journal`.
     forget : callable
-        Empties the caches of the subject, so that everything is spoken again.
+        Empties the speaker's caches, so that all speech is computed again.
     facts : callable
         Returns the speaker's facts.
     source : callable
-        Returns the source to listen to; for a server, at a given address that leads to it.
+        Takes an address that leads to the server, such as that of a proxy, or None for the speaker's own;
+        returns the function from which a listener gets the chunks.
     """
 
     transport: Transport
@@ -65,7 +66,7 @@ class FaultySpeaker:
 
 
 def faulty_library(engine: Engine, text: str, voice: str) -> FaultySpeaker:
-    """An engine of this process."""
+    """A speaker whose engine is in this process."""
     faulty = FaultyEngine(engine, Injector())
     faulty.warm(voice, text="Ready.")
     return FaultySpeaker(
@@ -80,7 +81,7 @@ def faulty_library(engine: Engine, text: str, voice: str) -> FaultySpeaker:
 
 
 def faulty_server(server: OwnServer, transport: client.Transport, text: str, voice: str) -> FaultySpeaker:
-    """Our server, asked by one transport. It must have been started with `KOKORO_FAULTS=ready`."""
+    """Our server, asked over one transport. It must have been started with `KOKORO_FAULTS=ready`."""
 
     def arm(scenario: Scenario | None) -> None:
         said = None if scenario is None else scenario.model_dump(mode="json")
@@ -112,7 +113,7 @@ def subjects(
     Parameters
     ----------
     load : callable
-        Returns the engine for the transport `library`; called for that alone.
+        Returns the engine for the transport `library`; not called without it.
     start : callable
         Takes settings; returns a context that gives the server.
     """
@@ -145,13 +146,13 @@ def disturbed(
     whole: ReceivedStream | None = None,
     **listener: bool,
 ) -> DisturbedStream:
-    """Listen to `subject` once, with the faults of `scenario`, or with none.
+    """Listen to `subject` once, with the faults of `scenario`; if it is None, without faults.
 
     Parameters
     ----------
     whole : ReceivedStream, optional
-        The undisturbed stream. Its length tells where the middle of a stream is. Its longest silence tells
-        how long a listener must wait on this machine before a silence means a fault.
+        The undisturbed stream. A fault may strike at a share of a stream, which its length turns into a byte.
+        Its longest silence says how long a listener must wait on this machine before a silence means a fault.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """

@@ -3,8 +3,8 @@
     python -m kokoro_lab.lab.bench.fresh_process engine int8
     python -m kokoro_lab.lab.bench.fresh_process reference
 
-A process that has worked before has modules, disk pages and memory that a new process lacks. So a new process
-is started for each trial, interleaved, and timed from outside.
+A process that has worked before has modules, disk pages and memory that a new process lacks. So each trial
+starts a new process, which is timed from outside; engine and reference are interleaved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FreshStart:
     start_s : float
         Seconds from the start of the process to its first sound: interpreter, imports, loading and computing.
     rss_mb : float
-        Resident memory once it has spoken the text too.
+        Resident memory after a second text; for the reference, after a second inference.
     """
 
     start_s: float

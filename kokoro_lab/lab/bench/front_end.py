@@ -1,4 +1,4 @@
-"""Times the text front end alone: for single sentences, and along a long text."""
+"""Times the text front end without the model: on single sentences, and along a long text."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ def time_sentences(front_end: FrontEnd, sentences: Sequence[str], language: str)
     Returns
     -------
     pandas.DataFrame
-        A row for each sentence, from the string to its segments, read for the first time: characters, wall_ms
-        (elapsed time, which other work of the machine lengthens), cpu_ms (CPU time of all threads of this
-        process).
+        A row for each sentence, which is read for the first time: characters, wall_ms (elapsed time, which
+        other work of the machine lengthens), cpu_ms (CPU time of all threads of this process).
 
     Raises
     ------
@@ -68,7 +67,7 @@ def long_text(sentences: Sequence[str], characters: int, *, ends: bool = True, s
     Parameters
     ----------
     sentences : sequence of str
-        The sentences from which it is made.
+        The sentences from which the text is made.
     characters : int
         Approximate length of the text.
     ends : bool
@@ -99,7 +98,7 @@ def read_long(
     -------
     pandas.DataFrame
         A row for each stretch: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its
-        end). The first row includes the work that is done once a text.
+        end). The first row includes the work that is done once for each text.
     """
     rows = []
     process = psutil.Process()
@@ -115,7 +114,8 @@ def read_long(
 
 
 def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False) -> tuple[Path, list[str]]:
-    """Measure, and keep the result under `results/bench/<run>/`; returns the file and the text to print.
+    """Time `sentences`, and keep the result under `results/bench/<run>/`; returns the file and the lines to
+    print.
 
     Parameters
     ----------
@@ -124,7 +124,8 @@ def read_alone(sentences: Sequence[str], language: str, *, memory: bool = False)
     language : str
         A canonical tag.
     memory : bool
-        Whether to read a megabyte of text as well, once with sentences and once without any end.
+        Whether to read texts of a million characters as well: one with sentences, and one without any
+        sentence end.
     """
     front_end = FrontEnd()
     front_end.warm(language)

@@ -1,8 +1,8 @@
 """Tests whether listeners lose a sample when their server is stopped or crashes.
 
-Several streams are begun at once; when each of them sounds, the server is stopped or killed. A client that
-receives `server_stopping`, or whose connection breaks, resumes its stream on the next server (see
-`server.requests.resume`) until its speech is complete.
+Several streams are begun at once. When each of them has brought some speech, the server is stopped or killed.
+A client that receives `server_stopping`, or whose connection breaks, resumes its stream on the next server
+(see `server.requests.resume`) until its speech is complete.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from kokoro_lab.lab.bench.received import ReceivedStream, comparison_controls, t
 from kokoro_lab.lab.results import Check, Run
 
 EARLY, LATE = 0.15, 0.35
-"""Share of its speech that a client has when it happens: enough to sound, with enough still to come."""
+"""Smallest and largest share of its speech that a client has when the server is stopped or killed, so that
+the stream sounds and enough is still to come."""
 BACK_S = 60.0
 """Seconds after which a client that has not been served again counts as having lost its speech."""
 STOPPING = "server_stopping"
@@ -44,7 +45,7 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 @dataclass(frozen=True, slots=True)
 class LifecycleEvent:
-    """Something that happens to a server.
+    """A signal that a server gets while it speaks: at a restart, or as a crash.
 
     Parameters
     ----------
@@ -53,11 +54,11 @@ class LifecycleEvent:
         SIGTERM, as at a restart of the service, or SIGKILL, as by the system when memory is short, or by a
         bug.
     shutdown_s : int
-        Setting of the server: seconds that it gives streams under way when it is stopped. Two events in a row
-        on the same running server have the same value.
+        Setting of the server: how many seconds streams under way may still take when it is stopped. Two
+        events in a row on the same running server have the same value.
     expected : tuple of str
-        The ways in which a stream may end. A stream near its end may always be complete, so at least one must
-        end in the first of these ways.
+        The ways in which a stream may end. A stream near its end may always be complete. So not every stream
+        must end in the first of these ways, but at least one.
     to_workers : bool
         Whether the signal goes to the server's workers; otherwise it goes to the process that was started.
     """
@@ -83,7 +84,7 @@ SCENARIOS = (
     LifecycleEvent("kill -9 of the worker", signal.SIGKILL, 300, ("broken off", "whole"), to_workers=True),
     LifecycleEvent("SIGTERM, time enough", signal.SIGTERM, 300, ("whole",)),
     LifecycleEvent("SIGTERM, 2 s", signal.SIGTERM, 2, ("told", "whole")),
-    LifecycleEvent("kill -9 of the master", signal.SIGKILL, 300, ("whole",)),  # its worker notices
+    LifecycleEvent("kill -9 of the master", signal.SIGKILL, 300, ("whole",)),  # its worker speaks on
 )
 
 
@@ -108,14 +109,16 @@ def ending_of(heard: ReceivedStream) -> Ending:
 def measure_lifecycle(
     start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0
 ) -> ComparedStreams:
-    """Run each of `SCENARIOS` under as many streams as there are texts, over both transports.
+    """Run each of `SCENARIOS` while all texts are streamed at once, over server-sent events and over the
+    WebSocket in turn.
 
     Parameters
     ----------
     start : callable
-        Takes settings; returns a context with a warm server that serves all of these streams at a time.
+        Takes settings; returns a context with a warm server that can serve all of these streams at the same
+        time.
     texts : sequence of str
-        One for each stream; the same in each scenario.
+        One text for each stream; the same texts are spoken in each scenario.
     voice : str
     seed : int
         Seed from which the moments of the events are drawn.
@@ -126,7 +129,7 @@ def measure_lifecycle(
         A row for each stream: scenario, transport, audio_s (of the whole speech), heard_s (the speech that
         the client had at the event), ending (how the first connection ended: complete, by a message of the
         server, or broken off), back_s (from that end to the next chunk, on a new connection; not a number if
-        the stream was complete), and the columns of `compared`.
+        the first one brought all speech), and the columns of `compared`.
 
     Raises
     ------
@@ -161,7 +164,8 @@ def measure_lifecycle(
 
 
 class _Listeners:
-    """Clients that hear texts at the same time, over both transports, and come back until all is heard.
+    """Clients that hear one text each at the same time, over both transports in turn, and come back until
+    they have heard all of it.
 
     `url` is the address of the present server, which may have changed when a client comes back.
     """
@@ -219,7 +223,7 @@ def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
     Raises
     ------
     GateFailed
-        A sample was lost or repeated, or a stream ended as it should not.
+        A sample was lost or repeated, or a stream ended in a way that is not `expected`.
     """
     table = found.table
     checks: list[Check] = []
@@ -237,7 +241,7 @@ def conclude(run: Run, found: ComparedStreams, asked: int) -> dict[str, Any]:
 
 
 def printed(found: ComparedStreams) -> Iterator[str]:
-    """The table to print."""
+    """The lines of the table to print."""
     heads = ("streams", "whole", "told", "broken", "exact")
     yield f"{'what happened':24} {' '.join(f'{head:>7}' for head in heads)}  back after"
     for name, rows in found.table.groupby("scenario", sort=False):

@@ -1,4 +1,4 @@
-"""Measures live texts, such as a model's answers: first sound, silences, and effect of an interruption.
+"""Measures live texts, such as a model's answers: first sound, silences, and interruptions.
 
     python -m kokoro_lab.lab.bench.live speak -i - --play
 
@@ -50,7 +50,7 @@ LONG_SENTENCES = 3
 """The least number of sentences of a long answer. The first sound of a long answer must come before its end
 is written."""
 INTERRUPTED_S = (0.05, 0.5)
-"""Seconds from the first chunk, or the first sound, to an interruption."""
+"""Least and most seconds from the first chunk (for the player, the first sound) to an interruption."""
 WAYS = ("session", "websocket", "player")
 PARTS = {"p50": 0.5, "p95": 0.95}
 LIMITS_OF_TIMES: dict[str, float] = {
@@ -67,7 +67,8 @@ Pause = Callable[[float], object]
 
 
 def load_answers(limit: int = 0, tokens_per_s: float = RECORDED_TOKENS_PER_S) -> list[Answer]:
-    """The answers of the fixtures, or `limit` of them, written at another pace; bursts and pauses stay."""
+    """The answers of the fixtures, or `limit` of them, written at `tokens_per_s`; bursts and pauses are
+    scaled alike."""
     pace = RECORDED_TOKENS_PER_S / tokens_per_s
     found = [row["written"] for row in spread(load_rows("answers"), limit)]
     return [[(string, pace * wait_s) for string, wait_s in written] for written in found]
@@ -146,7 +147,8 @@ class LiveTrial:
 
 
 def measure(engine: Engine, answers: list[Answer], voice: str, pause: Pause = time.sleep) -> list[LiveTrial]:
-    """Speak each answer as it is written, then its first clause alone; `pause` waits as the writer does."""
+    """Speak each answer as it is written, then its first clause alone; `pause` is called with the seconds of
+    each wait of the writer."""
     engine.warm(voice)
     return [_measured(engine, answer, voice, pause) for answer in tqdm(answers, desc="answers")]
 
@@ -190,7 +192,7 @@ def interrupted(
     Raises
     ------
     SynthesisError
-        The speech ended before.
+        The speech ended before it was interrupted.
     """
     heard, cancelled = ReceivedStream(), list[float]()
 
@@ -209,14 +211,15 @@ def interrupted(
 
 
 def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice: str) -> pd.DataFrame:
-    """Interrupt each answer in three ways, among them over the WebSocket of the server at `url`.
+    """Interrupt each answer in a session of `engine`, over the WebSocket of the server at `url`, and in the
+    player of `kokoro-lab speak`.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each answer: seconds until the last sample was handed out (`session_silent_s`), came
-        (`websocket_silent_s`), or was heard (`player_silent_s`: Ctrl-C in `speak --play -i -`), and
-        `websocket_first_sound_s`, from the first string to the first sound.
+        A row for each answer: seconds from the interruption until the last sample was handed out
+        (`session_silent_s`), came (`websocket_silent_s`), or was heard (`player_silent_s`: Ctrl-C in `speak
+        --play -i -`), and `websocket_first_sound_s`, from the first string to the first sound.
     """
     draw, rows = random.Random(0), list[tuple[float, ...]]()
     for answer in tqdm(answers, desc="interruptions"):
@@ -234,7 +237,7 @@ def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice
 
 
 def _write(say: Callable[..., object], answer: Answer) -> None:
-    with suppress(OSError, ConnectionClosed):  # it was interrupted
+    with suppress(OSError, ConnectionClosed):  # the speech was interrupted
         for string in _strings(answer, time.sleep, []):
             say("append", text=string)
 
@@ -278,8 +281,8 @@ def table_of(trials: Sequence[LiveTrial]) -> pd.DataFrame:
 
 def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
     """Medians, 95th percentiles, counts and sums of the results of `measure` and `measure_interruptions`. An
-    answer is long from `LONG_SENTENCES` on. The first sound of a long answer must not need its last string,
-    and has to come before that string is written."""
+    answer of at least `LONG_SENTENCES` sentences is long. The first sound of a long answer must not need its
+    last string, and has to come before that string is written."""
     long = table[table.sentences_count >= LONG_SENTENCES]
     ratio = paired_ratio(table.alone_s, table.computing_s, list(table.index))
     columns = [*table[["first_sound_s", "needed_s", "computing_s", "alone_s"]].items(), *stopped.items()]
@@ -297,15 +300,16 @@ def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
 
 
 def judge(found: Mapping[str, float], *, decides: bool = True) -> list[Check]:
-    """The checks: there are answers, and no long one has to be complete before it is heard. Where times
-    decide, `LIMITS_OF_TIMES` hold."""
+    """The checks: there are answers, and no long one has to be complete before it is heard. If `decides`, the
+    times must also keep `LIMITS_OF_TIMES`."""
     limits = {"long_answers_needed_to_their_end_count": 0} | (LIMITS_OF_TIMES if decides else {})
     counted = Check("answers_count", found["answers_count"], low=1)
     return [counted, *(Check(name, found[name], high=high) for name, high in limits.items())]
 
 
 def controls(trials: Sequence[LiveTrial]) -> list[NegativeControl]:
-    """Faults that must be noticed, made from the first answer, which is long."""
+    """Negative controls, made from the first answer, which is long: a first sound that waits for the end of
+    the text, and a chunk that comes late."""
     trial = trials[0]
     end_s = trial.written_s[-1]
     heard, (*before_s, last_s) = trial.heard, trial.heard.arrivals_s
@@ -321,7 +325,7 @@ def controls(trials: Sequence[LiveTrial]) -> list[NegativeControl]:
 
 
 def judge_live(engine: Engine, voice: str, trials: int, tokens_per_s: float) -> BenchVerdict:
-    """Measure, and keep the verdict under `results/bench-live/<run>/`."""
+    """Measure `trials` answers, and keep the verdict under `results/bench-live/<run>/`."""
 
     def measured() -> Measured:
         answers = load_answers(trials, tokens_per_s)

@@ -1,4 +1,4 @@
-"""The verdict of the load benchmark: how many listeners are served in time, here and on several machines."""
+"""The verdict of the load benchmark: how many listeners one machine serves in time, and several."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run, failed
 UNDERRUNS, STRETCH_S = 1.0, 600.0
 """How many underruns are allowed in how many seconds of speech."""
 LATER, HALF_LATER = 4.0, 2.0
-"""The largest ratio of TTFA at p95 to the median of one listener alone: at the machine's capacity, and at
-half of it."""
+"""The largest allowed ratio of a crowd's p95 TTFA to the median TTFA of one listener alone: for a crowd of
+the machine's capacity, and for one of half that size."""
 ANSWER_S = 0.050
-"""Limit of the answer times of 429 and `/health`, at p95."""
+"""The largest allowed p95, in seconds, of the time to an answer 429, and to an answer of `/health`."""
 REFUSED_SHARE = 0.01
 """The share of randomly arriving listeners whom several machines may refuse."""
 MACHINES = (1, 2, 4, 8)
@@ -71,8 +71,9 @@ def machines(listeners: int) -> pd.DataFrame:
     """An estimate of how many listeners several machines serve behind a balancer, if each machine serves
     `listeners` at once.
 
-    For listeners who come at random, it is the number at which one in a hundred is refused (Erlang's B
-    formula), assuming that every other listener finds a machine with a free place.
+    For listeners who come at random, the estimate is the average number of listeners at which one in a
+    hundred is refused (Erlang's B formula), assuming that every other listener finds a machine with a free
+    place.
     """
 
     def refused(mean: float, places: int) -> float:
@@ -95,9 +96,9 @@ def machines(listeners: int) -> pd.DataFrame:
 
 
 def judge(load: Load, *, decides: bool = True) -> list[Check]:
-    """The checks: every stream is complete and exact, and a full server answers 429. Where times decide,
-    also: 429 and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half of
-    it, are served in time."""
+    """The checks: every stream is complete and exact, and a full server answers 429. If `decides`, also: 429
+    and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half that size,
+    are served in time."""
     crowds = load.crowds
     streams = pd.concat([one.streams for one in crowds])
     heard = streams[streams.fault == ""]
@@ -119,7 +120,7 @@ def judge(load: Load, *, decides: bool = True) -> list[Check]:
 
 
 def _most(load: Load, listeners: int) -> Crowd:
-    """The largest crowd up to a size, or one listener alone."""
+    """The largest crowd of no more than `listeners`, or else one listener alone."""
     return [one for one in load.crowds if not one.by_chance and one.listeners <= max(1, listeners)][-1]
 
 
@@ -142,7 +143,8 @@ def _health_s(load: Load) -> list[float]:
 
 
 def controls(load: Load) -> list[NegativeControl]:
-    """Controls: a server that is really stopped for a second, and a spoilt run of one listener alone."""
+    """Negative controls: a server that was really stopped for a second, and injected faults in the streams of
+    one listener alone."""
     alone = load.crowds[0]
 
     def spoilt(**changed: object) -> Crowd:
@@ -205,7 +207,7 @@ def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:
 
 
 def printed(load: Load, *, table: bool = True) -> Iterator[str]:
-    """The figures as a person reads them; without the table where that is shown beside it."""
+    """The lines to print: the figures and, with `table`, the table of crowds."""
     yield (
         f"one stream of 1,000 characters: RTF {load.rtf:.3f}, so that {load.capacity} listeners should be "
         f"borne; all were served in time up to {knee(load)}"

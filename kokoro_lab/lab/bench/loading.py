@@ -1,4 +1,4 @@
-"""The load benchmark: more and more listeners of one server, their time to first words, and their gaps."""
+"""The load benchmark: more and more listeners of one server, their TTFA, and the gaps that they hear."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ MOST_IN_HAND_S = 2.0
 PAUSE_S = (0.2, 1.0)
 """Least and most seconds between a listener's text and the next."""
 BEGIN_S = 5.0
-"""The time within which all listeners of a crowd come."""
+"""Seconds within which all listeners of a crowd come; in a short run, a quarter of it."""
 PATIENCE_S = 30.0
-"""For how long a refused listener asks again. The server's answer says after which time to ask."""
+"""For how many seconds a refused listener asks again, each time after the wait that the server's answer
+names."""
 BEARABLE = 0.8
 """Share of the machine's computing time that the listeners at its capacity need."""
 HEALTH_EVERY_S = 0.5
 REFUSALS = 50
-"""Requests to a server whose only slot is taken."""
+"""Number of requests that are sent to a server whose only slot is taken."""
 STANDS_S, STALLED_LISTENERS = 1.0, 4
 """The control: for how long the server is stopped, and how many listeners ask meanwhile."""
 MOST_AT_ONCE = 64
 """Slots of the server: more than any crowd needs, so that the machine is the limit and not this setting."""
 ASK_S = 30.0
 WAYS: tuple[Transport, ...] = ("http",)
-"""Transports: raw audio alone, which costs the listeners the least computing."""
+"""The transports that are used: only raw audio, which costs the listeners the least computing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ class Crowd:
     Parameters
     ----------
     name : str
-        `4 listeners`, or `60 % by chance`.
+        Such as `4 listeners`, or `60% by chance` if they come at random and need this share of the machine.
     listeners : float
-        How many; for a crowd that comes at random, their average number.
+        How many there are; for a crowd that comes at random, their average number.
     streams : pandas.DataFrame
-        The table of `soak.attended`, and how often each stream was `refused` before it was heard.
+        The table of `soak.attended`, with one more column: how often each stream was `refused` before it was
+        heard.
     run_s : float
     cpu_s, own_cpu_s : float
         CPU seconds of the server during the run, and those of the listeners.
@@ -93,7 +95,7 @@ class Load:
         Real-time factor of a stream of 1,000 characters that is read as fast as possible; the median of
         several streams.
     wholes : pandas.DataFrame
-        Each text alone, read as fast as possible: see `soak.known`.
+        Each text, spoken alone and read as fast as possible: see `soak.known`.
     crowds : sequence of Crowd
         The first is one listener alone.
     stalled : Crowd
@@ -144,9 +146,9 @@ def measure_load(
     long_readings : sequence of SoakReading
         Readings of 1,000 characters.
     listeners : sequence of int
-        Empty takes `crowds_for` of the machine's capacity.
+        Sizes of the crowds; if it is empty, `crowds_for` chooses them by the machine's capacity.
     arrivals : sequence of float
-        Crowds that come at random (a Poisson process) and need this share of the machine.
+        For each crowd that comes at random (a Poisson process), the share of the machine that it needs.
 
     Raises
     ------
@@ -190,7 +192,8 @@ def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], 
 def _persistent(
     server: OwnServer, reading: SoakReading, way: Transport, number: int, at_s: float
 ) -> dict[str, Any]:
-    """A stream that is read at a player's pace; a refused listener asks again when the server says."""
+    """A stream that is read at a player's pace; a refused listener asks again after the wait that the server
+    names."""
     began_s, refused = time.monotonic(), 0
     while True:
         late_s = time.monotonic() - began_s
@@ -243,7 +246,7 @@ def _refusals(start: StartServer, reading: SoakReading) -> tuple[list[float], in
             status, seconds = _asked(server.url, "POST", client.SPEECH_PATH, body)
             if status == 429:
                 refused_s.append(seconds)
-            elif reader.is_alive():  # there may have been room for it
+            elif reader.is_alive():  # else the slot was free again
                 other_answers += 1
         over.set()
         reader.join()

@@ -15,9 +15,11 @@ import psutil
 from scipy.stats import linregress
 
 INTERVAL_S = 0.05
-"""How often memory is read, unless another interval is asked for. One reading takes some 50 µs."""
+"""Seconds between two readings of memory, unless another interval is asked for. One reading takes some 50
+µs."""
 SETTLE_S = 300.0
-"""The first minutes, in which caches fill and pools grow; of a short run it is the first quarter."""
+"""Seconds at the start of a run, in which caches fill and pools grow: "the first minutes". In a short run
+they are its first quarter."""
 END_SHARE = 0.1
 """Length of the two stretches that are compared, the first and the last, as a share of the time after the
 first minutes."""
@@ -30,7 +32,7 @@ Reading = TypeVar("Reading")
 
 @contextmanager
 def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[list[Reading]]:
-    """Read something of a process every `interval_s` while the block runs, and once at either end.
+    """Read something of a process every `interval_s` while the `with` block runs, and once at either end.
 
     A peak between two readings is missed; a shorter interval misses less of it, and takes more time from
     what is being measured.
@@ -38,7 +40,7 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
     Parameters
     ----------
     read : callable
-        Called with the seconds since the block began.
+        Called with the seconds since the `with` block began.
     """
     started_s = time.monotonic()
     found = [read(0.0)]
@@ -65,8 +67,8 @@ def watched(read: Callable[[float], Reading], interval_s: float) -> Iterator[lis
 def resident_mb(process: psutil.Process) -> float:
     """Resident memory of a process and its children together, in MiB.
 
-    A server's model is in its worker, a child. Pages that they share are counted twice, which changes
-    the level and not the growth.
+    A server's model is in its worker, a child. Pages that several processes share are counted once for each,
+    which changes the sum and not its growth.
     """
     total: int = process.memory_info().rss
     for child in process.children(recursive=True):
@@ -78,7 +80,7 @@ def resident_mb(process: psutil.Process) -> float:
 def sampled_memory(
     process: psutil.Process, interval_s: float = INTERVAL_S
 ) -> AbstractContextManager[list[float]]:
-    """Read the memory of `process` every `interval_s` while the block runs, in MiB."""
+    """Read the memory of `process` every `interval_s` while the `with` block runs, in MiB."""
     return watched(lambda _: resident_mb(process), interval_s)
 
 
@@ -117,7 +119,8 @@ class Growth:
 def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
     """What a process and its children hold together now: at_s as given, rss_mb, descriptors, threads.
 
-    Resident memory that they share is counted twice, which changes the level and not the growth.
+    Resident memory that several of them share is counted once for each, which changes the sum and not its
+    growth.
     """
     held = {"at_s": at_s, "rss_mb": 0.0, "descriptors": 0, "threads": 0}
     for one in (process, *process.children(recursive=True)):
@@ -132,7 +135,7 @@ def held_by(process: psutil.Process, at_s: float) -> dict[str, float]:
 def growth_of(found: pd.DataFrame) -> Growth:
     """Compare both ends of a run without its first minutes; not a number if the run is too short.
 
-    `found` has a row for each time that `held_by` was asked.
+    `found` has a row for each call of `held_by`.
     """
     settled = found[found.at_s >= min(SETTLE_S, found.at_s.max() / 4)] if len(found) else found
     if len(settled) < FEWEST:

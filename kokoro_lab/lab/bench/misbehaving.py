@@ -16,10 +16,10 @@ from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.lab.bench.client import SPEECH_PATH, Body, receive, speech_request
 
 STALLS_S = 12.0
-"""How long a stalling client stops reading: longer than the server waits."""
+"""How many seconds a stalling client does not read: longer than the server waits for it."""
 MISBEHAVING_EVERY_S = 2.0
 LEAVES_BEFORE = 40
-"""The most chunks that a leaving client hears."""
+"""A leaving client hears fewer chunks than this."""
 BUFFER_BYTES = 4_096
 """The size of a stalling client's socket buffer, small so that the server notices soon."""
 

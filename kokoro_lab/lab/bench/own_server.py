@@ -27,7 +27,7 @@ LOOPBACK = "127.0.0.1"
 START_S = 300.0
 """The longest wait until a server is ready. Loading takes seconds, and missing weights are fetched first."""
 SHUTDOWN_S = 10
-"""Seconds that a stopped server gives streams under way."""
+"""Seconds that streams under way may still take when the server is stopped."""
 STOP_S = 20.0
 """Seconds after which a server that was sent SIGTERM is killed; longer than `SHUTDOWN_S`."""
 POLL_S = 0.05
@@ -36,7 +36,8 @@ LEFT_S = 10.0
 LOG_CHARACTERS = 800
 
 _END_WITH_STARTER = "import os, signal, sys; sys.stdin.read(); os.kill(int(sys.argv[1]), signal.SIGTERM)"
-"""Code of a watching process, which reads from a pipe that ends when the process that started it does."""
+"""Code of a watching process, which reads from a pipe that is closed when the benchmark's process ends, and
+then stops the server."""
 
 _LISTENING = re.compile(rf"Listening at: http://{re.escape(LOOPBACK)}:(\d+)")
 
@@ -55,7 +56,7 @@ class OwnServer:
     process: psutil.Process
 
     def facts(self) -> dict[str, Any]:
-        """The server's facts, as it states them: model, provider, versions."""
+        """The facts that the server states: its model, provider, and number of threads."""
         status = ask(self.url, "GET", "/status")
         kept = (
             *("variant", "model_sha256", "requested_provider", "active_provider", "threads", "concurrency"),
@@ -65,11 +66,11 @@ class OwnServer:
 
     @property
     def active(self) -> int:
-        """Syntheses under way."""
+        """The number of syntheses under way."""
         return int(ask(self.url, "GET", "/status")["active"])
 
     def forget(self) -> None:
-        """Empty its caches, as if it had spoken nothing before."""
+        """Empty the server's caches, as if it had spoken nothing before."""
         ask(self.url, "POST", "/performance/clear_cache")
 
     def left_behind(self) -> int:
@@ -81,7 +82,7 @@ class OwnServer:
 
 
 StartServer = Callable[..., AbstractContextManager[OwnServer]]
-"""Returns a context with a warm server. Benchmarks that stop or crash it call this with settings."""
+"""A function that takes settings, and returns a context with a warm server."""
 
 
 class OverHttp:
@@ -141,18 +142,19 @@ class OverHttp:
 def own_server(
     settings: Mapping[str, Any], command: Sequence[str] | None = None, cwd: Path | None = None
 ) -> Iterator[OwnServer]:
-    """Start a server on a free port of the loopback, wait until it is warm, and end it after the block.
+    """Start a server on a free port of the loopback, wait until it is warm, and end it after the `with`
+    block.
 
-    The server also ends if this process is killed inside the block.
+    The server also ends if this process is killed inside the `with` block.
 
     Parameters
     ----------
     settings : mapping
         Fields of `Settings` that differ from the environment's.
     command : sequence of str, optional
-        What to run; `kokoro-lab serve` unless given.
+        The command that starts the server; `kokoro-lab serve` unless given.
     cwd : Path, optional
-        Where to run it.
+        The folder to run it in.
 
     Raises
     ------
@@ -193,7 +195,7 @@ def own_server(
 def _ended_with_starter(pid: int) -> Iterator[None]:
     """A context in which another process watches this one, and ends process `pid` if this one is killed.
 
-    In a session of its own, so that a terminal that closes, or Ctrl-C, does not end the watching process.
+    The watching process has a session of its own, so that neither a closing terminal nor Ctrl-C ends it.
     """
     watching = subprocess.Popen(
         [sys.executable, "-S", "-c", _END_WITH_STARTER, str(pid)],
@@ -240,7 +242,8 @@ def _failed(what: str, said: str) -> ServerFailed:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it and its workers by their process ids, so that no other server on this machine is touched."""
+    """End a server and its workers by their process ids, so that no other server on this machine is
+    touched."""
     process.terminate()
     try:
         process.wait(STOP_S)

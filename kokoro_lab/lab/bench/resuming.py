@@ -26,11 +26,12 @@ from kokoro_lab.lab.results import Check, NegativeControl, Run
 LATENCY_S = 1.0
 """A resumed stream must continue within a second."""
 BATCH = 20
-"""Streams between two crashes of the server: loading takes longer than speaking."""
+"""Number of streams between two crashes of the server. Crashes are few, since loading takes longer than
+speaking."""
 
 
 class Cut(NamedTuple):
-    """A stream that was cut, and its complete speech."""
+    """A stream that was cut off, and the complete speech of the same request."""
 
     number: int
     transport: client.Transport
@@ -61,10 +62,10 @@ class Resumes(ComparedStreams):
 def measure_resumes(start: StartServer, texts: Sequence[str], voice: str, *, seed: int = 0) -> Resumes:
     """Speak each text completely; then speak it again, cut it at random, and resume it.
 
-    Transports take turns. Two of every four streams are resumed on another server: the first one is killed
-    after each `BATCH` streams, while the last of them is being sent, and a new one is started. Before each
+    Transports take turns. Two of every four streams are resumed on another server: the server is killed after
+    each `BATCH` streams, while the last of these is being sent, and a new server is started. Before each
     stream that will be cut, the server's caches are emptied, so that the rest can use only what the part
-    before the cut left there.
+    before the cut left in them.
 
     Raises
     ------
@@ -139,7 +140,7 @@ def conclude(run: Run, resumes: Resumes, asked: int) -> dict[str, Any]:
 
 
 def printed(resumes: Resumes) -> Iterator[str]:
-    """The figures as a person reads them."""
+    """The lines to print."""
     table = resumes.table
     for name, rows in (
         ("the same server", table[~table.restarted]),

@@ -31,10 +31,11 @@ from kokoro_lab.lab.bench.trial import SPEECH_LEVEL, Listener
 from kokoro_lab.lab.fixtures import load_rows
 
 THINK_S = (1.0, 3.0)
-"""Least and most seconds between the last word and a listener's next request: a reader turns the page."""
+"""Least and most seconds between the last word that a listener hears and the next request: a reader turns the
+page."""
 AFTER_FAULT_S = 1.0
 MEMORY_SAMPLES_A_RUN = 300
-"""How often memory is sampled in a run, but at intervals of 0.2 s to 5 s."""
+"""How many times memory is sampled in a run; the interval is never below 0.2 s or above 5 s."""
 HEARD: dict[str, float] = {
     **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
     **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
@@ -43,7 +44,7 @@ HEARD: dict[str, float] = {
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 """Lengths of texts in characters, about."""
 SENTENCE = "sentence"
-"""The length of texts in other languages than English."""
+"""The length of texts in other languages than English: each is one sentence."""
 ENGLISH = "en"
 Answer = TypeVar("Answer")
 
@@ -90,7 +91,7 @@ def foreign_sentences() -> dict[str, list[str]]:
 def readings_of(
     sentences: Sequence[str], foreign: Mapping[str, Sequence[str]], voice: str, texts: int, seed: int = 0
 ) -> list[SoakReading]:
-    """`texts` readings, by the voices in turn.
+    """`texts` readings, for each of `READERS` in turn.
 
     Parameters
     ----------
@@ -99,9 +100,9 @@ def readings_of(
     foreign : mapping
         Sentences by language; a language that the mapping lacks is left out.
     voice : str
-        The voice that reads most of the English ones.
+        The voice of those `READERS` that name none.
     texts : int
-        How many.
+        How many readings to make.
     seed : int
         The same seed gives the same texts.
 
@@ -135,8 +136,9 @@ def readings_of(
 def turns(
     readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
 ) -> Iterator[tuple[SoakReading, Transport]]:
-    """An endless sequence of reading and transport. Each round holds every reading once, in an order of its
-    own, and moves each reading to the next transport, so that every stretch of a soak has the same mix.
+    """An endless sequence of pairs of a reading and a transport. Each round holds every reading once, in an
+    order of its own, and moves each reading to the next transport, so that every stretch of a soak has the
+    same mix.
     """
     draw = random.Random(seed)
     for rounds in count():
@@ -155,7 +157,7 @@ class Soak:
     run_s : float
         Length of the soak.
     concurrency : int
-        Listeners.
+        The number of listeners.
     wholes : pandas.DataFrame
         Each complete reading, heard alone before the soak: samples_count, sha256 by reading.
     streams : pandas.DataFrame
@@ -212,19 +214,21 @@ def measure_soak(
     Parameters
     ----------
     server : OwnServer
-        Has a slot for each listener, and one more for clients that misbehave. It must have no cache of first
-        audio: with the cache, only the first stream of each reading would be computed and timed.
+        The server must have a slot for each listener, and one more for clients that misbehave. It must have
+        no cache of first audio: with the cache, only the first stream of each reading would be computed and
+        timed.
     readings : sequence of SoakReading
     minutes : float
     concurrency : int
-        Listeners, each with one stream at a time.
+        The number of listeners, each with one stream at a time.
     pace : float
-        Time until a listener has heard a stream, divided by the stream's length: 1 is real time; at 0 the
-        listener asks again at once. The stream is received as fast as it comes in any case, as players do.
+        Time until a listener has heard a stream, divided by the stream's length: 1 is real time; at 0 a
+        listener has heard a stream as soon as it has come. The stream is received as fast as it comes in any
+        case, as players do.
     think_s : tuple of float
-        Shortest and longest time until the next request.
+        Least and most seconds between the end of what a listener hears and the next request.
     misbehave : bool
-        Whether others come meanwhile who leave in mid-stream or stop reading.
+        Whether other clients come meanwhile, which leave in mid-stream or stop reading.
     ways : sequence of str
         The transports over which streams are asked for in turn.
     seed : int
@@ -259,7 +263,7 @@ def measure_soak(
 
 
 def known(server: OwnServer, readings: Sequence[SoakReading], way: Transport = "sse") -> pd.DataFrame:
-    """The result of `listened` for each reading alone, by its name.
+    """The result of `listened` for each reading, spoken alone; the index is the reading's name.
 
     Raises
     ------
@@ -291,9 +295,10 @@ def attended(
     Parameters
     ----------
     hear : callable
-        `listened`, but for its reading, transport, number and time.
+        Called with a reading, a transport, the stream's number and the time; for instance `partial(listened,
+        server)`.
     asked : iterator
-        The next listener takes the next item.
+        Gives readings and transports. A listener takes the next one as soon as it is ready.
     begin_s : float
         Each listener begins at a random time in the first `begin_s` seconds.
     name : str
@@ -360,9 +365,9 @@ def listened(
     -------
     dict
         number, reading (its name), way, at_s (when it was asked for, since the soak began), fault (why it did
-        not end as it should; empty if it did), retry_after_s (when it may be asked for again, if the server
-        was busy), samples_count (from the first sample of speech to the last sample), sha256 (of these
-        samples), and the figures of `trial.Trial` that `HEARD` names.
+        not end as it should; empty if it did), retry_after_s (after how many seconds it may be asked for
+        again, if the server was busy), samples_count (from the first sample of speech to the last sample),
+        sha256 (of these samples), and the figures of `trial.Trial` that `HEARD` names.
     """
     listener = Listener(keep=True)
     row = {"number": number, "reading": reading.name, "way": way, "at_s": at_s, "fault": ""}
@@ -384,8 +389,8 @@ def listened(
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
-    """The server's answer, or the given value if the server has died. The streams that the death breaks
-    report it."""
+    """The server's answer, or `otherwise` if the server has died, which the streams that broke then
+    report."""
     try:
         return call()
     except KokoroLabError:

@@ -27,7 +27,7 @@ LEAKS = {
     DESCRIPTORS: "os.open(sys.executable, os.O_RDONLY)",
     THREADS: "threading.Thread(target=threading.Event().wait, daemon=True).start()",
 }
-"""The resources that a leaking server keeps of every stream."""
+"""What a leaking server keeps of every stream → the Python expression for it."""
 LEAKY_SERVER = """
 import array, math, os, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,12 +56,12 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
 print(f"Listening at: http://127.0.0.1:{{server.server_port}}", flush=True)
 server.serve_forever()
 """
-"""A program that serves as much of our API as a listener needs, with a hum as speech. It loads the standard
-library alone, so its memory is what it leaks."""
+"""A program that serves as much of our API as a listener needs, with a hum as speech. It loads only the
+standard library, so its memory grows by what it leaks."""
 
 
 def controls() -> list[NegativeControl]:
-    """All controls: made-up soaks first, then the leaking server."""
+    """All negative controls: made-up soaks first, then the leaking servers."""
     return [*made_up_controls(), *leaking_controls()]
 
 
@@ -153,7 +153,8 @@ def _rises(at_s: pd.Series, percent: float) -> pd.Series:
 
 
 def _longer_texts(soak: Soak) -> Soak:
-    """The second half holds the readings whose first audio takes longest."""
+    """The soak with only the readings of early first audio in its first half, and only the others in its
+    second half."""
     late, slow = soak.streams.at_s >= RUN_S / 2, soak.streams.reading.astype(int) >= 5
     return replace(soak, streams=soak.streams[late == slow])
 

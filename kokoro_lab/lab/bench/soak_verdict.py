@@ -15,12 +15,13 @@ from kokoro_lab.lab.results import Check, Finished, NegativeControl, Run
 DRIFT_PERCENT = 5.0
 RSS_GROWTH_MB = 30.0
 HELD_MORE = 8
-"""Descriptors or threads that may be held beyond those after the first minutes: a pool that still grows by a
-few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an hour."""
+"""How many more descriptors, or threads, may be held at the end than after the first minutes, since a pool
+may still grow by a few. A leak of one in twenty streams stays below this in 20 minutes, and is caught in an
+hour."""
 GROWTH_FROM_MINUTES = 2.0
 """The shortest run in which growth of memory is judged. In a shorter run memory is still settling."""
 TIMES_FROM_MINUTES = 10.0
-"""The shortest run in which times are judged. In a shorter run, a line through the windows shows only
+"""The shortest run in which times are judged. In a shorter run, a line through its time windows shows only
 noise."""
 
 
@@ -28,8 +29,8 @@ def judge(soak: Soak) -> list[Check]:
     """The checks of a soak: streams always, resources if it took 2 minutes or more, times if it took 10
     minutes or more with one stream at a time.
 
-    Drift is judged by its estimate. The drift of the 95th percentile (with few streams, nearly the longest
-    one) fails only if its whole interval is over the limit.
+    The drift of a median fails if its estimate is over the limit. That of a 95th percentile (with few
+    streams, nearly the longest one) fails only if its whole 95 % interval is over the limit.
     """
     checks = judge_streams(soak)
     if soak.minutes >= GROWTH_FROM_MINUTES:
@@ -209,7 +210,7 @@ def settled_minutes(soak: Soak) -> float:
 
 
 def printed(soak: Soak, *, tables: bool = True) -> Iterator[str]:
-    """The figures as a person reads them; without the tables where those are shown beside it."""
+    """The lines to print; with `tables`, the tables are among them."""
     yield (
         f"{len(soak.streams)} streams of {len(soak.wholes)} readings in {soak.minutes:.1f} minutes, "
         f"{soak.concurrency} at a time; {len(soak.streams) - len(soak.heard)} ended unexpectedly"

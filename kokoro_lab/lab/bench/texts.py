@@ -14,7 +14,7 @@ PRESETS = {"short": 40, "medium": 140, "long": 1_000, "article": 10_000}
 """About how many characters each text has."""
 
 TOO_LONG = 1.2
-"""A text may be longer than asked for by this factor before it is cut at a word."""
+"""A text may be this many times as long as asked for. A longer one is cut after a word."""
 
 
 def sentences_of(texts: Sequence[str], language: str = "en") -> list[str]:
@@ -33,7 +33,8 @@ def texts_of(
 ) -> Iterator[str]:
     """`count` texts of about `characters`, no two alike, put together from `sentences`.
 
-    Each begins with another sentence, so that no cache of beginnings can answer.
+    Unless `own_beginnings` is False, each text begins with another sentence, so that no first audio comes
+    from a cache.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def texts_of(
         if len(given) == count:
             return
         text = _cut(_prolonged(beginning, beginnings, characters, draw), characters)
-        if text not in given:  # two sentences may begin with the same words, and have been cut
+        if text not in given:  # two sentences may begin with the same words, and be cut after them
             given.add(text)
             yield text
     if len(given) < count:

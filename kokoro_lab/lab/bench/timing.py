@@ -54,7 +54,7 @@ class InProcess:
     streamed : bool
         Whether to speak in chunks; otherwise in one clip.
     chunk_s : float, optional
-        Length of a chunk, 0.030 to 0.120 s; None takes the engine's own.
+        Length of a chunk, 0.030 to 0.120 s; None takes the engine's default.
     cached : bool
         Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
     """
@@ -140,8 +140,8 @@ def measure(
 ) -> list[Trial]:
     """Speak each text once with each speaker, warm.
 
-    Speakers are interleaved, text by text: other work of the machine meets all of them alike, so their ratios
-    hold even where the times do not.
+    Speakers are interleaved, text by text: other work of the machine affects all of them alike, so their
+    ratios hold even if it changes the times.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def measure(
     listen_s : float
         Seconds of speech after which the listener hangs up, if only the first audio matters.
     audio_folder : Path, optional
-        Keep every trial there as a WAV file, written when its clock has stopped.
+        Keep every trial there as a WAV file, which is written after the trial was timed.
 
     Returns
     -------

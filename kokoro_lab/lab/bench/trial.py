@@ -23,7 +23,8 @@ from kokoro_lab.lab.bench.memory import memory_figures
 from kokoro_lab.playback.buffering import PreBuffer
 
 SPEECH_LEVEL = 10 ** (THRESHOLD_DBFS / 20)
-"""A sample of this magnitude is speech: the engine's own threshold, far above dither and primer."""
+"""A sample of at least this magnitude is speech. This is the engine's own threshold, far above dither and
+primer."""
 
 NOT_MEASURED = float("nan")
 
@@ -43,9 +44,9 @@ class Playout:
     late_s : float
         Seconds of silence that the listener heard in all.
     longest_gap_s : float
-        Longest time between two chunks beyond the length of the first of them.
+        The most seconds by which a chunk came later than the length of the chunk before it.
     longest_silence_s : float
-        The longest that the listener heard nothing for within the speech.
+        The longest silence within the speech, in seconds.
     """
 
     underruns: int
@@ -83,7 +84,8 @@ def play(
 
 
 def gaps_beyond_chunks_s(arrivals_s: Sequence[float], lengths_s: Sequence[float]) -> list[float]:
-    """How much later than a chunk's length the next one came; below 0 where the stream runs ahead."""
+    """For each chunk but the last, the seconds until the next one came, less its own length; below 0 if the
+    stream runs ahead of a player."""
     gaps_s = (later - earlier for earlier, later in pairwise(arrivals_s))
     return [gap_s - length_s for gap_s, length_s in zip(gaps_s, lengths_s, strict=False)]
 
@@ -101,16 +103,17 @@ class Trial:
     characters : int
         Length of the text.
     streamed : bool
-        Whether sound could arrive before the last of it was computed.
+        Whether sound could arrive before the whole text was computed.
     ttfb_s : float
-        Request to first byte, be it header or primer; not a number where nothing was sent as bytes.
+        Seconds from the request to the first byte, be it header or primer; not a number if the system sends
+        no bytes.
     ttfa_s : float
-        Request to the arrival of the first sample of speech.
+        Seconds from the request to the arrival of the first sample of speech.
     wall_s : float
-        Request to the arrival of the last sample. The listener never makes a system wait, so this is the time
-        that computing the text took, measured alike for every system.
+        Seconds from the request to the arrival of the last sample. The listener never makes a system wait, so
+        this is the time that computing the text took, measured alike for every system.
     audio_s : float
-        From the first sample of speech to the last sample.
+        Seconds of audio from the first sample of speech to the last sample.
     rtf : float
         `wall_s / audio_s`.
     underruns, late_s, longest_gap_s
@@ -145,7 +148,7 @@ class Listener:
     keep : bool
         Whether to keep what is heard, for `samples`.
     enough_s : float
-        Seconds of speech after which it hangs up.
+        Seconds of speech after which the listener hangs up.
     wanted : callable
         Returns whether the system is needed by a request: then the listener hangs up, is `disturbed`, and the
         trial does not count.
@@ -198,7 +201,7 @@ class Listener:
 
     @property
     def satisfied(self) -> bool:
-        """Whether it has heard enough or is disturbed, so that the system can stop."""
+        """Whether the listener has heard enough or is disturbed, so that the system can stop."""
         self.disturbed = self.disturbed or self._wanted()
         return self.disturbed or sum(self._lengths_s) >= self._enough_s
 
@@ -212,7 +215,7 @@ class Listener:
 
     @property
     def samples(self) -> Samples:
-        """Everything that was heard, silence included, if it was to be kept."""
+        """All samples that were received, silence included; empty unless `keep` was given."""
         return np.concatenate(self._kept) if self._kept else np.zeros(0, np.float32)
 
     def trial(
@@ -224,7 +227,7 @@ class Listener:
         streamed: bool,
         memory: Sequence[float] | None = None,
     ) -> Trial:
-        """The trial.
+        """The trial that was heard.
 
         Raises
         ------

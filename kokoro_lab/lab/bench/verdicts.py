@@ -22,12 +22,12 @@ from kokoro_lab.lab.results import Run, new_run_folder, open_run
 LONG_TEXTS = 3
 """Number of texts of 1,000 characters, whose median RTF gives the machine's capacity."""
 Measured = tuple[Iterator[str], Callable[[Run], object]]
-"""The text to print, and a function that writes the verdict and raises `GateFailed` if it failed."""
+"""The lines to print, and a function that writes the verdict, and raises `GateFailed` if a check failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchVerdict:
-    """Whether it passed, where its result is, and the text to print."""
+    """Whether a benchmark passed, where its result is, and the lines to print."""
 
     passed: bool
     path: Path
@@ -36,7 +36,7 @@ class BenchVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ServerPlan(BenchPlan, ABC):
-    """A benchmark that ends in a verdict, and whose results are in a folder of its kind."""
+    """A benchmark of a server that ends in a verdict. Its results are in the folder `bench-<kind>`."""
 
     kind: ClassVar[str]
 
@@ -74,11 +74,12 @@ class LoadPlan(ServerPlan):
     Parameters
     ----------
     listeners : str
-        Numbers of listeners, with commas; empty takes numbers around the machine's capacity.
+        Numbers of listeners, separated by commas; if it is empty, numbers around the machine's capacity are
+        taken.
     seconds : float
         For how long each crowd listens.
     arrivals : str
-        Shares of the machine's time, with commas, for crowds that come at random.
+        Shares of the machine's computing time, separated by commas, for crowds that come at random.
     """
 
     kind = "load"
@@ -87,7 +88,7 @@ class LoadPlan(ServerPlan):
     arrivals: str = ""
 
     def __post_init__(self) -> None:
-        _ = self.crowds, self.shares  # what is no number is told before a server is started
+        _ = self.crowds, self.shares  # refuses what is no number before a server is started
 
     @property
     def crowds(self) -> list[int]:
@@ -194,7 +195,7 @@ class SoakPlan(ServerPlan):
 SERVER_PLANS: Mapping[str, type[ServerPlan]] = {
     plan.kind: plan for plan in (ResumePlan, LoadPlan, LifecyclePlan, SoakPlan)
 }
-"""By their kinds, the names of the subcommands of `bench`."""
+"""The plans by their kinds, which are the names of subcommands of `bench`."""
 
 
 def judge(
@@ -204,7 +205,7 @@ def judge(
     *,
     say: Callable[[str], None],
 ) -> BenchVerdict:
-    """Measure, and keep the verdict under `results/bench-<kind>/<run>/`.
+    """Carry out `plan`, and keep the verdict under `results/bench-<kind>/<run>/`.
 
     Parameters
     ----------
@@ -212,8 +213,8 @@ def judge(
     sentences : sequence of str
         The sentences of which the texts are made.
     start : callable, optional
-        Gives the server; by default our own, with the real weights. For `lifecycle`, the function takes
-        settings.
+        Gives the server; by default our own, with the real weights. For `load` and `lifecycle`, the function
+        takes settings.
     say : callable
         Called with a line about each long step.
     """
@@ -222,7 +223,8 @@ def judge(
 
 
 def concluded(kind: str, asked: Mapping[str, object], measure: Callable[[], Measured]) -> BenchVerdict:
-    """Measure, and keep the verdict, with what was `asked` for, under `results/bench-<kind>/<run>/`."""
+    """Call `measure`, and keep the verdict, with what was `asked` for, under
+    `results/bench-<kind>/<run>/`."""
     name = f"bench-{kind}"
     run = open_run(name, new_run_folder(name), asked)
     lines, conclude = measure()

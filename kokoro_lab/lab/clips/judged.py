@@ -13,11 +13,11 @@ from kokoro_lab.containers import write_file
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
 
 WORST_COUNT = 10
-"""How many clips are kept with their sounds."""
+"""How many of the worst clips are kept with their sounds."""
 
 
 class TimedWord(Protocol):
-    """A word and when it is heard; it may have `phonemes`, too."""
+    """A word and when it is heard, in seconds; it may have an attribute `phonemes`, too."""
 
     @property
     def text(self) -> str: ...
@@ -35,7 +35,8 @@ class Sound(NamedTuple):
     samples : numpy.ndarray
         float32, shape (n,), at 24 kHz.
     words : sequence of TimedWord
-        When each is heard, from the start of `samples`; empty where that is not known.
+        The words, and when each is heard, in seconds from the start of `samples`; empty where that is not
+        known.
     file : Path, optional
         The sound's file, if the run has written one already.
     """
@@ -64,13 +65,13 @@ class JudgedClip:
     figures : mapping
         The measurements of the clip. Names end in units.
     badness : float
-        Higher is worse. A figure that is not finite could not be judged, and counts as the worst.
+        Higher is worse. A clip whose value is not finite could not be judged, and counts as the worst.
     candidate : callable
-        Returns the sound that was judged; called for the worst clips alone.
+        Returns the sound that was judged; called only for the worst clips.
     reference : callable, optional
-        Returns the sound with which it was compared, if there is one.
+        Returns the sound with which the clip was compared, if there is one.
     notes : mapping
-        Further text about it: a heading and its text.
+        Further texts about the clip: heading → text.
     """
 
     name: str
@@ -91,7 +92,7 @@ class KeptClip(NamedTuple):
     sounds: Mapping[str, Sound]
 
     def record(self, folder: Path) -> dict[str, Any]:
-        """As `result.json` has it: paths are relative to the run's `folder`."""
+        """The clip's entry in `result.json`. Paths are relative to the run's `folder`."""
         files = {
             side: sound.file.relative_to(folder).as_posix()
             for side, sound in self.sounds.items()

@@ -18,10 +18,11 @@ COLUMNS_MOST = 600
 ROWS = 96
 WINDOW_SAMPLES, HOP_SAMPLES = 1024, 240
 LEVELS, SHOWN_DB = 16, 70.0
-"""Steps of colour, and how far below the loudest the darkest one is."""
+"""Number of colours, and how many dB below the loudest point the darkest colour is."""
 TICKS_HZ = (250, 500, 1000, 2000, 4000, 8000)
 _COLOURS = np.array([(0, 0, 4), (81, 18, 124), (183, 55, 121), (252, 137, 97), (252, 253, 191)])
-"""Corners of "magma" (van der Walt & Smith): lightness alone tells them apart, for the colour-blind, too."""
+"""Colours of the map "magma" (van der Walt & Smith). The colours differ in lightness, so colour-blind people
+can tell them apart, too."""
 
 
 def waveform_path(samples: Samples) -> str:
@@ -32,7 +33,8 @@ def waveform_path(samples: Samples) -> str:
 
 
 def spectrogram_png(samples: Samples) -> str:
-    """A `data:` address of a picture, 0 Hz at its bottom and 12 kHz at its top, evenly spaced in mel.
+    """A spectrogram as the `data:` address of a PNG, with 0 Hz at its bottom and 12 kHz at its top, evenly
+    spaced in mel.
 
     A column shows the maximum over the time that it covers, so that a click of one sample stays visible.
     """
@@ -57,12 +59,12 @@ def height_of(frequency_hz: float) -> float:
 
 
 def _starts(count: int) -> npt.NDArray[np.intp]:
-    """Where each column begins."""
+    """The index of the first item in each column of a picture."""
     return np.linspace(0, count, min(count, COLUMNS_MOST), endpoint=False).astype(np.intp)
 
 
 def _mel(frequency_hz: float) -> float:
-    """O'Shaughnessy (1987)."""
+    """A frequency in mel, by the formula of O'Shaughnessy (1987)."""
     return float(2595 * np.log10(1 + frequency_hz / 700))
 
 

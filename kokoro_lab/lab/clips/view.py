@@ -22,10 +22,11 @@ from kokoro_lab.lab.markup import filled
 from kokoro_lab.lab.results.records import Check
 
 Limits = Mapping[str, tuple[float | None, float | None]]
-"""Figure → the least and the most that it may be."""
+"""Figure → the least and the most that the figure may be."""
 
 PIXELS_A_SECOND = 130
-"""Width of a second. In a narrower picture, the words under it would run into each other."""
+"""Width of a second of sound, in pixels. In a narrower picture, the words under it would run into each
+other."""
 NAMED_DOTS = 300
 """How many dots of a figure have a name: those of the worst clips."""
 
@@ -39,7 +40,7 @@ class ClipsView:
     worst : sequence of KeptClip
         Worst first.
     clips : sequence of JudgedClip
-        All that were judged, the worst among them, worst first.
+        All clips that were judged, worst first.
     limits : mapping
         Limits of the figures that are drawn. A limit on a mean over clips is drawn as a guide.
     folder : Path
@@ -55,7 +56,8 @@ class ClipsView:
     embedded: bool = False
 
     def _repr_html_(self) -> str:
-        """A table, plots of the figures that have limits, and a drawer for each of the worst clips."""
+        """A table, plots of the figures that have limits, and a part to unfold for each of the worst
+        clips."""
         return filled(
             "clips/view",
             prefix=f"clip-{secrets.token_hex(4)}",

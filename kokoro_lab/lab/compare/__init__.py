@@ -1,8 +1,10 @@
 """Compares engines on the same texts, interleaved, each engine in a process of its own.
 
-    configurations    which engines                    engine_process    one of them, in its process
-    comparison        all speak in turn; ratios        recommendation    which one to take
+    configurations    parses the configurations that are compared
+    engine_process    runs one engine in a process of its own
+    comparison        has all engines speak, interleaved, and divides their figures
+    recommendation    says which configuration to take
 
-Every comparison of two engines' times in the lab is made here. The rules that decide, such as the tuner's or
-the golden bands of the performance gate, are in other modules.
+Every comparison of two engines' times in the lab is made here. The rules by which the tuner and the
+performance gate decide are in other modules.
 """

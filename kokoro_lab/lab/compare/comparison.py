@@ -1,8 +1,8 @@
 """Compares configurations: all speak the same texts, interleaved, each engine in a process of its own.
 
-Other work on the machine meets all engines alike, so the ratios hold even where the times do not. Cold starts
-are timed apart from warm speech. Every configuration speaks each text at least twice, because some providers
-fail, or compute something else, the second time.
+Other work on the machine affects all engines alike, so the ratios hold even if it changes the times. Cold
+starts are timed apart from warm speech. In `repeat`, every configuration speaks each text at least twice,
+because some providers fail, or compute something else, the second time.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from kokoro_lab.typed import require_range
 
 LEAST_PREDICTIONS = 2
 ROUNDING_DB = 60.0
-"""Above this SNR two recordings differ by rounding alone, and PESQ gives its highest value, 4.64."""
+"""Above this SNR two recordings differ only by rounding, and PESQ gives its highest value, 4.64."""
 PESQ_S = 12.0
 """How many seconds of a text PESQ compares."""
 TEXT = ("repetition", "text_number")
-"""The unit by which a ratio's pairs are drawn: texts; each repetition has its own."""
+"""The columns that name a text, since each repetition has texts of its own. The interval of a ratio is
+computed by drawing whole texts."""
 COLD_TEXT = "Good morning. This is the first thing that anybody hears."
 
 Start = Callable[[Configuration], EngineProcess]
 
 
 def in_processes(voice: str, make_engine: MakeEngine = real_engine) -> Start:
-    """How configurations are started: each in a process of its own, spoken by `voice`."""
+    """The function that starts a configuration in a process of its own, which speaks with `voice`."""
     return lambda asked: EngineProcess(asked.name, asked.config, voice, make_engine)
 
 
@@ -56,11 +57,11 @@ class Comparison:
         took; first_ttfa_s, from the first request to its first sample of speech, lazy loading included;
         loaded_mb, resident memory before it spoke.
     trials : pandas.DataFrame
-        As `take_turns`.
+        The table that `take_turns` returns.
     unavailable : mapping of str to str
         Name of each configuration that was not measured → the reason.
     facts : mapping of str to dict
-        What each configuration ran with, by name.
+        Name of each configuration → the facts of its engine.
     """
 
     configurations: tuple[Configuration, ...]
@@ -75,7 +76,7 @@ class Comparison:
         return self.configurations[0].name
 
     def of(self, name: str) -> pd.DataFrame:
-        """The trials of one configuration, each in the row of its text, round and repetition."""
+        """The trials of one configuration, indexed by repetition, text and round."""
         return trials_of(self.trials, name)
 
     def only(self, trials: pd.Series) -> Comparison:
@@ -143,7 +144,7 @@ def compare(
     texts : sequence of str
         Distinct.
     start : callable
-        As `in_processes`.
+        The function that `in_processes` returns, or one like it.
     rounds : int
         How often each configuration speaks each text.
     repetition : int
@@ -210,9 +211,10 @@ def take_turns(
     trials : pandas.DataFrame
         A row for each prediction of each speaker that spoke everything. Columns: the fields of `trial.Trial`,
         where `system` is the speaker's name; `round` and `repetition`; `snr_db` and `pesq` against the
-        reference's first prediction of the text (NaN if lengths differ, or PESQ cannot be computed);
-        `longer_s`, how much longer it is than that prediction; `same_again`, whether the samples equal those
-        of the speaker's own first prediction.
+        reference's first prediction of the text (NaN if lengths differ; `pesq` is also NaN for a speaker's
+        later predictions of the text, from `ROUNDING_DB` on, and where PESQ cannot be computed); `longer_s`,
+        how much longer it is than that prediction; `same_again`, whether the samples equal those of the
+        speaker's own first prediction.
     failed : dict
         Name of each speaker that failed → the reason.
 
@@ -237,7 +239,7 @@ def take_turns(
                 failed[name] = f"text {number}, prediction {spoken_in + 1}: {error}"
                 there.pop(name).close()
             done()
-        # Between the trials, so that no trial is disturbed
+        # Compared between the trials, so that no trial is disturbed
         differences = heard.compare(number, {name: samples for name, (_, samples) in spoken.items()})
         for name, (trial, _) in spoken.items():
             place = {"system": name, "round": spoken_in, "repetition": repetition}
@@ -247,8 +249,8 @@ def take_turns(
 
 
 def pooled(comparisons: Sequence[Comparison]) -> Comparison:
-    """Several comparisons of the same configurations as one. A configuration that failed in any of them is
-    left out."""
+    """Several comparisons of the same configurations as one. A configuration that failed in any of the
+    comparisons is left out."""
     first = comparisons[0]
     unavailable = {name: why for each in comparisons for name, why in each.unavailable.items()}
     trials = pd.concat([each.trials for each in comparisons], ignore_index=True)
@@ -271,7 +273,8 @@ def starts_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def warm_table(comparison: Comparison) -> pd.DataFrame:
-    """Warm predictions, a row for each configuration: medians of TTFA and RTF, the peak of memory, gaps."""
+    """Warm predictions, a row for each configuration: medians of TTFA and RTF, the peak of memory, and the
+    number of underruns."""
     by_name = comparison.trials.groupby("system")
     found = {
         "predictions": by_name.size(),
@@ -309,12 +312,13 @@ def _spread(name: str, unit: str, figures: pd.Series) -> dict[str, float]:
 
 
 def trials_of(trials: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The trials of one system, each in the row of its text, round and repetition."""
+    """The trials of one system, indexed by repetition, text and round."""
     return trials[trials.system == name].set_index([*TEXT, "round"]).sort_index()
 
 
 def texts_in(trials: pd.DataFrame | pd.Series, units: Sequence[str] = TEXT) -> list[tuple[int, ...]]:
-    """The unit to which each row of `trials_of` belongs, such as its text, for drawing intervals."""
+    """The unit to which each row of `trials_of` belongs, such as its text. Intervals are computed by drawing
+    units."""
     return list(zip(*(trials.index.get_level_values(name) for name in units), strict=True))
 
 
@@ -327,7 +331,8 @@ def ratio(
     confidence: float = 0.95,
     units: Sequence[str] = TEXT,
 ) -> Estimate:
-    """A figure of one configuration divided by another's, in pairs of the same text, round and repetition."""
+    """A figure of `candidate` divided by that of `against`, in pairs of the same text, round and
+    repetition."""
     pairs = pd.concat(
         [trials_of(trials, name)[figure] for name in (against, candidate)], axis=1, join="inner"
     )
@@ -335,7 +340,8 @@ def ratio(
 
 
 def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
-    """`ratio` of every configuration to the first one: ratio, low, high; below 1 it takes less."""
+    """`ratio` of every configuration to the first one: ratio, low, high. Below 1, the configuration takes
+    less than the first one."""
     rows = {}
     for other in comparison.configurations[1:]:
         found = ratio(comparison.trials, other.name, figure, comparison.default)
@@ -344,8 +350,8 @@ def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
 
 
 def _rotated(names: list[str], turn: int) -> list[str]:
-    """The speakers, rotated so that another one begins each turn: the first one meets other processor
-    caches."""
+    """The speakers, rotated so that another one begins each turn, since the processor's caches are in another
+    state for the one that begins."""
     start = turn % len(names)
     return names[start:] + names[:start]
 

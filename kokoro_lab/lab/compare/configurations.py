@@ -17,7 +17,7 @@ from kokoro_lab.errors import ParameterError
 ARENAS_MB = (2048, 3072, 4096)
 WINDOWS = (60, 240)
 ELSEWHERE = ("coreml", "mlx")
-"""Providers of the machines that this project's users have; on other machines their rows say why they are not
+"""Providers that only some machines have. On other machines, their rows in a comparison say why they are not
 available."""
 COMPUTE_UNITS = ("CPUAndGPU", "CPUAndNeuralEngine")
 """Core ML's compute units to try, besides its default of all."""
@@ -39,7 +39,8 @@ class Configuration:
     Parameters
     ----------
     name : str
-        The fields in which it differs, as they were written; `default` if there are none.
+        The fields in which the configuration differs from the default, as they were written; `default` if
+        there are none.
     config : EngineConfig
         The configuration that the engine is made with.
     """
@@ -67,13 +68,13 @@ def parse(written: str, base: EngineConfig | None = None) -> list[Configuration]
     Raises
     ------
     ParameterError
-        A field that an engine does not have, a value that it cannot have, or the same one twice.
+        An engine has no such field, the field cannot have this value, or one configuration is written twice.
     """
     base = base or EngineConfig.from_settings()
     names = [" ".join(part.split()) for part in written.split(";") if part.strip()]
     if DEFAULT not in names:
         names = [DEFAULT, *names]
-    names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others stay as they are
+    names.sort(key=lambda name: name != DEFAULT)  # the sort is stable: the others keep their order
     if len(set(names)) < len(names):
         raise ParameterError(
             "The same configuration stands there twice.", field="configurations", value=written

@@ -1,7 +1,7 @@
 """An engine in a process of its own: with fresh sessions and memory, and without harm to us if it crashes.
 
-ONNX Runtime has one arena for each process, resident memory is known by process alone, and a cold start is
-the start of a process.
+ONNX Runtime has one arena for each process, resident memory is known only for a whole process, and a cold
+start is the start of a process.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kokoro_lab.sessions.providers import recorded_options
 from kokoro_lab.speech.engine import Engine, load_engine
 
 START_S = 600.0
-"""Time limit for loading, and again for the first speech: weights may be fetched, and a provider may
-compile."""
+"""Time limit in seconds for loading, and again for the first speech: weights may be fetched, and a provider
+may compile."""
 SPEAK_S = 120.0
-"""Time limit for a text; a configuration that takes longer is of no use."""
+"""Time limit in seconds for a text; a configuration that takes longer is of no use."""
 GOODBYE_S = 10.0
 
 MakeEngine = Callable[[EngineConfig], Engine]
@@ -121,7 +121,7 @@ class EngineProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can speak further texts; not after an error or a time-out."""
+        """Whether the process can speak further texts; False after an error or a time-out."""
         return self._answers and self._process.is_alive()
 
     def warm(self, text: str | None = None) -> None:
@@ -141,7 +141,7 @@ class EngineProcess:
 
     def close(self) -> None:
         """End the process, at once if it does not answer. May be called again."""
-        self._ours.close()  # it notices that when it next waits for a text
+        self._ours.close()  # the process notices that when it next waits for a text
         if self._answers:
             self._process.join(GOODBYE_S)
         if self._process.is_alive():
@@ -151,7 +151,7 @@ class EngineProcess:
     def _ask(self, what: tuple[int | Literal["warm"], str | None], limit_s: float, task: str) -> Any:
         if not self._answers:
             raise EngineFailed(f"{self.name} speaks no more.")
-        with suppress(OSError):  # it ended since it last spoke; its last message can still be read
+        with suppress(OSError):  # it has ended; its last message can still be read
             self._ours.send(what)
         return self._answer(limit_s, task)
 
@@ -168,7 +168,7 @@ class EngineProcess:
                 f"The process of {self.name} ended with code {self._process.exitcode}."
             ) from error
         if kind == "failed":
-            self._answers = False  # it is about to end
+            self._answers = False  # the process is about to end
             raise EngineFailed(answer)
         return answer
 

@@ -1,11 +1,13 @@
 """Recommends a configuration: one replaces the default only if it is shown to be better.
 
-A configuration is better if one of its time to first audio, its computing and its memory is smaller by
-`MARGIN` or more with its whole interval, while neither of the other two is larger and the sound is the same.
-Ties go to the one that is listed first, the default, so that a repeated comparison recommends the same.
+Three ratios are judged: of TTFA, of computing and of memory. A configuration is better if the whole interval
+of one ratio is below 1 by more than its margin (see `MARGINS`), no interval reaches beyond 1 by the margin,
+and the sound is the same. Ties go to the one that is listed first, the default, so that a repeated comparison
+recommends the same.
 
 Thresholds of text length are tried as well, each with the best configuration on either side. The best of
-several is partly lucky. So its gain is estimated on texts that were not used to choose it.
+several configurations is partly the best by chance. So its gain is estimated on texts that were not used to
+choose it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MARGINS = {"TTFA": MARGIN, "computing": MARGIN, "memory": 0.2}
 one process to the next. One process speaks all texts of a repetition, so the interval over texts does not
 contain this difference."""
 SAME_PESQ = 4.5
-"""PESQ above which nobody hears a difference. The worst text of int8 against float has 4.56."""
+"""PESQ above which nobody hears a difference. The text in which int8 differs most from fp32 has 4.56."""
 CONFIDENCE = 0.95
 """Confidence of all comparisons together (Bonferroni's correction)."""
 FIGURES = {"TTFA": "ttfa_s", "computing": "wall_s", "memory": "rss_peak_mb"}
@@ -95,7 +97,7 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
-    Each configuration in turn is compared with the best one so far, and takes its place if it is better.
+    Each configuration is compared in turn with the best one before it, and replaces that one if it is better.
     """
     ahead, *others = comparison.configurations
     confidence = 1 - (1 - CONFIDENCE) / max(1, 2 * len(others))
@@ -132,14 +134,15 @@ def _verdict(comparison: Comparison, name: str, against: str, confidence: float)
 
 
 def gains_and_losses(ratios: Mapping[str, Estimate]) -> tuple[list[str], list[str]]:
-    """The proven gains and the possible losses, by `MARGINS`."""
+    """The gains that are shown (the whole interval of a ratio is below 1 by more than its margin), and the
+    losses that cannot be excluded (the interval reaches beyond 1 by the margin)."""
     gains = [f"{name} {r}" for name, r in ratios.items() if r.high < 1 - MARGINS[name]]
     losses = [f"{name} {r}" for name, r in ratios.items() if not r.high < 1 + MARGINS[name]]
     return gains, losses
 
 
 def sound_of(comparison: Comparison, name: str) -> str:
-    """How its sound differs from the first configuration's; empty if it does not."""
+    """How the sound of configuration `name` differs from that of the first one; empty if it does not."""
     own = comparison.of(name)
     if not own.same_again.astype(bool).all():
         return "it does not speak a text twice alike"
@@ -168,7 +171,8 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 
 def figures_of(comparison: Comparison) -> dict[str, float]:
     """Medians and ratios of each configuration, for a result. If the default has no sessions for the next
-    segment, also the least upper bound of what such sessions take in computing."""
+    segment, also the ratio of computing with such sessions to computing without: the upper end of its 95 %
+    interval, the least of several."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
@@ -178,7 +182,7 @@ def figures_of(comparison: Comparison) -> dict[str, float]:
     default, *others = comparison.configurations
     dual = [c.name for c in others if c.config.next_threads]
     if dual and not default.config.next_threads:
-        # The best of them: they stay off as long as no gain is shown, and a few texts can show none
+        # The least of them: such sessions stay off as long as no gain is shown, and a few texts can show none
         upper = min(found[f"{name} computing high"] for name in dual)
         found["next_sessions_computing_upper_95_ratio"] = upper
     return found
@@ -239,7 +243,8 @@ THRESHOLDS = (200, 280, 500, 1000)
 FEWEST_TEXTS = 5
 """The fewest texts to choose by. With fewer, the interval is too wide to show anything."""
 FOLDS = 4
-"""Each text is judged by what was chosen from the texts of the other folds."""
+"""Number of parts into which the texts are divided. Each text is judged by the configuration that was chosen
+on the other parts."""
 
 
 def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) -> pd.DataFrame:
@@ -281,7 +286,8 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
 
 
 def advice(table: pd.DataFrame) -> str:
-    """Whether any threshold helps, and what to set: the one with which the first audio comes soonest."""
+    """A sentence that says whether any threshold helps. If several help, it names the one with the least
+    TTFA, and what to set for it."""
     helping = table[table.helps.astype(bool)]
     if helping.empty:
         return (
@@ -302,7 +308,7 @@ def advice(table: pd.DataFrame) -> str:
 
 
 def _sides(comparison: Comparison, threshold: int, one: str) -> dict[str, str]:
-    """What to take below and above a threshold."""
+    """The configurations to take below and above a threshold."""
     short = comparison.trials.characters < threshold
     return {
         "below": _choice(comparison.only(short), one),
@@ -317,7 +323,8 @@ def _choice(comparison: Comparison, otherwise: str) -> str:
 
 
 def _folds(trials: pd.DataFrame) -> pd.Series:
-    """A number for each trial, the same for all of a text; each fold has texts of every length."""
+    """The number of each trial's fold. All trials of a text have the same one, and each fold has texts of
+    every length."""
     texts = trials.drop_duplicates(list(TEXT)).sort_values("characters", kind="stable")
     places = {tuple(text): place % FOLDS for place, text in enumerate(texts[list(TEXT)].to_numpy())}
     return pd.Series([places[tuple(text)] for text in trials[list(TEXT)].to_numpy()], trials.index)

@@ -28,7 +28,7 @@ LOST = "A provider"
 
 
 class FaultyEngine(Engine):
-    """Speaks like `engine`, on its models, with the faults of `injector`.
+    """Speaks like `engine`, with the same models, but with the faults of `injector`.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def _faulty_front_end(engine: Engine, injector: Injector) -> FrontEnd:
 
 
 class FaultyStream(SpeechStream):
-    """A stream whose chunks may be delayed or lost. A file passes no queue, so it stays complete."""
+    """A stream whose chunks may be delayed or lost. Chunks of a file pass no queue, so a file stays
+    complete."""
 
     def __init__(self, injector: Injector, parts: Parts, asked: CheckedUtterance, **how: Any) -> None:
         self._injector = injector
@@ -144,12 +145,12 @@ class FaultySession(GuardedSession):
     """A stage's session that loses its provider or runs out of memory on purpose, at the windows that the
     injector names.
 
-    For that one run, a `GuardedSession` is put around a provider that raises, and makes its spare session as
-    after a real loss. The next run uses the ordinary session again, so that the fault can be repeated.
+    For that one run, a `GuardedSession` around a provider that raises makes its spare session, as after a
+    real loss. The next run uses the ordinary session again, so that the fault can be repeated.
     """
 
     def __init__(self, injector: Injector, session: GuardedSession, on_cpu: Callable[[], Runs]) -> None:
-        self._session = session  # everything else is passed on to the ordinary one
+        self._session = session  # all other attributes are those of the ordinary session
         self._injector = injector
         self._on_cpu = on_cpu
 

@@ -41,9 +41,9 @@ class Disk:
     """A simulated full disk. Between `refuse` and `allow`, this process can open no file for writing and make
     no folder.
 
-    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours has to know of it.
-    Such a hook stays until the process ends, so only one is made, at the first refusal. Files that are open
-    already can still be written, and libraries not written in Python are not affected.
+    It works by an audit hook of the interpreter (PEP 578), so that no other code of ours has to know of the
+    simulation. Such a hook stays until the process ends, so only one is made, at the first refusal. Files
+    that are open already can still be written, and libraries not written in Python are not affected.
     """
 
     def __init__(self) -> None:
@@ -77,12 +77,13 @@ class Disk:
 
 
 DISK = Disk()
-"""One for the process, since an audit hook cannot be removed."""
+"""The only simulated disk of the process, since an audit hook cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One fault that struck: which, and at which window, sentence or chunk."""
+    """One fault that struck: its kind, and the number of the window, sentence or chunk (in the proxy, of the
+    byte) at which it struck."""
 
     kind: str
     at: int
@@ -99,8 +100,8 @@ class WholeStream:
 class Injector:
     """Injects the faults of one scenario into the streams of one engine. Thread-safe.
 
-    It counts windows, sentences and chunks over all streams, from when it is armed. No fault strikes outside
-    of a stream, such as in a warm-up.
+    From `arm` on, it counts windows, sentences and chunks over all streams. No fault strikes outside of a
+    stream, such as in a warm-up.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class Injector:
     Attributes
     ----------
     lost : list of Fallback
-        Providers that it has made fail, as fallbacks of a `Placement`.
+        Providers that the injector has made fail, as fallbacks of a `Placement`.
     """
 
     def __init__(self, scenario: Scenario | None = None) -> None:
@@ -158,7 +159,7 @@ class Injector:
                 if isinstance(fault, Ballast) and not self._ballast:
                     self._ballast.append(
                         bytearray(b"\x01") * (fault.size_mb << 20)
-                    )  # each page has been written to
+                    )  # written to, so that the system gives each page
                     self._tell(fault.kind, fault.size_mb)
                 if isinstance(fault, DiskRefuses) and not self._refusing:
                     DISK.refuse(fault)
@@ -204,8 +205,8 @@ class Injector:
         return bool(due)
 
     def before_sentence(self) -> None:
-        """Called before a G2P reads a sentence. If a fault says so, the calling thread waits here until the
-        faults are removed."""
+        """Called before a G2P reads a sentence. If a fault says so, the calling thread waits here for the
+        fault's time, or until the faults are removed."""
         with self._lock:
             if not self._live:
                 return
@@ -238,13 +239,13 @@ class Injector:
 
     @property
     def struck(self) -> list[Strike]:
-        """The faults that struck since it was armed."""
+        """The faults that struck since the injector was armed."""
         with self._lock:
             return list(self._struck)
 
     @property
     def spoken(self) -> list[WholeStream]:
-        """The streams that came to their end since then."""
+        """The streams that came to their end since the injector was armed."""
         with self._lock:
             return list(self._spoken)
 

@@ -32,7 +32,7 @@ from kokoro_lab.lab.faults.scenario import (
 
 LOOPBACK = "127.0.0.1"
 BLOCK_BYTES = 4_096
-"""The most that is passed on at a time."""
+"""The most bytes that are passed on at a time."""
 CONNECT_S = 10.0
 LOOK_S = 0.1
 _RESET = struct.pack("ii", 1, 0)
@@ -45,17 +45,18 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     Parameters
     ----------
     url : str
-        The server's, such as `http://127.0.0.1:8880`.
+        The server's address, such as `http://127.0.0.1:8880`.
     faults : sequence of Fault
-        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections stand.
+        Faults of the `transport` seam. A fault that ends a connection strikes once; later connections are not
+        ended.
     seed : int
     total_bytes : int
-        Length of an answer; with it, a share of the answer becomes a byte.
+        Length of an answer in bytes, from which the byte is computed at which a fault strikes.
 
     Attributes
     ----------
     url : str
-        Where clients connect to.
+        The address to which clients connect.
     """
 
     def __init__(self, url: str, faults: Sequence[AnyFault], seed: int, total_bytes: int) -> None:
@@ -185,12 +186,13 @@ class FaultProxy(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def fault_proxy(url: str, scenario: Scenario, total_bytes: int) -> Iterator[FaultProxy]:
-    """A proxy in front of the server at `url` with the scenario's faults of the line, closed after the block.
+    """A proxy in front of the server at `url` with the scenario's faults of the line, closed after the `with`
+    block.
 
     Parameters
     ----------
     total_bytes : int
-        Length of an answer as it goes over the line.
+        Length of an answer in bytes, as it goes over the line.
 
     Raises
     ------

@@ -131,7 +131,7 @@ class _OfBytes(_Model):
 
 
 class ConnectionCut(_OfBytes):
-    """The first connection is reset in the middle of the speech; the next one stands."""
+    """The first connection is reset in the middle of the speech; the next one is not."""
 
     kind: Literal["connection_cut"]
 
@@ -210,7 +210,7 @@ class Scenario(_Model):
         return self
 
     def of_seam(self, *seams: Seam) -> tuple[AnyFault, ...]:
-        """The faults of a seam."""
+        """The faults of these seams."""
         return tuple(fault for fault in self.faults if fault.seam in seams)
 
 
@@ -236,7 +236,8 @@ class Losses:
         return lost
 
     def over(self, chunks: Iterable[Item]) -> Iterator[Item]:
-        """Pass on those of `chunks` that are not lost; counts on from one connection to the next."""
+        """Pass on those of `chunks` that are not lost; the count continues from one connection to the
+        next."""
         return (chunk for chunk in chunks if not self.next())
 
 
@@ -250,7 +251,7 @@ class Shuffles:
         self.struck = 0
 
     def over(self, chunks: Iterable[Item]) -> Iterator[Item]:
-        """Pass on `chunks`, none of them twice and none left out; counts on from one connection to the next.
+        """Pass on `chunks`, each of them once; the count continues from one connection to the next.
 
         If `chunks` breaks off, the chunks that are still held are lost.
         """
@@ -350,7 +351,8 @@ def load_scenario(name: str | Path) -> Scenario:
 
 
 def load_scenarios(names: str = "") -> list[Scenario]:
-    """The scenarios whose names are given with commas; without a name, all of `fixtures/faults/`.
+    """The scenarios with these names, which are separated by commas; without a name, all of
+    `fixtures/faults/`.
 
     Raises
     ------

@@ -4,7 +4,7 @@
     {"trial": 0, "answer": "B", "plays": {"A": 1, "B": 2, "X": 2}, "heard_s": {"A": 2.1, "B": 3.0, "X": 4.2},
      "at": "2026-11-20T09:30:00+00:00"}
 
-A line holds the answer, and not whether it was right: that is evaluated by the plan when all is answered.
+A line holds the answer, but not whether it is right: the plan tells that when all trials are answered.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class AnswerFile:
     letters : list of str
         "A" or "B" for each trial answered, in order.
     whole_bytes : int
-        Length of the lines that are whole. Bytes after them are a line that was not written to its end, as in
-        a power cut.
+        Length of the lines that are whole, in bytes. Bytes after them are a line that was not written to its
+        end, as in a power cut.
     seen_bytes : int
-        Length of the file when it was read or written here.
+        Length of the file, in bytes, when this object last read or wrote it.
     """
 
     path: Path
@@ -90,7 +90,7 @@ class AnswerFile:
     def append(
         self, letter: Letter, plays: Mapping[str, int], heard_s: Mapping[str, float] | None = None
     ) -> None:
-        """Write one more answer, to the disk and not just to the system's memory of it.
+        """Write one more answer, to the disk itself and not only to the system's cache.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from kokoro_lab.lab.listening.session import BUTTONS, ListeningSession
 LINKS_FILE = "links.json"
 LEVEL = "level"
 JOIN = "*"
-"""Stands in the place of a name: the link that gives each person who opens it a place."""
+"""Stands for a name in the link for everybody: each person who opens it becomes a numbered listener."""
 NUMBERED = "listener-"
 
 
@@ -93,7 +93,7 @@ class Panel:
             return self._state(listener)
 
     def sound(self, listener: str, sound: str) -> bytes | None:
-        """The WAV file of that name in the next trial; None if there is none."""
+        """The WAV file with the name `sound` in the listener's next trial; None if there is no such file."""
         with self._locks[listener]:
             sitting = self.session.sitting(listener)
             button = self._sounds_of(listener, len(sitting.answers.letters)).get(sound)
@@ -147,7 +147,8 @@ class Panel:
 
 
 def open_panel(session: ListeningSession, listeners: Iterable[str] = ()) -> Panel:
-    """The panel of a test, with links that stay the same: they are kept in the folder, for its owner to read.
+    """The panel of a test. Its links stay the same: they are kept in a file of the test's folder that only
+    the file's owner may read.
 
     Parameters
     ----------

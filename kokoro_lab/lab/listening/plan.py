@@ -20,17 +20,18 @@ Letter = Literal["A", "B"]
 Side = Literal["reference", "candidate"]
 
 MOST_TRIALS = 400
-"""An hour of listening and more: further answers would only show fatigue."""
+"""The most trials of a test. They take an hour and more; further answers would only show fatigue."""
 
 LISTENING_LUFS = -23.0
-"""Level of EBU R 128. It is lower than the engine's own level, so that no limiter is needed; a limiter would
-act differently on the two sides."""
+"""Loudness of EBU R 128. It is lower than the engine's own loudness, so that no limiter is needed; a limiter
+would act differently on the two sides."""
 PEAK_DBTP = -1.0
 CATCH_SNR_DB = 20.0
 """How far below the speech the noise of a catch trial is: everybody who listens hears it."""
 CATCHES_A_SLIP = 8
-"""A listener may miss one catch trial in this number of them. With eight of them, 4 % of those who guess miss
-no more, and 0.3 % of those who are right in 99 of 100 such trials miss more."""
+"""A listener may miss one catch trial in this number of them. With eight catch trials, 4 % of the listeners
+who guess miss at most one, and 0.3 % of the listeners who are right in 99 of 100 catch trials miss more than
+one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +81,7 @@ class PassagePair:
         return (len(self.candidate) - len(self.reference)) / self.sample_rate_hz
 
     def side(self, side: Side) -> Samples:
-        """The samples of one of the two."""
+        """The samples of the reference or of the candidate."""
         return self.reference if side == "reference" else self.candidate
 
 
@@ -93,9 +94,9 @@ class LevelledPair(PassagePair):
     candidate_gain_db : float
         The gain that makes the candidate as loud as the reference.
     residual_lu : float
-        How much louder the candidate is after that.
+        How much louder than the reference the candidate is with that gain.
     level_lufs : float
-        Level of both sides: `LISTENING_LUFS`, or less if a peak would pass −1 dBTP.
+        Loudness of both sides: `LISTENING_LUFS`, or less if a peak would pass −1 dBTP.
     """
 
     candidate_gain_db: float
@@ -104,7 +105,8 @@ class LevelledPair(PassagePair):
 
 
 def match_loudness(pair: PassagePair) -> LevelledPair:
-    """Bring both clips to the reference's loudness, then both by the same gain to the listening level.
+    """Bring both clips to the reference's loudness, then both by the same gain to `LISTENING_LUFS`, or less
+    if a peak would pass `PEAK_DBTP`.
 
     Raises
     ------
@@ -143,7 +145,8 @@ class AbxTrial:
     x : {"A", "B"}
         What X is: the right answer.
     catch : bool
-        Whether it only shows that the listener listens: the candidate is the reference with noise.
+        Whether this is a catch trial, which only shows that the listener listens: its candidate is the
+        reference with noise.
     """
 
     pair: int
@@ -160,7 +163,7 @@ class AbxTrial:
 
 @dataclass(frozen=True, eq=False)
 class ListeningPlan:
-    """Pairs, how often each is heard, the seed of the order, and the number of catch trials among them.
+    """Pairs, how often each is heard, the seed of the order, and the number of catch trials.
 
     Raises
     ------
@@ -198,10 +201,10 @@ class ListeningPlan:
     def trials(self, listener: str) -> list[AbxTrial]:
         """The trials of one listener, in order. Each listener gets an order of their own, always the same.
 
-        Every pair is heard once before any is heard again, and the reference is A in half of the trials. **X
-        is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener who
-        guesses, and answers A in exactly half of them, would reach significance in 7 % of tests of 16 trials;
-        with a fair coin it is 4 %. The binomial test is exact for independent coins alone. Catch
+        Every pair is heard once before any pair is heard again, and the reference is A in half of the trials.
+        **X is drawn by a fair coin in every trial.** If X were A in exactly half of the trials, a listener
+        who guesses, and answers A in exactly half of them, would reach significance in 7 % of tests of 16
+        trials; with a fair coin it is 4 %. The binomial test is exact only for independent coins. Catch
         trials are spread over all others, each at a random place.
         """
         random = np.random.default_rng([self.seed, *listener.encode()])
@@ -222,10 +225,11 @@ class ListeningPlan:
 
     @cached_property
     def sha256(self) -> str:
-        """Names the test: another sound, order, seed or number of trials is another test."""
+        """A digest that names the test: with another sound, order, seed or number of trials, it is another
+        test."""
         digest = hashlib.sha256()
         drawn = {"repeats": self.repeats, "seed": self.seed}
-        if self.catches:  # a test without them keeps the name that it had before there were any
+        if self.catches:  # a test without catch trials keeps the digest that it had before there were any
             drawn["catches"] = self.catches
         digest.update(json.dumps(drawn, sort_keys=True).encode())
         for pair in self.pairs:

@@ -2,7 +2,7 @@
 
 A rule that is chosen when the answers are known can show anything. `protocol.json` holds the digest of the
 test, the number of listeners, and the rule in sentences. The result is evaluated by it: nothing is concluded
-before all listeners have finished, and a file that is not of this test, or holds another rule than the
+before all listeners have finished, and a protocol that is not of this test, or holds another rule than the
 program's, is refused.
 """
 
@@ -46,8 +46,9 @@ def rule_of(plan: ListeningPlan, listeners: int) -> list[str]:
 def write_protocol(folder: Path, plan: ListeningPlan, listeners: int) -> None:
     """Write the rule into the folder of a test that nobody has begun.
 
-    Until somebody begins, it follows the number of listeners. Then the file stays as it is. A test that was
-    begun without one gets none, since it would not have been written before the answers.
+    Until a listener begins, the protocol is written again if the number of listeners changes. Then it stays
+    as it is. A test that was begun without a protocol gets none, since it would not have been written before
+    the answers.
     """
     path = folder / PROTOCOL_FILE
     if any(folder.glob(f"*{SUFFIX}")) or planned_listeners(folder, plan) == listeners:

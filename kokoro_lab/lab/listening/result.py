@@ -30,9 +30,10 @@ class ListeningResult:
         Listener → answers so far and trials. The number of right answers stays hidden, since a test that is
         stopped when it looks good is biased.
     inattentive : mapping
-        Listener → catch trials missed and catch trials, of those who missed too many to be counted.
+        Listener who missed too many catch trials to be counted → number of catch trials missed, and of catch
+        trials.
     planned : int
-        How many listeners the protocol asks for. Until they have finished, nothing is shown; 0 without a
+        How many listeners the protocol asks for. Until they have finished, no result is shown; 0 without a
         protocol.
     """
 
@@ -60,7 +61,8 @@ class ListeningResult:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of all together: "inaudible" needs enough listeners who agree, none of them odd."""
+        """The outcome of all listeners together: "inaudible" needs enough listeners who agree, and no odd
+        one."""
         pooled = self.pooled
         if pooled is None:
             return "open"
@@ -73,13 +75,13 @@ class ListeningResult:
 
     @property
     def _keen(self) -> list[str]:
-        """The listeners who hear a difference, each judged alone, with Bonferroni's correction: of ten who
-        guess, one or more is significant in 4 of 10 panels without it."""
+        """The listeners who hear a difference, each judged alone, with Bonferroni's correction. Without it,
+        one or more of ten listeners who guess would be significant in 4 of 10 panels."""
         most = ALPHA / len(self.counts)
         return [name for name, count in self.counts.items() if abx.p_value(*count) <= most]
 
     def figures(self) -> dict[str, float]:
-        """Figures for `result.json`; empty while nobody has finished."""
+        """Figures for `result.json`; empty while a result is hidden, or nobody is counted."""
         pooled = self.pooled
         if pooled is None:
             return {}

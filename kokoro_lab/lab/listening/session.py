@@ -5,8 +5,8 @@
     protocol.json     the rule of a panel, written before anybody listens: see `protocol`
     <listener>.jsonl  see `answers`
 
-The sounds are kept, so that a test is finished with the same ones, also on a machine without the model: copy
-the folder.
+The sounds are kept so that a test is finished with the same ones. A copy of the folder also works on a
+machine without the model.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ BUTTONS = "ABX"
 LISTENED_S = 1.5
 """Seconds of each sound that must be heard before an answer, so that pressing a button is not enough."""
 SAME_SOUND_DB = 60.0
-"""Sounds made again by the same engine differ by rounding alone, over 100 dB below the sound."""
+"""SNR above which two sounds count as the same. Sounds that the same engine makes again differ only by
+rounding, more than 100 dB below the sound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +77,8 @@ class Sitting:
     def wav(self, button: str) -> bytes:
         """The sound of the button "A", "B" or "X" in the next trial, as a WAV file.
 
-        Each sound gets other dither, and all get the length of the longest, so that neither the bytes nor the
-        length of X tell whether it is A or B.
+        Each of the three sounds gets other dither, and all get the length of the longest, so that neither the
+        bytes nor the length of X tell whether it is A or B.
         """
         seed = len(self.answers.letters) * len(BUTTONS) + BUTTONS.index(button)
         pair = self.plan.pairs[self.trial.pair]
@@ -88,7 +89,8 @@ class Sitting:
     def calibration(self) -> bytes:
         """A passage for setting the volume, as a WAV file: the loudest of the test.
 
-        It is spoken by one of the two sides, which is drawn for each listener and kept secret.
+        The passage is that of the reference or of the candidate. Which one is drawn for each listener, and
+        kept secret.
         """
         loudest = max(self.plan.pairs, key=lambda pair: pair.level_lufs)
         side: Side = "reference" if self.trials[0].a == "candidate" else "candidate"
@@ -232,13 +234,13 @@ def open_session(
         The pairs to compare; loudness is matched here. None takes the sounds that the folder keeps. If the
         folder keeps sounds and pairs are given, both must be the same.
     repeats, seed, catches : int, optional
-        How often each pair is heard, the seed of the order, and the number of catch trials. None takes what
-        the folder keeps, else 1, 0 and 0.
+        How often each pair is heard, the seed of the order, and the number of catch trials. None takes the
+        value that the folder keeps; a new test takes 1, 0 and 0.
 
     Raises
     ------
     ParameterError
-        Pairs or repeats that make no test.
+        The pairs or repeats make no test.
     AnswersError
         The folder has no test and `pairs` is not given, or the folder has another test that has answers.
     """

@@ -1,4 +1,4 @@
-"""Recordings: what they look like, how loud they are, and where they differ."""
+"""Plots of recordings: waveform and spectrogram, loudness, and where two recordings differ."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MEL_BANDS, MEL_HOP_SAMPLES, MEL_WINDOW_SAMPLES = 80, 240, 1024
 SHOWN_DB = 80.0
-"""Levels that are further below the loudest than this have one colour."""
+"""Points that are more than this many dB below the loudest point have one colour."""
 STEP_DB = 2.0
-"""Levels are drawn in steps of this size. The steps are invisible, and make the file of a picture half as
+"""Decibels are drawn in steps of this size. The steps are invisible, and make the file of a picture half as
 large."""
 SILENT_POWER = 1e-10
 SHOWN_HZ = (200, 500, 1000, 2000, 4000, 8000)
@@ -38,7 +38,8 @@ SHOWN_POINTS = 1200
 def speech(clip: Clip) -> Drawing:
     """What is heard, and when.
 
-    Above the waveform the words, above the spectrogram their phonemes, each from where it begins.
+    Words stand above the waveform, and their phonemes above the spectrogram; a line shows where each word
+    begins.
     """
     rate, duration_s = clip.sample_rate_hz, clip.duration_s
     if not len(clip.samples):
@@ -83,7 +84,7 @@ def _wave(axes: Axes, samples: Samples, rate_hz: int, start_s: float, stop_s: fl
 def _spectrum(
     axes: Axes, decibels: np.ndarray, duration_s: float, rate_hz: int, *, difference: bool = False
 ) -> AxesImage:
-    """Draw bands of the ear, with their frequencies beside them."""
+    """Draw mel bands over time, with frequencies in Hz beside them."""
     image = axes.imshow(
         STEP_DB * np.round(decibels / STEP_DB),
         origin="lower",
@@ -115,8 +116,8 @@ def _less_and_more() -> Colormap:
 def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Drawing:
     """Reference, candidate, and their difference.
 
-    In the difference, over the length that both have, orange is where the candidate has more, blue where it
-    has less. A stripe is a fault; a part that is striped all over is shifted in time.
+    In the difference, over the length that both have, orange is where the candidate has more power, blue
+    where it has less. A stripe is a fault; a part that is striped all over is shifted in time.
     """
     if not min(len(reference), len(candidate)):
         return Drawing(None, "One of the recordings is empty.")
@@ -247,7 +248,7 @@ def _band(
 def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Drawing:
     """Loudness over time.
 
-    Each point is the loudness of the 400 ms before it; dashed is the target of the whole.
+    Each point is the loudness of the 400 ms before it; dashed is the target for the whole clip.
     """
     if not len(momentary_lufs):
         return Drawing(None, "The clip is shorter than the 400 ms over which loudness is measured.")
@@ -263,7 +264,7 @@ def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_luf
 def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawing:
     """Loudness of each voice before gain.
 
-    A bar ends where the voice was measured; the dash is the level that the package ships.
+    A bar ends where the voice was measured; the dash is the loudness that the package ships.
     """
     if not measured:
         return Drawing(None, "No voice was measured.")

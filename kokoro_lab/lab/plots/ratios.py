@@ -1,4 +1,4 @@
-"""One engine beside another: ratios with their intervals, how each starts, and at which lengths."""
+"""Plots that compare configurations: ratios with intervals, cold starts, times by length of text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
     """The chosen settings against the defaults.
 
     The dot is the ratio, the bar its interval. Left of the dashed line is a gain; a bar that reaches its
-    upright mark does not rule out a loss, and nothing is adopted.
+    upright mark does not rule out a loss, and then the settings are not adopted.
     """
     import pandas as pd
 
@@ -80,7 +80,7 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
 def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
     """Each figure against its golden band.
 
-    Median (dot) and 95 % interval (bar). A figure fails whose whole bar is right of the line.
+    The dot is the median, the bar its 95 % interval. A figure fails if its whole bar is right of the line.
     """
     if table.empty:
         return Drawing(None, "No time decides in this run, so nothing is held against the band.")
@@ -101,7 +101,7 @@ def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
 def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     """Every trial's ratio to the reference, in turn.
 
-    A dot for each trial; the line is their median.
+    A dot for each trial; the line is the median of all trials.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -177,12 +177,12 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
 def cold_starts(starts: pd.DataFrame) -> Drawing:
     """From the start of the process to the first sample.
 
-    A bar for each configuration, cut into what it waits for.
+    A bar for each configuration, divided into the parts of its start.
 
     Parameters
     ----------
     starts : DataFrame
-        With process_s, load_s and first_ttfa_s by configuration; rows without are left out.
+        With process_s, load_s and first_ttfa_s by configuration; rows without process_s are left out.
     """
     shown = starts.dropna(subset=["process_s"])
     if shown.empty:
@@ -212,7 +212,8 @@ def cold_starts(starts: pd.DataFrame) -> Drawing:
 def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Drawing:
     """What each configuration takes, by the length of the text.
 
-    A line for each configuration, medians of each text; dashed where one might choose another configuration.
+    A line for each configuration, through the median of each length. At the dashed lines one might choose
+    another configuration.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequ
     figures : mapping of str to str
         Columns, each with the words for its axis; a panel each.
     thresholds : sequence of int
-        In characters.
+        Lengths in characters at which dashed lines are drawn.
     """
     lengths = np.unique(trials.characters) if len(trials) else np.array([])
     # A text is about as long as asked for: one length is a cluster, and no curve

@@ -42,7 +42,8 @@ _COLOURS = f"<style>:root{{{_LIGHT}}}@media (prefers-color-scheme: dark){{:root{
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture with the words that it needs; shows itself in a notebook, on a light and on a dark ground.
+    """A picture with its title, caption and description, which shows itself in a notebook, on a light and on
+    a dark ground.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Plot:
     caption : str
         The meaning of the marks; for a plot without a picture, the reason why there is none.
     alt : str
-        A description for readers who cannot see it.
+        A description for readers who cannot see the picture.
     figure : matplotlib.figure.Figure, optional
         None if there is no data, since an empty frame would tell nothing.
     """
@@ -97,13 +98,13 @@ class Plot:
         if self.figure is None:
             raise ValueError(f"{self!r} Nothing can be drawn.")
         with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts have it
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts have the glyph
             self.figure.savefig(target, **{"facecolor": GROUND, "dpi": PIXELS_PER_INCH, **options})
 
 
 class Drawing(NamedTuple):
     """The return value of a plot's function: a figure with its description, or None with the reason. `note`
-    is added to the caption of this figure alone; a title replaces the docstring's."""
+    is added to the caption of this figure only; a title replaces the docstring's."""
 
     figure: Figure | None
     alt: str
@@ -140,7 +141,7 @@ def panels(
     """An empty figure with panels in rows and columns. Sizes are in inches; `options` are those of
     `Figure.subplots`.
 
-    It is not registered with pyplot, which would show it a second time at the end of the cell.
+    The figure is not registered with pyplot, which would show it a second time at the end of the cell.
     """
     from matplotlib.figure import Figure
 
@@ -175,5 +176,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(values: Sequence[object]) -> str:
-    """Values joined by commas and "and", as in a sentence."""
+    """Values joined by semicolons, with a full stop at the end."""
     return f"{'; '.join(map(str, values))}."

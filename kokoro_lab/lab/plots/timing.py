@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def stages(seconds: Mapping[str, float], audio_s: float) -> Drawing:
     """Computing for each second of speech, by stage.
 
-    One bar, cut where a stage ends and the next begins.
+    One bar, divided where a stage ends and the next begins.
     """
     if not seconds or not audio_s:
         return Drawing(None, "No second of speech was made.")
@@ -105,7 +105,7 @@ def loading(milliseconds: Mapping[str, float]) -> Drawing:
 def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Drawing:
     """Tables side by side.
 
-    Each cell has its value; the stronger its colour, the more, within its map.
+    Each cell shows its value. The stronger its colour, the larger the value, compared within its table.
     """
     what, up, across = (
         " and ".join(one.partition(",")[0] for one in names) for names in (tables, [ylabel], [xlabel])
@@ -149,8 +149,8 @@ def ahead_of_the_player(
 ) -> Drawing:
     """How far each stream is ahead of its player.
 
-    A line for each stream, until it is safely ahead. Below 0 a player that began with the first chunk is
-    silent; the dashed lines are as far as each pre-buffer reaches.
+    A line for each stream, which ends when the stream is safely ahead. Below 0 a player that began with the
+    first chunk is silent; the dashed lines show how far each pre-buffer reaches.
 
     Parameters
     ----------
@@ -199,13 +199,14 @@ Points = tuple[Sequence[float], Sequence[float]]
 def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple[float, float]]]]) -> Drawing:
     """Text as it is written, and as it is heard.
 
-    The blue line is what was written, the green one what was heard. Where it is shaded, the listener had
-    heard all that could be spoken, and waited for the writer.
+    The blue line is what was written, the green one what was heard. Where the plot is shaded, the listener
+    had heard all that could be spoken, and waited for the writer.
 
     Parameters
     ----------
     answers : mapping of str to (written, heard, starved)
-        Seconds and characters, twice; and from when to when the listener was starved. A panel for each name.
+        Curves of seconds and characters for what was written and for what was heard, and the spans (begin and
+        end, in seconds) in which the listener was starved. A panel for each name.
     """
     if not answers:
         return Drawing(None, "No answer was spoken.")
@@ -226,7 +227,7 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
 
 @plotted
 def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
-    """How soon listeners are served, and how often they hear a gap, the more there are.
+    """How soon listeners are served, and how often they hear a gap, by their number.
 
     The line shows crowds of a fixed size, whose listeners hear one text after another. The star shows
     listeners who come by chance, at their mean number. Left of the dashed line are the crowds within the
@@ -238,7 +239,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     table : pandas.DataFrame
         A row for each crowd, as `load_verdict.curve` gives it.
     borne, knee : int
-        Listeners.
+        The machine's capacity and the knee, in listeners.
     """
     if not len(table):
         return Drawing(None, "Nobody listened.")
@@ -266,7 +267,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
 def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
     """Do times drift? Every stream against the median of its text.
 
-    A grey dot is a stream, a blue dot the median of a time window, if it has enough streams. Drift is looked
+    A grey dot is a stream, a blue dot the median of a time window that has enough streams. Drift is looked
     for right of the dashed line; the first minutes are left of the dotted one; 1 is the median of the text.
     """
     there = {name: points for name, points in streams.items() if len(points[0])}

@@ -48,7 +48,7 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
 def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Drawing:
     """Quality against cost.
 
-    Better is higher, cheaper is further left. A line joins those that no other one beats in both.
+    Better is higher, cheaper is further left. A line joins the points that no other point beats in both.
     """
     title = f"{words_of(quality)} against {words_of(cost)}, a point a {label}"
     if table.empty:
@@ -173,15 +173,15 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 
 
 _ENDED = "✓≈!✗"
-"""Signs before the outcome of a stream, so that colour is not needed to tell them apart."""
+"""Signs before the outcomes of streams, so that colour is not needed to tell outcomes apart."""
 
 
 @plotted
 def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """How each stream ended, by scenario and transport.
 
-    In each cell the longest silence in ms, behind the arrow the longest time to recover in ms. Empty: that
-    transport cannot meet the fault.
+    Each cell shows the longest silence in ms and, after the arrow, the longest time to recover in ms. A cell
+    is empty if the transport cannot meet the fault.
     """
     from matplotlib.patches import Patch
 
@@ -219,7 +219,7 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     Parameters
     ----------
     table : pandas.DataFrame
-        As `conversion.provider_partitions.table` gives it.
+        The table that `conversion.provider_partitions.table` returns.
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """
@@ -248,13 +248,13 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
 def growth(histories: Mapping[str, pd.DataFrame], lines: pd.DataFrame) -> Drawing:
     """How the error falls with training.
 
-    Dots are measured, on texts that were not trained on. The band is where the line of each, continued, is
-    expected with 95 % confidence, if it goes on as it went.
+    Dots are measured, on texts that were not trained on. A line continues the trend of the dots. The band is
+    where the error is expected with 95 % confidence, if the trend lasts.
 
     Parameters
     ----------
     histories : mapping of str to DataFrame
-        By name, with compute_s and error_db.
+        Name of each training → its table, with compute_s and error_db.
     lines : pandas.DataFrame
         Columns name, compute_s, error_db, low_db, high_db.
     """

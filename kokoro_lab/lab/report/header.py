@@ -145,7 +145,7 @@ def _facts(result: Result) -> dict[str, str]:
 
 
 def _date(result: Result) -> str:
-    """In UTC, from the record, or from the name of the run; empty if neither says."""
+    """When the run began, in UTC, from its record or from its name; empty if neither says."""
     with suppress(ValueError):
         if started := result.record.get("started_at"):
             return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M UTC}"

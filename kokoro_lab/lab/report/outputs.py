@@ -24,7 +24,7 @@ def text_of(value: Any) -> str:
 def message_of(output: Mapping[str, Any]) -> str:
     """Text that a reader may skip: warnings, and the traceback of a crash; empty for other outputs."""
     if output["output_type"] == "error":
-        if output["ename"] == "GateFailed":  # the header has it
+        if output["ename"] == "GateFailed":  # the header shows it
             return ""
         return _ANSI.sub("", "\n".join(output["traceback"]))
     if output["output_type"] == "stream" and output["name"] == "stderr":
@@ -41,7 +41,7 @@ def output_html(output: Mapping[str, Any], under: str) -> str:
     output : mapping
         An output, as the notebook's file holds it.
     under : str
-        The heading that it stands under, which describes a figure that has no description of its own.
+        The heading above the output, which describes a picture that has no description of its own.
     """
     if output["output_type"] == "stream":
         return _said(text_of(output["text"])) if output["name"] == "stdout" else ""

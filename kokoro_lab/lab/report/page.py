@@ -40,7 +40,7 @@ def write_report(executed: Path, report: Path) -> None:
     cells = json.loads(executed.read_text("utf-8"))["cells"] if executed.exists() else []
     folder = report.parent
     result = read_result(folder) or Result(folder.parent.name, {}, folder, INTERRUPTED)
-    if "git" not in result.record:  # the run ended too early to record that; the caller knows it
+    if "git" not in result.record:  # the run ended too early to record these; they are those of this process
         made = {"git": git_state(), "machine": machine()}
         result = replace(result, record={**made, **result.record})
     report.write_text(page_html(result, cells), "utf-8")
@@ -99,7 +99,8 @@ class _Reader:
                     if bare:
                         yield bare
                         bare = ""
-                    # What may be too wide scrolls in its box, by keys, too; others bring a box of their own
+                    # An output that may be too wide scrolls in a box, also by keys; the others bring their
+                    # own boxes
                     wide = html.startswith(("<img", "<table")) or 'class="dataframe"' in html
                     focus = f' tabindex="0" role="group" aria-label="{escape(under)}"' if wide else ""
                     yield f'<div class="output"{focus}>{html}</div>'

@@ -47,7 +47,7 @@ class FigureChange:
     Parameters
     ----------
     name : str
-        Ends in its unit.
+        Name of the figure, which ends in its unit.
     before, after : float or None
         The figure in A and in B; None if it was not measured, NaN if it is not finite.
     change : str
@@ -57,7 +57,8 @@ class FigureChange:
     before_interval, after_interval : tuple of float, optional
         Ends of the interval of each run, if its record has both.
     severity : float
-        How much it got worse, as a part of its room or of itself; the order within one `change`.
+        How much the figure got worse: the room that it lost or, without a limit, the change divided by A's
+        value. Figures with the same `change` are ordered by it.
     """
 
     name: str
@@ -83,12 +84,12 @@ class FigureChange:
 
     @property
     def tone(self) -> str:
-        """The tone of its row on a page: bad, good, or neither."""
+        """The tone of the figure's row on a page: bad, good, or neither."""
         return "bad" if self.change in (FAILS_NOW, WORSE, GONE) else "good" if self.change == BETTER else ""
 
     @property
     def _name(self) -> str:
-        """The name with its unit at the end, like other names."""
+        """The figure's name with words joined by `_`, as in names that end in a unit."""
         return self.name.replace(" > ", "_")
 
     def said(self, *, after: bool) -> str:
@@ -103,11 +104,11 @@ class FigureChange:
 
 
 def compare_figures(a: KeptRun, b: KeptRun) -> list[FigureChange]:
-    """Every check, control and figure of two runs, what got worse first.
+    """Every check, control and figure of two runs; those that got worse come first.
 
     A control counts as a figure: 1 if the fault was caught. A figure with a limit is worse if its margin is
-    smaller; without a limit, its name tells the direction. If both have intervals that overlap, the figure is
-    neither worse nor better.
+    smaller; without a limit, its name tells the direction. A figure whose intervals in both runs overlap is
+    neither worse nor better, unless it fails now.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def differences(a: KeptRun, b: KeptRun) -> list[tuple[str, str, str]]:
     """The differences in two runs' parameters and environment: name, value of A, value of B. Parameters come
     first."""
     of_a, of_b = _facts(a), _facts(b)
-    # A run that ended early recorded its parameters alone, not its environment
+    # A run that ended early recorded only its parameters, not its environment
     whole = a.result.record and b.result.record
     names = [name for name in of_a | of_b if whole or (name in of_a and name in of_b)]
     found = [(name, str(of_a.get(name, "–")), str(of_b.get(name, "–"))) for name in names]

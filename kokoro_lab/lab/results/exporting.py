@@ -25,7 +25,7 @@ _RUN_TAG = "kokoro_lab.run"
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
-    """All runs of a folder of results, the newest first.
+    """A table of all runs in a folder of results, the newest first.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ def _numbers(run: KeptRun) -> dict[str, float]:
 
 
 def export(runs: Sequence[KeptRun], path: Path) -> Path:
-    """Write `table` to a file: CSV, or Parquet where its name ends so.
+    """Write the `table` of runs to a file: CSV or Parquet, as the ending of its name says.
 
     Raises
     ------
     ParameterError
         The name has another ending, or the file cannot be written.
     MissingExtra
-        What writes Parquet is not installed.
+        The package that writes Parquet is not installed.
     """
     require_choice("path", path.suffix, (".csv", ".parquet"), f"{path.name} is neither CSV nor Parquet.")
     frame = table(runs)
@@ -98,7 +98,8 @@ def export(runs: Sequence[KeptRun], path: Path) -> Path:
             frame.to_csv(path, index=False)
         else:
             duckdb = imported("duckdb", extra="parquet")
-            # A column has one type there: a parameter that is a number here and a list there is text
+            # A column of Parquet has one type: a parameter that is a number in one run and a list in another
+            # is text
             mixed = {name: "string" for name in frame if frame[name].dtype == object}
             duckdb.connect().from_df(frame.astype(mixed)).write_parquet(str(path))
     except OSError as error:
@@ -119,12 +120,12 @@ def export_to_mlflow(runs: Sequence[KeptRun], uri: str) -> int:
     Returns
     -------
     int
-        How many were new.
+        How many runs were new to MLflow.
 
     Raises
     ------
     ParameterError
-        MLflow is not installed, or refuses; says why.
+        MLflow is not installed, or refuses; the error says why.
     """
     try:
         mlflow: Any = import_module("mlflow")

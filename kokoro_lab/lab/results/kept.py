@@ -57,13 +57,13 @@ class KeptRun:
     Parameters
     ----------
     folder : Path
-        Its folder: `results/<notebook>/<run_id>`.
+        The run's folder: `results/<notebook>/<run_id>`.
     result : Result
-        The content of its result file.
+        The content of the run's result file.
     started_at : datetime
-        In UTC, from its id.
+        When the run began, in UTC, read from its id.
     short_id : str
-        The end of its id if that is unique; else its id.
+        The end of the run's id, if no other run's id ends so; otherwise the whole id.
     """
 
     folder: Path
@@ -81,7 +81,7 @@ class KeptRun:
 
     @property
     def sweep(self) -> bool:
-        """Whether it is a table of other runs."""
+        """Whether this entry is a sweep: a table of other runs."""
         return self.run_id.startswith("sweep-")
 
     @property
@@ -97,26 +97,26 @@ class KeptRun:
 
     @property
     def dirty(self) -> bool:
-        """Whether it was made from files that were not committed."""
+        """Whether the run was made from files that were not committed."""
         return bool(self.mapping("git").get("dirty"))
 
     @property
     def report(self) -> Path | None:
-        """Its report; None if it left none."""
+        """The run's report; None if the run left none."""
         pages = (self.folder / name for name in ("report.html", "sweep.html", "summary.html"))
         return next((page for page in pages if page.exists()), None)
 
     @cached_property
     def sounds(self) -> list[str]:
-        """Paths of sounds below its folder: first those of the worst clips in its record, then the others by
-        name."""
+        """Paths of sounds below the run's folder: first those of the worst clips in its record, then the
+        others by name."""
         told = [clip.get("candidate") for clip in self.rows("clips")]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
 
     @property
     def note(self) -> str:
-        """A person's note beside it; a run with a note is never pruned."""
+        """A person's note in the run's folder. A run with a note is never pruned."""
         path = self.folder / NOTE
         return path.read_text("utf-8", errors="replace").strip() if path.exists() else ""
 
@@ -128,23 +128,23 @@ class KeptRun:
         if wrong := "; ".join([*broken, *missed]) or self.result.message.partition("\n")[0]:
             return wrong
         tight = min(self.result.checks, key=room, default=None)
-        # What has no checks only measures
+        # A run without checks only measures
         best = _said(tight, spare=tight.margin > 0) if tight else self.result.record.get("conditions")
         return "; ".join(str(said) for said in (*self.remarks, best) if said)
 
     @property
     def remarks(self) -> list[str]:
-        """The remarks on its verdict."""
+        """The remarks on the run's verdict."""
         found = self.result.record.get("remarks")
         return list(map(str, found)) if isinstance(found, list) else []
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """A part of its record; empty where there is none."""
+        """A mapping within the run's record; empty if there is no such mapping."""
         found = self.result.record.get(name)
         return found if isinstance(found, Mapping) else {}
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """A list of its record, such as `clips`. Entries that are not mappings are left out."""
+        """A list within the run's record, such as `clips`. Entries that are not mappings are left out."""
         found = self.result.record.get(name)
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
@@ -156,7 +156,7 @@ def measured(check: Check) -> tuple[str, str, str]:
 
 
 def read_runs(folder: Path) -> list[KeptRun]:
-    """All of `results/`, or of a folder like it, the newest first; empty where there is none."""
+    """All runs in `results/`, or in a folder like it, the newest first; empty if there is none."""
     found = [
         KeptRun(run, read_kept(run), started_at)
         for run in folder.glob("*/*/")
@@ -184,7 +184,7 @@ def read_kept(folder: Path) -> Result:
     notebook = folder.parent.name
     try:
         found = read_result(folder) or _read_summary(folder) or _unfinished(folder)
-        # What has the right name and the wrong shape cannot be read, either
+        # An entry with the right name and the wrong shape cannot be read, either
         _ = found.figures, found.controls, found.parameters.keys(), f"{found.run_s:f}"
     except ResultError as error:
         return Result(notebook, {}, folder, UNREADABLE, error.message)

@@ -27,7 +27,7 @@ COLUMNS = (
     "worst margin, or what failed",
 )
 _HISTORY = 30
-"""Runs of a notebook that its curve shows."""
+"""The most runs of a notebook that its curve shows."""
 
 
 def write_index(folder: Path) -> Path:
@@ -55,7 +55,8 @@ def write_index(folder: Path) -> Path:
 
 
 def row(run: KeptRun, beside: Path | None = None) -> dict[str, Any]:
-    """A run as a person reads it, by `COLUMNS`, with a link from a page in the folder `beside`."""
+    """A run as the cells of a table with `COLUMNS`, and a link from a page in the folder `beside` to the
+    run's report or folder."""
     run_s = run.result.run_s
     report = run.report
     link = report or (run.folder if run.folder.exists() else None)

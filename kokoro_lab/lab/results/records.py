@@ -13,8 +13,8 @@ from kokoro_lab.containers.plain_json import read_object
 PASSED, FAILED, CRASHED = "passed", "failed", "crashed"
 INTERRUPTED, RUNNING = "interrupted", "running"
 RESULT, CRASH, BEGUN = "result.json", "crash.json", "begun.json"
-"""Files of a run: the result, written by its notebook at the end; the runner's note of a crash or
-interruption; the runner's note while it is under way."""
+"""Files of a run: the result, which its notebook writes at the end; the runner's note of a crash or an
+interruption; the runner's note that the run is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Check:
 
     @property
     def margin(self) -> float:
-        """How far the figure is inside its nearest limit, in its own unit: negative where it is beyond one,
-        infinite without a limit, NaN where it is not finite."""
+        """How far the figure is inside its nearest limit, in its own unit: negative if it is beyond a limit,
+        infinite without a limit, NaN if the figure is not finite."""
         if not math.isfinite(self.value):
             return math.nan
         low = math.inf if self.low is None else self.value - self.low
@@ -61,8 +61,8 @@ class Check:
 def room(check: Check) -> float:
     """The margin of a check divided by its limit, or by half the band between two limits: 0 is on the limit.
 
-    Infinite if there is nothing between passing and failing: a count that must be 0, or a figure with one
-    right value.
+    Infinite for a check that passes without a limit, or with nothing between passing and failing: a count
+    that must be 0, or a figure with one right value.
     """
     found = check.margin
     if math.isnan(found):  # it was not measured
@@ -99,7 +99,7 @@ class NegativeControl:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one run ended, as it was executed here or as its folder has it.
+    """How one run ended, whether it was executed by this process or read from its folder.
 
     Parameters
     ----------
@@ -117,9 +117,10 @@ class Result:
         The reason for a failure, in a sentence; empty if the run passed.
     run_s : float
     record : mapping
-        The content of its `result.json`; empty if there is none, or if the run crashed after writing it.
+        The content of the run's `result.json`; empty if there is no such file, or if the run crashed after
+        writing it.
     where : str
-        The worker of a cluster that ran it; empty for this machine.
+        The worker of a cluster that executed the run; empty for this machine.
     """
 
     notebook: str
@@ -146,7 +147,7 @@ class Result:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Its checks and figures by their names."""
+        """The values of the run's checks and figures, by their names."""
         return {check.name: check.value for check in self.checks} | dict(self.record.get("figures", {}))
 
 
@@ -157,7 +158,7 @@ def crashed(notebook: str, parameters: Mapping[str, Any], error: Exception) -> R
 
 
 def read_result(folder: Path) -> Result | None:
-    """The result in a run's folder; None while it runs, or if it was killed.
+    """The result in a run's folder; None while the run is under way, or if it was killed.
 
     Raises
     ------

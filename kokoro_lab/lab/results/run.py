@@ -107,7 +107,7 @@ class Run:
         Parameters
         ----------
         clips : iterable of JudgedClip
-            All that were judged, in any order.
+            All clips that were judged, in any order.
         limits : mapping
             Figure → the least and the most that it may be (None for no limit); these figures are drawn.
 
@@ -144,7 +144,7 @@ class Run:
         checks : sequence of Check
             Every figure that has a limit. A run without checks fails, since nothing was measured.
         controls : sequence of NegativeControl
-            Every injected fault. One that was not caught fails the run: the gate is broken.
+            Every injected fault. A fault that was not caught fails the run: the gate is broken.
         figures : mapping, optional
             Figures without a limit, names ending in units.
         details : mapping, optional
@@ -160,7 +160,7 @@ class Run:
         Raises
         ------
         GateFailed
-            The verdict is "failed"; says which checks and controls.
+            The verdict is "failed"; the error says which checks and controls.
         """
         failures = [str(c) for c in checks if not c.passed] + [str(c) for c in controls if not c.caught]
         if not checks:

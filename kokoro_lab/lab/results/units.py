@@ -29,7 +29,7 @@ def unit_of(name: str) -> str:
 
 
 def unit_of_difference(name: str) -> str:
-    """The unit of a margin or a change of a figure: the difference of two levels in LUFS is in LU."""
+    """The unit of a margin or a change of a figure: the difference of two values in LUFS is in LU."""
     return _OF_DIFFERENCES.get(unit_of(name), unit_of(name))
 
 

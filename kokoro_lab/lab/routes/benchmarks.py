@@ -79,7 +79,7 @@ class BenchmarkResult(BenchmarkRun):
 
 
 def hang_into(app: Flask) -> None:
-    """Add the routes to `app`, and begin benchmarks at intervals if that is set."""
+    """Add the routes to `app`, and begin benchmarks at intervals if `benchmark_interval_s` is set."""
     state: ServerState = app.extensions[EXTENSION]
     settings = state.settings
     app.extensions[_BENCHMARKS] = benchmarks = Benchmarks(state.engine, state.slots)
@@ -133,7 +133,7 @@ def latest() -> dict[str, Any]:
 )
 def run(run_id: str) -> dict[str, Any]:
     """One benchmark, with its trials."""
-    # Compared with what is there, so that no path can be asked for
+    # Compared with the folders that are there, so that no path can be asked for
     found = [folder for folder in _folders() if folder.name == run_id]
     if not found:
         abort(404, "There is no benchmark of that name; GET /benchmarks lists them.")
@@ -162,7 +162,7 @@ def begin() -> tuple[dict[str, Any], int]:
     if not state.slots.idle():
         abort(409, "A request is being answered, and a benchmark would disturb it. Begin it later.")
     voice = asked.voice or state.settings.voice
-    state.engine.voice(voice)  # refuses a wrong one now, rather than in the background
+    state.engine.voice(voice)  # refuses a wrong voice now, rather than in the background
     begun = benchmarks_of(current_app).begin(asked, voice)
     if begun is None:
         abort(409, "A benchmark is under way; GET /benchmarks shows how far it is.")

@@ -1,7 +1,7 @@
 """A web server for a listening test: a page for each listener, and one for the person who runs it.
 
-It is an application of its own, apart from the speech server. Without a token, a client only gets the files
-of the page, which are the same for every test.
+The server is an application of its own, apart from the speech server. Without a token, a client only gets the
+files of the page, which are the same for every test.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ def bound_to(host: str, port: int) -> socket.socket:
     try:
         return listener(host, port, backlog=128)
     except SettingsError as error:
-        error.mend = (error.mend or "").partition(" KOKORO_")[0]  # settings are those of the server of speech
+        error.mend = (error.mend or "").partition(" KOKORO_")[0]  # settings are those of the speech server
         raise
 
 
 def make_listening_server(panel: Panel, bound: socket.socket) -> tuple[BaseWSGIServer, str]:
-    """A server on a socket of `bound_to`, whose `serve_forever` the caller calls, and the address before a
-    token."""
+    """A server on a socket of `bound_to`, whose `serve_forever` the caller calls, and the part of its links
+    before the token."""
     address, port = bound.getsockname()[:2]
     with bound:  # the server makes a copy of its descriptor
         server = make_server(
@@ -114,7 +114,8 @@ class _Silent(WSGIRequestHandler):
 
 @blueprint.get("/<token>/")
 def page(token: str) -> WerkzeugResponse | str:
-    """The page of a listener, of the person who runs the test, or the one that gives a listener a place."""
+    """The page of a listener, that of the person who runs the test, or the one that gives a new listener a
+    place."""
     panel, name = _known(token)
     session = panel.session
     sheet = {"trials": len(session.plan), "minutes": round(len(session.plan) * MINUTES_A_TRIAL)}
@@ -149,7 +150,7 @@ def join(token: str) -> WerkzeugResponse:
 
 @blueprint.get("/<token>/state")
 def state(token: str) -> Response:
-    """What is next for a listener."""
+    """What a listener's page shows next."""
     panel, name = _listener(token)
     return jsonify(panel.state(name))
 
@@ -166,7 +167,7 @@ def sound(token: str, sound: str) -> Response:
 
 @blueprint.post("/<token>/answers")
 def answer(token: str) -> Response:
-    """Keep an answer; then what is next."""
+    """Keep an answer, and return what the page shows next."""
     panel, name = _listener(token)
     try:
         given = GivenAnswer.model_validate_json(request.get_data(cache=False))

@@ -68,7 +68,7 @@ class Benchmarks:
     Attributes
     ----------
     schedule : Schedule or None
-        Begins them at intervals; None without an interval.
+        Begins benchmarks at intervals; None without an interval.
     current : BenchmarkState or None
         The benchmark under way, or the last one of this server.
     """
@@ -148,7 +148,7 @@ class Benchmarks:
 
 
 ASKED = BenchmarkRequest(preset="medium", trials=5)
-"""The options of every benchmark, always the same, so that results can be compared."""
+"""The options of every scheduled benchmark, always the same, so that results can be compared."""
 WARMING, LIVE, ANOTHER = (
     "the server was warming up",
     "somebody was being served",
@@ -157,7 +157,8 @@ WARMING, LIVE, ANOTHER = (
 
 
 class Schedule:
-    """Begins one benchmark an interval, unless that would disturb a request; a missed one is not made up for.
+    """Begins one benchmark in each interval, unless that would disturb a request; a skipped one is not made
+    up for.
 
     Parameters
     ----------
@@ -166,9 +167,9 @@ class Schedule:
     voice : str
         The voice that speaks.
     interval_s : float
-        Seconds from one turn to the next, over 0.
+        Seconds from one attempt to the next, above 0.
     ready : callable
-        Whether the warm-up is over.
+        Returns whether the server's warm-up is over.
     """
 
     def __init__(
@@ -189,18 +190,18 @@ class Schedule:
 
     @property
     def state(self) -> BenchmarkSchedule:
-        """Turns so far, and when the next one is."""
+        """How many benchmarks were begun and skipped so far, and when the next one is due."""
         self._state.next_in_s = round(max(self._next_s - time.monotonic(), 0.0), 1)
         return self._state
 
     def start(self) -> threading.Thread:
-        """Take turns in a thread of its own, the first one after an interval."""
+        """Begin benchmarks from a thread of its own, the first one after an interval."""
         thread = threading.Thread(target=self._run, name="benchmark-schedule", daemon=True)
         thread.start()
         return thread
 
     def stop(self) -> None:
-        """Take no further turn. A benchmark under way goes on."""
+        """Begin no further benchmark. One under way continues."""
         self._over.set()
 
     def take_turn(self) -> bool:
