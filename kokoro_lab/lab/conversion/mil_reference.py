@@ -46,7 +46,7 @@ class Program:
 
     @property
     def operations(self) -> list[Any]:
-        """In order, constants left out."""
+        """The operations in order, without constants."""
         return [op for op in self.function.operations if op.op_type != "const"]
 
     @property
@@ -76,7 +76,7 @@ def read(path: Path) -> Program:
 
 
 def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
-    """The program's outputs for these inputs.
+    """The program's outputs for the inputs in `feed`.
 
     Raises
     ------

@@ -4,7 +4,7 @@ ONNX Runtime cuts a graph into partitions: the nodes that a provider takes go to
 and tensors are copied in between. ONNX Runtime does so without a report when a session is made. This module
 predicts it for Core ML on any machine: by the lists of operators that ship with ONNX Runtime for both of Core
 ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes, and by rules for shapes, some of which are
-in the provider's source alone (`core/providers/coreml/builders`).
+only in the provider's source (`core/providers/coreml/builders`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class PredictableProvider:
 
 @cache
 def providers() -> tuple[PredictableProvider, ...]:
-    """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
+    """The CPU, and Core ML with both of its formats: as it is, as if all shapes were fixed, and, for ML
+    Program, with fixed shapes only."""
     newer = _listed("coreml_supported_mlprogram_ops.md")
     older = _listed("coreml_supported_neuralnetwork_ops.md")
     return (
@@ -121,7 +122,7 @@ def refusal(
 
 @dataclass(frozen=True, slots=True)
 class _NodeQuestion:
-    """A node about which one of the lists' notes is asked."""
+    """A node that is examined by one of the functions in `_NOTES`, with all that they need."""
 
     node: NodeProto
     g: Graph
@@ -243,7 +244,8 @@ def partition(
         As ONNX Runtime hands it to providers: after its basic optimisations, shapes inferred (see
         `node_costs.optimised`). Node names must differ.
     seen : mapping of str to Tensor, optional
-        Types and lengths of the tensors in a run (see `node_costs.observe`), for a provider that needs them.
+        Types and lengths of the tensors in a run (see `node_costs.observe`), for a provider with
+        `shapes_seen`.
     """
     g = Graph(model)
     tensors = _tensors(model)
