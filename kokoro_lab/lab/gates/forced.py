@@ -53,14 +53,14 @@ class DecoderAround:
 
 
 class ToldGraph:
-    """A `Decoder`: an export run as a whole, with the prosody of the fp32 model.
+    """A `Decoder` that runs an export as one graph, with the prosody of the fp32 model.
 
     Parameters
     ----------
     path : Path
-        A Kokoro export.
+        An ONNX file of the model, as somebody exported it.
     prosody : ProsodyModel
-        The fp32 model's: `fp32_prosody`.
+        The prosody of the fp32 model, from `fp32_prosody`.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class ToldGraph:
         return "this variant runs as one graph"
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
+        """As `Decoder.decode`. A segment has as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
         told = (durations, contours.f0_hz, contours.energy)
