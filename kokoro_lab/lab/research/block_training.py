@@ -149,9 +149,9 @@ class Training:
         return total / columns, [g / columns for g in gradients]
 
     def _factors(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each convolution, the inverse Cholesky factors of the second moments of two signals: its
-        gradient for noise at the block's output, and its input. In the coordinates that these factors make,
-        the curvature of the error is about 1 in all directions."""
+        """For each convolution, the inverse Cholesky factors of the second moments of two signals: the
+        gradient of its output for noise at the block's output, and its input. In the coordinates that these
+        factors make, the curvature of the error is about 1 in all directions."""
         random, block = np.random.default_rng(self.steps), self._now
         moments = [[0.0, 0.0] for _ in block.weights]
         several = self.crops[:: max(1, len(self.crops) // 8)]

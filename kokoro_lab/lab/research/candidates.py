@@ -61,7 +61,7 @@ def heard(
     voices: Sequence[str],
     recogniser: Transcriber,
 ) -> pd.DataFrame:
-    """Have all candidates speak every line, each line by the next voice in turn.
+    """Have all candidates speak every line, each line by the next of `voices` in turn.
 
     Returns
     -------

@@ -217,7 +217,7 @@ def distance(
     -------
     dict
         f0_cents: the difference in pitch, as a median over voiced frames; tempo_percent: the difference in
-        the length of all that is not silent; level_lu: the difference in loudness. None has a sign.
+        the length of all that is not silent; level_lu: the difference in loudness. All are absolute values.
     """
     found = []
     for zone, one, other in zip(border.zones, reference, candidate, strict=True):
@@ -269,7 +269,7 @@ def estimates(table: pd.DataFrame, way: str) -> dict[str, Estimate]:
 
 
 def by_way(table: pd.DataFrame) -> pd.DataFrame:
-    """`estimates` of every way, written with their intervals; a row each."""
+    """`estimates` of every way, written with their intervals; a row for each way."""
     ways = dict.fromkeys(table.way)
     return pd.DataFrame({way: {n: str(e) for n, e in estimates(table, way).items()} for way in ways}).T
 
@@ -368,8 +368,8 @@ def costs(trials: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         compute_ratio, compute_low, compute_high: CPU time of contours and windows, divided by that of a
-        segment alone; later_ms, later_low_ms, later_high_ms: how much later the first audio comes, on this
-        machine.
+        segment alone; later_ms, later_low_ms, later_high_ms: how much later the first audio comes than that
+        of a segment alone, on this machine.
     """
     by = ["text_number", "round"]
     rest = trials[trials.system == "windows"].set_index(by).compute_s

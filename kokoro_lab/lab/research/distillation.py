@@ -101,8 +101,8 @@ def made_of(
 
 
 def operations_per_s(run: Training) -> float:
-    """Multiplications and additions in a second of a training's CPU time. A step takes three products for
-    each weight and column (one forward, two backward), and a product is two operations."""
+    """Multiplications and additions in a second of a training's CPU time. A step of training takes three
+    products for each weight and column (one forward, two backward), and a product is two operations."""
     size = sum(weight.size for weight in run.block.weights)
     return 6.0 * size * (CROP + 2 * MARGIN) * len(run.crops) * run.steps / run.compute_s
 

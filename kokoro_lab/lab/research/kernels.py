@@ -29,8 +29,8 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
 ORT = "ONNX Runtime"
 LEAST_SNR_DB = 40.0
-"""Least SNR of our outputs against ONNX Runtime's. Where ours compute with integers they round at other
-places, which nobody hears at this SNR."""
+"""Least SNR of our outputs against ONNX Runtime's. Where our operators compute with integers, they round at
+other places, which nobody hears at this SNR."""
 SLOWED = 1.5
 DEVICES = pd.DataFrame(
     {
@@ -66,7 +66,7 @@ def outputs_snr_db(case: Case, config: EngineConfig, library: Path) -> float:
 def race(
     found: Sequence[Case], config: EngineConfig, libraries: Mapping[str, Path], rounds: int
 ) -> pd.DataFrame:
-    """Every case by ONNX Runtime and by our operators of each instruction set, interleaved.
+    """Time every case with ONNX Runtime's operators and with ours of each instruction set, interleaved.
 
     Returns
     -------

@@ -91,7 +91,7 @@ def _kept(step: Step, level: str, kept: Channels, fit: Regression, held_out: Reg
 
 
 def inputs_of(kept: Channels, taps: int) -> npt.NDArray[np.int64]:
-    """The inputs that belong to channels."""
+    """The indices of the inputs that belong to the channels `kept`, `taps` for each."""
     return (kept[:, None] * taps + np.arange(taps)).reshape(-1)
 
 
