@@ -60,8 +60,8 @@ class TunePlan:
     variant : str, optional
         None takes the variant that the environment sets.
     tried : str
-        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the
-        defaults' own are tried beside them.
+        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the values
+        of the defaults are tried as well.
     seed : int
         Seed of the choice of texts and of the sampler.
 

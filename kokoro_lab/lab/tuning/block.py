@@ -213,7 +213,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 def whole_run(
     table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
 ) -> pd.DataFrame:
-    """The cost for every convolution of the model, estimated from those of the block.
+    """What better integers for every convolution of the model would cost, estimated from those of the block.
 
     Returns
     -------

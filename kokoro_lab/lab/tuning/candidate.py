@@ -23,7 +23,7 @@ memory. A cost below its margin is not worse. That of memory is larger, since tw
 few percent."""
 OBJECTIVES = tuple(MARGINS)
 COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
-"""The objectives by their names in a `Trial`."""
+"""Objective → the name of its figure in a `Trial`."""
 MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
 SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
@@ -39,7 +39,7 @@ DEFAULTS, CANDIDATE = "defaults", "candidate"
 
 @dataclass(frozen=True, slots=True)
 class CandidateFigures:
-    """A candidate beside the defaults.
+    """The figures of a candidate that was measured beside the defaults.
 
     Parameters
     ----------

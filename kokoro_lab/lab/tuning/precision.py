@@ -31,7 +31,8 @@ from kokoro_lab.native.operators import native_operators
 
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
 PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
-"""Least PESQ (5th percentile) and STOI (mean) of integers with the same prosody. The highest PESQ is 4.64."""
+"""Least PESQ (5th percentile) and STOI (mean) of a variant with integers that speaks fp32's prosody. The
+highest PESQ is 4.64."""
 WRONG_GROUP = "resblocks.4"
 WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
 

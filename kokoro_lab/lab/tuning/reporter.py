@@ -33,7 +33,7 @@ TAIL = 0.001
 """Share of a channel's values that its range leaves out at either end. Activations have heavy tails, and a
 range that covers the rarest value wastes steps on all others."""
 POSITIONS = 4000
-"""The most positions of an utterance that are read, evenly spread: enough to find the share `TAIL`."""
+"""The most positions of a segment that are read, evenly spread: enough to find the share `TAIL`."""
 
 
 def whole_vocoder(
@@ -196,8 +196,8 @@ class _WatchedGraph:
 
 
 def calibrate(texts: Sequence[str], voices: Sequence[str]) -> Calibration:
-    """Have the float model speak every text, by each voice in turn, and keep the widest range of each
-    channel.
+    """Have the float model speak every text, each by the next of `voices` in turn, and keep the widest range
+    of each channel.
 
     Returns
     -------

@@ -45,7 +45,7 @@ class Moments:
     Parameters
     ----------
     count, taps : int
-        Positions; taps of the convolution.
+        Number of positions, and number of taps of the convolution.
     compute_s : float
         CPU seconds that adding up took, without those of the model.
     exact_mean, rounded_mean : numpy.ndarray

@@ -55,7 +55,8 @@ class Search:
     Parameters
     ----------
     folder : Path
-        Folder of the stores. Studies of different machines and spaces lie side by side.
+        Folder of the files in which Optuna keeps studies. Studies of different machines and spaces lie side
+        by side.
     identity : mapping
         Everything on which the figures depend: model, machine, texts. With another identity, the search
         begins a new study.

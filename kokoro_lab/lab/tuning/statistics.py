@@ -146,7 +146,8 @@ def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.N
     """The mean difference between the statistics that a variant's vocoder computes and those that fp32's
     computes.
 
-    Every line is spoken by the next voice in turn. Both vocoders get the prosody that the variant computed.
+    Every line is spoken by the next of `voices` in turn. Both vocoders get the prosody that the variant
+    computed.
 
     Returns
     -------
