@@ -256,7 +256,7 @@ def _require_new(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VocoderInputs:
-    """The vocoder's inputs for a segment, with scale and shift by predicted statistics."""
+    """The vocoder's inputs for a segment, with scale and shift from predicted statistics."""
 
     token_ids: tuple[int, ...]
     prosody: Prosody

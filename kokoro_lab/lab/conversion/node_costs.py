@@ -91,7 +91,7 @@ class GraphRun:
 
 
 def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
-    """Run a graph as it stands, and measure each node's time and tensors.
+    """Run a graph without further optimisation, and measure each node's time and tensors.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
     feed : mapping of str to numpy.ndarray
         Values of the inputs; values that the graph does not need are ignored.
     runs : int
-        How many runs are timed, after one that is not.
+        How many runs are timed, after a first run that is not timed.
     """
     graph = Graph(onnx.load(model, load_external_data=False))
     with tempfile.TemporaryDirectory() as folder:

@@ -46,12 +46,13 @@ class PredictableProvider:
     ----------
     name : str
     listed : frozenset of str or None
-        Operators that it takes, as `domain:operator`; None if it takes all.
+        Operators that the provider takes, as `domain:operator`; None if it takes all.
     ml_program : bool
         Whether graphs become Core ML's newer format, ML Program: it takes some nodes that the older one,
         NeuralNetwork, refuses.
     fixed_shapes_only : bool
-        Whether its option `RequireStaticInputShapes` is set: nodes with a dynamic shape are refused.
+        Whether the provider's option `RequireStaticInputShapes` is set: nodes with a dynamic shape are
+        refused.
     shapes_seen : bool
         Whether to treat every shape as fixed at what it was in a run. Nodes that are still refused are
         refused for their operator or size.
@@ -152,8 +153,8 @@ def _conv(a: _NodeQuestion) -> str | None:
 
 
 def _conv_transpose(a: _NodeQuestion) -> str | None:
-    """Why the provider refuses a transposed convolution, or None. Its code asks for one thing more than its
-    published list of operators says: the same padding on all sides."""
+    """Why the provider refuses a transposed convolution, or None. The provider's code asks for one thing more
+    than the published list of operators says: the same padding on all sides."""
     pads = a.attribute("pads", ())
     if not a.constant(1):
         return "needs constants"
@@ -213,9 +214,9 @@ class Partitioning:
     ----------
     provider : str
     partitions : tuple of tuple of str
-        Names of the nodes of each partition that it takes.
+        Names of the nodes of each partition that the provider takes.
     refused : mapping of str to tuple of str
-        Name of each node that it refuses → operator and reason.
+        Name of each node that the provider refuses → operator and reason.
     """
 
     provider: str

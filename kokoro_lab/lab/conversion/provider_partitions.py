@@ -94,7 +94,7 @@ def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> 
     Parameters
     ----------
     runs : int
-        How many runs of each graph are timed, after one that is not.
+        How many runs of each graph are timed, after a first run that is not timed.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
 
 def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: str = STATIC) -> list[Check]:
     """The checks: `INTENDED` takes the fixed windows as a whole, these do most of the work, and their samples
-    agree with the engine's. A control has another `graph` judged instead of the fixed windows."""
+    agree with the engine's. In a control, another `graph` is judged instead of the fixed windows."""
     fixed = rows[(rows.graph == graph) & (rows.provider == INTENDED)]
     return [
         Check("static_partitions_count", float(fixed.partitions.max()), low=1, high=1),
