@@ -159,8 +159,8 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
         One row for each pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu
         (the difference in loudness that is left). For `QUALITY` also dnsmos_reference and dnsmos_candidate.
         For `DISTANCE` also the log-mel distances in dB of the `candidate` and of both anchors from the
-        reference, and `position`, the candidate's between the anchors. Distances are NaN where the timing
-        differs, since they would measure the timing.
+        reference, and `position`, where the candidate's distance lies between those of the anchors. Distances
+        are NaN where the timing differs, since they would measure the timing.
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
@@ -209,8 +209,8 @@ def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
     """The checks: DNSMOS falls by less than 3 % with 95 % confidence, and distances are well below the
     audible anchor's.
 
-    With shared timing, both clips of a pair must be equally long. With timings of their own, only DNSMOS can
-    compare them. Figures that were not measured are not judged.
+    With shared timing, both clips of a pair must be equally long. If each clip has its own timing, only
+    DNSMOS can compare the two. Figures that were not measured are not judged.
     """
     checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
     if "dnsmos_candidate" in table:

@@ -63,11 +63,11 @@ class Line:
         One of `NEEDS`, if the line cannot be measured completely without it. Such a line counts as not
         measured.
     mutation : sequence of str
-        Names of mutations of `tests/mutations` that make its tests fail.
+        Names of mutations of `tests/mutations` that make the line's tests fail.
     control : str
-        `measurement > name` of a negative control that makes its figure fail.
+        `measurement > name` of a negative control that makes the line's figure fail.
     owner, reviewed : str
-        The owner of its part, and the day on which somebody last reviewed it with its evidence.
+        The owner of the line's part, and the day on which somebody last reviewed the line with its evidence.
     """
 
     part: str
@@ -101,7 +101,7 @@ class Line:
 
     @property
     def fails_with(self) -> str:
-        """What makes its evidence fail, one name a line; empty if nothing is known."""
+        """Names of what makes the evidence fail, separated by line breaks; empty if nothing is known."""
         return "\n".join(filter(None, (*self.mutation, self.control)))
 
 
@@ -136,7 +136,7 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row for each line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made
-        from changes that are not committed. Several findings stand in one cell, a line each.
+        from changes that are not committed. Several findings stand in one cell, separated by line breaks.
 
     Raises
     ------
@@ -149,7 +149,8 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
 def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
     """The checks: no line has failed, and at least one has a result.
 
-    With `complete`, as for a release, all lines must pass on committed files, and somebody must have signed.
+    With `complete`, as for a release, all lines must pass with evidence from committed files, and somebody
+    must have signed.
     """
     counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
     checks = [
@@ -168,7 +169,7 @@ def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Lines by verdict, in all and in each part."""
+    """How many lines have each verdict, in all and in each part."""
     found: dict[str, float] = {
         f"{verdict.replace(' ', '_')}_count": int((table.verdict == verdict).sum()) for verdict in VERDICTS
     }
@@ -204,7 +205,7 @@ def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of each part (rows) by verdict (columns), and in all."""
+    """How many lines of each part (rows) have each verdict (columns), and how many in all."""
     found = pd.crosstab(table.part, table.verdict)
     ordered = found.reindex(
         index=[part for part in PARTS if part in found.index], columns=list(VERDICTS)[::-1], fill_value=0
@@ -237,7 +238,8 @@ def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
 
 
 def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
-    """The measurements to run so that every line has its evidence, in the suite's order; without tests."""
+    """The measurements to run so that every line has its evidence, in the suite's order. Tests are not among
+    them."""
     wanted = {
         each.measured
         for line in lines

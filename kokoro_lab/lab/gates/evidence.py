@@ -1,8 +1,8 @@
 """Looks up the evidence of one measurement or test in `results/`, and whether it is still valid.
 
 Four verdicts, the worst first: *failed*; *not measured*, if no result was made in the right mode; *stale*, if
-it was made from another commit or other weights, and shows nothing about the present ones; *passed*. The
-verdict is computed again from figure and limits: a file's own verdict can only make it worse.
+the result was made from another commit or other weights, and shows nothing about the present ones; *passed*.
+The verdict is computed again from figure and limits: a file's own verdict can only make it worse.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Evidence:
     measured : str
         Name of a measurement of the suite; empty if `tests` are the evidence.
     figure : str
-        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+        A check or a figure of the measurement's result, or a path of names such as `summary > kokoro-lab >
+        rtf > p95`.
     low, high : float, optional
         Limits of the figure; at least one of them.
     tests : sequence of str
@@ -127,7 +128,7 @@ def now() -> Now:
 
 @dataclass(frozen=True)
 class Records:
-    """A folder of results, read.
+    """The results in a folder, as evidence.
 
     Parameters
     ----------

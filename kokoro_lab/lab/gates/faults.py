@@ -43,8 +43,7 @@ SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LO
 """How a stream ended: every sample right, every word spoken, a clear error, or something lost."""
 COLOURS = {SAMPLES: plots.GREEN, WORDS: plots.BLUE, ERROR: plots.YELLOW, LOST: plots.ORANGE}
 LATE_S = 1.2
-"""How many seconds too late all chunks but the first come in a control, on top of the time that the stream
-took."""
+"""In a control, all chunks but the first come late, by the time of the whole stream and this many seconds."""
 CHUNK_BYTES = 2_400
 
 

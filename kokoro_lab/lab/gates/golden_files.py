@@ -81,12 +81,12 @@ class Tolerance:
     Parameters
     ----------
     length_share : float
-        Difference in length ÷ length.
+        Difference in length, as a share of the recording's length.
     word_s : float
-        Difference in length of any word.
+        Difference in length of any word, in seconds.
     beyond_words_s : float
-        Difference in length outside of the words: samples that were lost or added after the engine had made
-        them.
+        Difference in length outside of the words, in seconds: samples that were lost or added after the
+        engine had made them.
     fingerprint_share : float
         Share of the fingerprint's bits that may differ, with both clips aligned at their words.
     loudness_lu : float

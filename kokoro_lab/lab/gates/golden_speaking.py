@@ -66,7 +66,7 @@ def speak_again(
 ) -> tuple[list[Take], dict[str, Any]]:
     """Speak the recordings `names` again, one variant's engine after the other.
 
-    A planned recording that does not exist is left out here; `judge` counts it.
+    A planned recording that does not exist is left out here; `golden.judge` counts it.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
 
 
 def as_written(clip: Clip) -> Samples:
-    """The samples that come back from a 16-bit file of `clip`."""
+    """The samples that are read from a 16-bit file of `clip`."""
     return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
 
 

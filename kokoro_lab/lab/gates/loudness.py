@@ -55,7 +55,7 @@ CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
 }
-"""Limits of each clip; its loudness is judged from 3 s on."""
+"""Limits of each clip. The loudness of a clip under 3 s is not judged."""
 
 
 def voices_of(spec: str) -> list[str]:
@@ -91,8 +91,8 @@ def measure(
     """Speak every text with every voice, in the language that `read_in` gives, write the clips, and measure
     the files.
 
-    A stream is spoken without any cache, and joined. The times of its words are put into `heard`, by the name
-    of its file.
+    A stream is spoken without any cache, and its chunks are joined. The times of its words are put into
+    `heard`, by the name of its file.
 
     Returns
     -------
@@ -334,7 +334,8 @@ def _full_scale_sample(samples: Samples) -> Samples:
 
 
 def _peak_between_samples(samples: Samples) -> Samples:
-    """A quarter-rate burst at 45°: no sample above −2.9 dBFS, a true peak at about 0 dBTP."""
+    """A burst at a quarter of the sample rate with a phase of 45°: no sample is above −2.9 dBFS, but the true
+    peak is about 0 dBTP."""
     damaged = samples.copy()
     start, count = len(damaged) // 2, 400
     phase = np.pi / 2 * np.arange(count) + np.pi / 4

@@ -1,4 +1,8 @@
-"""The audible pauses of a stream: the longest run below -50 dBFS around each mark."""
+"""The audible pauses of a stream: the longest run below -50 dBFS around each mark.
+
+`model.pauses` promises how long a pause is, at least and at most: `STOP_S` at marks like a full stop,
+`COMMA_S` at marks like a comma.
+"""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ FEWEST_STARTS = 6
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85
-"""The low end of an interval must be at least this share of its median, since nearly anything passes a
-noisier one. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new process it
-was 0.73 to 0.96 with 7 or 12 starts."""
+"""The low end of an interval must be at least this share of its median, since nearly any change would pass
+with a wider interval. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new
+process it was 0.73 to 0.96 with 7 or 12 starts."""
 MOST = "over_band_most_ratio"
 UNITS = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
 TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
@@ -123,7 +123,8 @@ def measure_speech(
 
 
 def measure_starts(variant: str, starts: int) -> pd.DataFrame:
-    """Seconds to the first sound of a new process, and its memory, ours and the reference interleaved.
+    """Start new processes, of our engine and of the reference in turn. Measure the seconds from the start of
+    each to its first sound, and its memory.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def bands_path() -> Path:
 
 
 def read_bands(path: Path | None = None) -> list[Band]:
-    """Every band that is recorded; none where there is no file yet.
+    """Every band that is recorded; an empty list if there is no file yet.
 
     Raises
     ------
@@ -283,7 +284,8 @@ def _is_ratio(value: object) -> bool:
 
 def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
     """The band with which times will be compared, looked up before anything is timed; None if there is none
-    and times do not decide. If a band is to be written, the earlier one or None.
+    and times do not decide. If a band is to be written (`write`), the earlier band of this kind, or None if
+    there is none.
 
     Raises
     ------

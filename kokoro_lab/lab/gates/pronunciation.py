@@ -15,7 +15,8 @@ from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import sentences
 
 CORPORA = ("en", "es", "ja", "zh")
-"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs that we wrote."""
+"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs (written, spoken) of
+ours."""
 _MARKS = regex.compile(r"[^\w\s]|_")
 
 

@@ -115,7 +115,7 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     Raises
     ------
     ParameterError
-        `count` is below 1, or there are fewer texts.
+        `count` is below 1, or above the number of texts.
     """
     require_range("clips", count, 1, len(texts), f"{count} clips cannot be drawn.")
     random = Random(seed)

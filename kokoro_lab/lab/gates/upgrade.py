@@ -145,8 +145,8 @@ def golden_checks(
 def benchmark(
     engine: Engine, reference: Reference, texts: Sequence[FixtureText], voice: str, rounds: int = 3
 ) -> pd.DataFrame:
-    """Stream each text warm and uncached, interleaved with the reference; the least time of all rounds
-    counts.
+    """Stream each text with a warm engine and no cache, interleaved with the reference; the least time of all
+    rounds counts.
 
     Disturbances only make times longer, so the least one describes the program best.
 
@@ -189,7 +189,8 @@ def spoken_memory_mb(engine: Engine, before_mb: float, voice: str) -> float:
 
 
 def made_by(record: Mapping[str, Any]) -> dict[str, str]:
-    """What made a result, flat: `versions.onnxruntime`, `toolchain.compiler`, `git.commit` and so on."""
+    """What made a result, under names such as `versions.onnxruntime`, `toolchain.compiler` and
+    `git.commit`."""
     made = {name: record.get(name) for name in _MADE_BY}
     return {name: json.dumps(value) for name, value in leaves(made, joint=".")}
 
@@ -260,14 +261,14 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
     Parameters
     ----------
     before, now : mapping of str to sequence of float
-        Ratios of each text, the same texts in the same order, by figure; lower is better. A figure with a
-        single value (memory) is compared as it is.
+        Figure → its ratio for each text; lower is better. Both have the same texts in the same order. A
+        figure with a single value (memory) is compared as it is.
 
     Returns
     -------
     pandas.DataFrame
         By figure: before, now (medians), change_percent, least_percent (one-sided 95 % bound of the median of
-        the texts' changes), and worse: certainly, and by over `WORSE_PERCENT`.
+        the texts' changes), and worse: whether least_percent is over `WORSE_PERCENT`, or unknown.
 
     Notes
     -----

@@ -159,7 +159,7 @@ def measure(
     texts: Sequence[FixtureText] = (),
     sounds: dict[int, dict[str, Clip | Samples]] | None = None,
 ) -> pd.DataFrame:
-    """Let both speak the sentences of each voice's language, and Whisper write down what it hears.
+    """Let candidate and reference speak the sentences of each voice's language, and Whisper write down both.
 
     If `texts` are given, every voice reads those.
     The samples of both sides of the worst clips are put into `sounds`, by the numbers of their rows; those of

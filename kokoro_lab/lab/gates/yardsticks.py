@@ -2,9 +2,9 @@
 
 The Harvard sentences are 72 lists of ten, phonetically balanced (IEEE Recommended Practice for Speech Quality
 Measurements, 1969, appendix C). The repository has the first list; the others come from a file that the user
-names. Both programs read them with the same voice, each with its own front end and its own weights; Whisper
-base writes down both streams. Only the difference of the two error rates is judged, since the rate itself
-depends on the recogniser.
+names. Both programs read the sentences with the same voice, each with its own front end and its own weights;
+Whisper base writes down both streams. Only the difference of the two error rates is judged, since the rate
+itself depends on the recogniser.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def _parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:
     """One row for all that was read, and one for the lists of which others have published rates: word error
-    rates of both in percent, and our rate minus the peer's in points, each with its 95 % interval."""
+    rates of both programs in percent, and our rate minus the peer's in points, each with its 95 %
+    interval."""
     rows = []
     for name, part in _parts(table).items():
         row: dict[str, object] = {"sentences": name, "clips": len(part), "words": int(part.words.sum())}
@@ -181,8 +182,8 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Rates of both by voice, as `word_errors.figures`, and the difference of all that was read and of the
-    lists of which others have published rates."""
+    """Rates of both programs by voice, as in `word_errors.figures`, and the difference of all that was read
+    and of the lists of which others have published rates."""
     found = word_errors.figures(table)
     for name, part in _parts(table).items():
         more = difference(part)
