@@ -3,14 +3,15 @@
 <folder>/
     prosody.ort trunk.ort excitation.ort vocoder.ort      or .onnx
     layers.npz
-    manifest.json      as in the cache (see `artefacts`), and what it was exported for and checked with
+    manifest.json      as in the cache (see `artefacts`), and the target and check of the export
 
-`KOKORO_STAGES` (`EngineConfig.stages`) runs it. Fixed windows of the vocoder are for applications:
+With `KOKORO_STAGES` (`EngineConfig.stages`), the engine runs the graphs of such a folder. Fixed windows of
+the vocoder are exported for other applications:
 
 <folder>/
     vocoder_32.onnx or vocoder_32.mlpackage, and the other sizes
-    spectrum.onnx layers.npz      what an application needs before them
-    prosody/prosody_padded.onnx   beside ONNX: prosody that can be fed with pads (see `padding_passes`)
+    spectrum.onnx layers.npz      what an application needs before the windows
+    prosody/prosody_padded.onnx   only for ONNX: prosody that can be fed with pads (see `padding_passes`)
     manifest.json                 the source, the target, and how far their samples agree
 """
 
@@ -62,7 +63,7 @@ from kokoro_lab.weights.progress import step_bar
 FIXED = ("static", "mlpackage")
 FORMATS = ("ort", "onnx", *FIXED)
 AGREEMENT_LOW_DB = 80.0
-"""Least SNR of an export's samples against its source's. Below it, the export is another model."""
+"""Least SNR of an export's samples against its source's. Below it, the export fails."""
 PADDED: Recipes = {"prosody_padded": ("prosody", (passes.speed_by_token, padding_passes.masked_ids))}
 PADDING_ERROR_HIGH = 1e-4
 """Largest difference in features, F0 (Hz) and energy that pads may make, relative to the largest value."""
@@ -84,10 +85,10 @@ def export(
     Parameters
     ----------
     config : EngineConfig
-        Its variant is one of `STAGED`, or fp32 for fixed windows. Its optimisation level is applied to an
-        .ort file.
+        Its variant is one of `STAGED`, or fp32 for fixed windows. An .ort file is written with its
+        optimisation level.
     folder : Path
-        Must not be there yet, or be empty.
+        A folder that does not exist yet, or is empty.
     form : {"ort", "onnx", "static", "mlpackage"}
         The stages in ONNX Runtime's own format, optimised for this kind of machine, or as ONNX; the vocoder
         in fixed windows, as ONNX or as ML Programs.
@@ -126,7 +127,7 @@ def export(
     suffix = "onnx" if form == "static" else form
     manifest: dict[str, Any] = json.loads((source / "manifest.json").read_text("utf-8"))
     with whole_or_not_at_all(folder) as making:
-        # A manifest is what a decoder says of its graphs; the spectrum comes before fixed windows
+        # A decoder reads the manifest; before fixed windows, an application computes the spectrum
         for kept in ("layers.npz", "spectrum.onnx" if fixed else "manifest.json"):
             shutil.copy2(source / kept, making)
         title = f"fixed windows, {form}" if fixed else f"{config.variant} as {form}"
@@ -188,7 +189,7 @@ def speak_alike(reference: Decoder, candidate: Decoder, segments: Segments) -> d
     SynthesisError
         A sample is not finite.
     WeightsError
-        The samples disagree, or there was nothing to speak.
+        The samples differ too much, or there was nothing to speak.
     """
     agreements: list[float] = []
     total = differing = 0
@@ -255,7 +256,7 @@ def _require_new(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VocoderInputs:
-    """The vocoder's inputs for a segment, with scale and shift by predicted statistics."""
+    """The vocoder's inputs for a segment, with scale and shift from predicted statistics."""
 
     token_ids: tuple[int, ...]
     prosody: Prosody
@@ -294,8 +295,8 @@ def evaluated(
     -------
     dict
         operations, without constants; megabytes of the package; error, the largest difference of a sample
-        divided by the largest sample; agreement_db, power of the samples divided by that of the differences.
-        The differences are from ONNX Runtime's samples with the graph from which the program was made.
+        divided by the largest sample; agreement_db, power of the samples divided by that of the differences,
+        in dB. The differences are from ONNX Runtime's samples with the graph from which the program was made.
     """
     feed = sentence.feed(window, fixed.spectrum(sentence.prosody))
     reference = fixed.run(window, feed)
@@ -318,8 +319,8 @@ def _check_windows(
     segments: Segments,
     precision: str,
 ) -> dict[str, Any]:
-    """The manifest's entries on the fixed windows in `making`. ONNX graphs speak all segments to check
-    them."""
+    """Check the fixed windows in `making`: ONNX graphs on all segments, ML Programs on the first one. Returns
+    the manifest's entries on this check."""
     segments = list(segments if form == "static" else islice(segments, 1))
     if not segments:
         raise ParameterError("There is nothing to compare the export on.", field="segments", value=0)
@@ -338,7 +339,8 @@ def _spoken(decoder: StagedDecoder, fixed: StaticVocoder, segments: Segments) ->
 
 
 def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style: Values) -> float:
-    """The largest difference that pads make to what prosody gives, relative to the largest value."""
+    """The largest difference that pads make to an output of the padded prosody, relative to its largest
+    value."""
     session = make_session(str(folder / "prosody_padded.onnx"), config)
     given = {"style": style, "speed": np.ones(1, np.float32)}
     count = len(token_ids) + 2

@@ -1,9 +1,9 @@
 """Reads an ML Program from its package, and evaluates it operation by operation in NumPy.
 
-It does not depend on how `mlprogram` wrote the program: coremltools reads it from the disk, and every
-operation follows Apple's description (coremltools, MIL operations of iOS 15 to 17). Each result is rounded to
-the type that the program states for it; sums within an operation are in single precision, which is what Core
-ML promises at least on the CPU.
+This module does not depend on how `mlprogram` wrote the program: coremltools reads it from the disk, and
+every operation follows Apple's description (coremltools, MIL operations of iOS 15 to 17). Each result is
+rounded to the type that the program states for it; sums within an operation are in single precision, which is
+what Core ML promises at least on the CPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Program:
 
     @property
     def operations(self) -> list[Any]:
-        """In order, constants left out."""
+        """The operations in order, without constants."""
         return [op for op in self.function.operations if op.op_type != "const"]
 
     @property
@@ -76,12 +76,12 @@ def read(path: Path) -> Program:
 
 
 def evaluate(program: Program, feed: Mapping[str, Array]) -> dict[str, Array]:
-    """The program's outputs for these inputs.
+    """The program's outputs for the inputs in `feed`.
 
     Raises
     ------
     WeightsError
-        The program has an operation that is not known here, or an input has another shape.
+        The program has an operation that this module does not know, or an input has another shape.
     """
     for name, shape in program.inputs.items():
         if feed[name].shape != shape:
@@ -134,7 +134,8 @@ def _elementwise(function: Callable[..., Array]) -> Callable[[Inputs], Sequence[
 
 
 def _conv(i: Inputs) -> Sequence[Array]:
-    """`conv` of one spatial axis: y[o, t] = b[o] + Σ_c,k w[o, c, k] · x[c, s·t + d·k − p]."""
+    """`conv` of one spatial axis: y[o, t] = b[o] + Σ_c,k w[o, c, k] · x[c, s·t + d·k − p], with stride s,
+    dilation d and padding p."""
     x, weight = _wide(i["x"])[0], _wide(i["weight"])
     before, after, stride, dilation = _spatial(i)
     x = np.pad(x, ((0, 0), (before, after)))
@@ -147,7 +148,8 @@ def _conv(i: Inputs) -> Sequence[Array]:
 
 
 def _conv_transpose(i: Inputs) -> Sequence[Array]:
-    """`conv_transpose` of one spatial axis: each value of x adds its taps to y, `s` values apart."""
+    """`conv_transpose` of one spatial axis: each value of x adds its taps to y, one stride after those of the
+    value before it."""
     x, weight = _wide(i["x"])[0], _wide(i["weight"])  # weight: inputs, outputs, taps
     before, after, stride, dilation = _spatial(i)
     taps = weight.shape[2]

@@ -24,10 +24,10 @@ Feed = Mapping[str, npt.NDArray[Any]]
 
 
 def optimised(model: Path, folder: Path, feed: Feed | None = None) -> Path:
-    """The graph as ONNX Runtime hands it to providers, in `folder`: after basic optimisations, with shapes,
-    and with a name for each node.
+    """Write the graph to `folder` as ONNX Runtime hands it to providers: after basic optimisations, with
+    shapes, and with a name for each node.
 
-    Its weights lie beside it.
+    Its large weights lie in a file beside it.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class GraphRun:
     Parameters
     ----------
     costs : pandas.DataFrame
-        By node: time_s on the CPU, on two threads, or on as many as the machine has; operations, the number
-        of floating-point multiplications and additions, two for each product that is added up.
+        By node: time_s on the CPU, with ONNX Runtime's default number of threads; operations, the number of
+        multiplications and additions, two for each product that is added up.
     tensors : mapping of str to tuple
         Type and lengths of each output of each node.
     outputs : mapping of str to numpy.ndarray
@@ -91,7 +91,7 @@ class GraphRun:
 
 
 def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
-    """Run a graph as it stands, and measure each node's time and tensors.
+    """Run a graph without further optimisation, and measure each node's time and tensors.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
     feed : mapping of str to numpy.ndarray
         Values of the inputs; values that the graph does not need are ignored.
     runs : int
-        How many runs are timed, after one that is not.
+        How many runs are timed, after a first run that is not timed.
     """
     graph = Graph(onnx.load(model, load_external_data=False))
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +124,7 @@ def observe(model: Path, feed: Feed, runs: int = 1) -> GraphRun:
         node = nodes[name]
         costs.append((name, event["dur"] / 1e6 / runs, _operations(node, graph, event["args"]) / runs))
         made = event["args"]["output_type_shape"]
-        # A node that gives only some of its outputs does not say which
+        # If a node gives only some of its outputs, the profiler does not say which
         if len(made) == len([o for o in node.output if o]):
             tensors |= {
                 o: (_TYPES[next(iter(held))], tuple(next(iter(held.values()))))
@@ -142,7 +142,7 @@ _TYPES = {
     "int32": TensorProto.INT32,
     "bool": TensorProto.BOOL,
 }
-"""ONNX's types by the profiler's names, and NumPy's."""
+"""Name of a type, as the profiler or NumPy writes it → ONNX's number for this type."""
 
 
 def _options(level: Any) -> ort.SessionOptions:
@@ -153,7 +153,8 @@ def _options(level: Any) -> ort.SessionOptions:
 
 
 def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float:
-    """The operations of one run of a node; a node that only moves values has one for each value."""
+    """The operations of one run of a node. A node that computes no products has one for each value of its
+    outputs."""
     first = _lengths(args["input_type_shape"], 0)
     made = sum(
         math.prod(_lengths(args["output_type_shape"], k)) for k in range(len(args["output_type_shape"]))

@@ -4,7 +4,7 @@ ONNX Runtime cuts a graph into partitions: the nodes that a provider takes go to
 and tensors are copied in between. ONNX Runtime does so without a report when a session is made. This module
 predicts it for Core ML on any machine: by the lists of operators that ship with ONNX Runtime for both of Core
 ML's formats (`onnxruntime/tools/mobile_helpers`), by their notes, and by rules for shapes, some of which are
-in the provider's source alone (`core/providers/coreml/builders`).
+only in the provider's source (`core/providers/coreml/builders`).
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class PredictableProvider:
     ----------
     name : str
     listed : frozenset of str or None
-        Operators that it takes, as `domain:operator`; None if it takes all.
+        Operators that the provider takes, as `domain:operator`; None if it takes all.
     ml_program : bool
         Whether graphs become Core ML's newer format, ML Program: it takes some nodes that the older one,
         NeuralNetwork, refuses.
     fixed_shapes_only : bool
-        Whether its option `RequireStaticInputShapes` is set: nodes with a dynamic shape are refused.
+        Whether the provider's option `RequireStaticInputShapes` is set: nodes with a dynamic shape are
+        refused.
     shapes_seen : bool
         Whether to treat every shape as fixed at what it was in a run. Nodes that are still refused are
         refused for their operator or size.
@@ -66,7 +67,8 @@ class PredictableProvider:
 
 @cache
 def providers() -> tuple[PredictableProvider, ...]:
-    """The CPU, and Core ML in both formats: as it is, with fixed shapes only, and as if all were fixed."""
+    """The CPU, and Core ML with both of its formats: as it is, as if all shapes were fixed, and, for ML
+    Program, with fixed shapes only."""
     newer = _listed("coreml_supported_mlprogram_ops.md")
     older = _listed("coreml_supported_neuralnetwork_ops.md")
     return (
@@ -121,7 +123,7 @@ def refusal(
 
 @dataclass(frozen=True, slots=True)
 class _NodeQuestion:
-    """A node about which one of the lists' notes is asked."""
+    """A node that is examined by one of the functions in `_NOTES`, with all that they need."""
 
     node: NodeProto
     g: Graph
@@ -151,8 +153,8 @@ def _conv(a: _NodeQuestion) -> str | None:
 
 
 def _conv_transpose(a: _NodeQuestion) -> str | None:
-    """Why the provider refuses a transposed convolution, or None. Its code asks for one thing more than its
-    published list of operators says: the same padding on all sides."""
+    """Why the provider refuses a transposed convolution, or None. The provider's code asks for one thing more
+    than the published list of operators says: the same padding on all sides."""
     pads = a.attribute("pads", ())
     if not a.constant(1):
         return "needs constants"
@@ -212,9 +214,9 @@ class Partitioning:
     ----------
     provider : str
     partitions : tuple of tuple of str
-        Names of the nodes of each partition that it takes.
+        Names of the nodes of each partition that the provider takes.
     refused : mapping of str to tuple of str
-        Name of each node that it refuses → operator and reason.
+        Name of each node that the provider refuses → operator and reason.
     """
 
     provider: str
@@ -243,7 +245,8 @@ def partition(
         As ONNX Runtime hands it to providers: after its basic optimisations, shapes inferred (see
         `node_costs.optimised`). Node names must differ.
     seen : mapping of str to Tensor, optional
-        Types and lengths of the tensors in a run (see `node_costs.observe`), for a provider that needs them.
+        Types and lengths of the tensors in a run (see `node_costs.observe`), for a provider with
+        `shapes_seen`.
     """
     g = Graph(model)
     tensors = _tensors(model)

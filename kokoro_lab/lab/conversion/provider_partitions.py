@@ -34,7 +34,7 @@ from kokoro_lab.weights.voices import load_voice
 
 WHOLE, STATIC = "whole graph", "static vocoder"
 PIPELINE = ("prosody", "trunk", "excitation", "spectrum", STATIC)
-"""The graphs that run, one after the other, if the windows go to an accelerator."""
+"""The graphs that run, one after the other, if an accelerator computes the vocoder's windows."""
 GRAPHS = (WHOLE, "prosody", "trunk", "excitation", "vocoder", "spectrum", STATIC)
 INTENDED = "Core ML, MLProgram, fixed shapes only"
 """The provider for which the static vocoder is made."""
@@ -88,12 +88,13 @@ def _feed(sentence: VocoderInputs) -> dict[str, Any]:
 def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> pd.DataFrame:
     """Predict for every graph what each provider takes, weighted by the nodes' costs on the CPU.
 
-    The graphs are converted for this alone, in single precision and with stock operators, and then deleted.
+    The graphs are made only for this analysis, in single precision and with ONNX Runtime's own operators, and
+    then deleted.
 
     Parameters
     ----------
     runs : int
-        How many runs of each graph are timed, after one that is not.
+        How many runs of each graph are timed, after a first run that is not timed.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> 
 def _graph(
     graph: str, folder: Path, config: EngineConfig, window: StaticWindow, frames: int
 ) -> tuple[Path, int]:
-    """Where a graph is, and how often it runs for a segment."""
+    """The path of a graph, and how often the graph runs for a segment of `frames`."""
     if graph == WHOLE:
         return model_path("fp32", config.home), 1
     if graph == STATIC:
@@ -172,7 +173,8 @@ def _order(graph: pd.Series) -> pd.Series:
 
 
 def shares(rows: pd.DataFrame) -> dict[str, float]:
-    """The static vocoder's part of all that runs for a sentence: of its arithmetic, and of its time."""
+    """The share of a sentence's arithmetic, and of its time, that is in the nodes of the static vocoder which
+    `INTENDED` takes. The whole is that of all graphs of `PIPELINE`."""
     of_it = rows[(rows.provider == INTENDED) & rows.graph.isin(PIPELINE)]
     fixed = of_it[(of_it.graph == STATIC) & (of_it.reason == "")]
     return {
@@ -188,7 +190,7 @@ def agreement_db(engine: Engine, sentence: VocoderInputs) -> float:
 
 
 def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence[str]) -> pd.DataFrame:
-    """Write the smallest window as ML Programs, read them back, evaluate them in NumPy; none is kept.
+    """Write the smallest window as ML Programs, read them back, evaluate them in NumPy, and delete them.
 
     Returns
     -------
@@ -208,7 +210,8 @@ def programs(config: EngineConfig, sentence: VocoderInputs, precisions: Sequence
 
 
 def judge(rows: pd.DataFrame, compared_db: float, written: pd.DataFrame, graph: str = STATIC) -> list[Check]:
-    """The checks: providers take the fixed windows as a whole; `graph` replaces them in a control."""
+    """The checks: `INTENDED` takes the fixed windows as a whole, these do most of the work, and their samples
+    agree with the engine's. In a control, another `graph` is judged instead of the fixed windows."""
     fixed = rows[(rows.graph == graph) & (rows.provider == INTENDED)]
     return [
         Check("static_partitions_count", float(fixed.partitions.max()), low=1, high=1),

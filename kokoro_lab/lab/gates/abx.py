@@ -47,12 +47,13 @@ DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
 
 DNSMOS_MARGIN_PERCENT = -3.0
 POSITION_HIGH = 0.75
-"""How far from the inaudible anchor (0) to the audible one (1) a distance may lie, in its logarithm. White
-noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
+"""The highest position that a distance may have between the inaudible anchor (0) and the audible one (1), on
+a logarithmic scale. White noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8
+at 0.68, fp16 at 0.53."""
 RESIDUAL_LU = 0.1
 CONTROL_PAIRS, CONTROL_S = 3, 3.01
-"""How many pairs controls are made from, and how many seconds: DNSMOS hears 9.01 s at once, and repeats
-shorter clips."""
+"""How many pairs controls are made from, and how many seconds of each: DNSMOS hears 9.01 s at once, and
+repeats shorter clips."""
 
 DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
 POSITION_CHECK = "machine_log_mel_position_median"
@@ -70,7 +71,7 @@ PAIRS, SEED = 10, 1
 """Number of pairs in a listening test, and the seed of their order."""
 
 QUALITY, DISTANCE = "quality", "distance"
-"""Measurements of a pair besides its length and level: DNSMOS's rating, and log-mel distances."""
+"""Measurements of a pair besides its length and loudness: DNSMOS's rating, and log-mel distances."""
 
 
 def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
@@ -79,7 +80,8 @@ def short_texts(which: str = "", corpus: str = "") -> list[FixtureText]:
     Parameters
     ----------
     which : str
-        A number of texts, which are then spread over all; or kinds of texts, with commas. Empty takes all.
+        A number of texts, which are then spread over all; or kinds of texts, separated by commas. Empty takes
+        all.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def engine_of(variant: str, timing: str = SHARED) -> Engine:
     Raises
     ------
     ParameterError
-        `timing` is not one of the two.
+        `timing` is neither `SHARED` nor `OWN`.
     """
     require_known("timing", timing, (SHARED, OWN), "timing")
     engine = load_engine(variant=variant)
@@ -154,10 +156,11 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
     Returns
     -------
     pandas.DataFrame
-        One row for each pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu.
-        For `QUALITY` also dnsmos_reference and dnsmos_candidate. For `DISTANCE` also the log-mel distances in
-        dB of the `candidate` and of both anchors from the reference, and `position`, the candidate's between
-        the anchors. Distances are NaN where the timing differs, since they would measure the timing.
+        One row for each pair, indexed by its name: text, voice, audio_s, duration_difference_s, residual_lu
+        (the difference in loudness that is left). For `QUALITY` also dnsmos_reference and dnsmos_candidate.
+        For `DISTANCE` also the log-mel distances in dB of the `candidate` and of both anchors from the
+        reference, and `position`, where the candidate's distance lies between those of the anchors. Distances
+        are NaN where the timing differs, since they would measure the timing.
     """
     measures = [_MEASURES[part] for part in parts]
     rows = []
@@ -203,10 +206,11 @@ _MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
 
 
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:
-    """Limits: DNSMOS not 3 % lower with 95 % confidence; distances well below the audible anchor's.
+    """The checks: DNSMOS falls by less than 3 % with 95 % confidence, and distances are well below the
+    audible anchor's.
 
-    With shared timing, both clips of a pair must be equally long. With timings of their own, only DNSMOS can
-    compare them. Figures that were not measured are not judged.
+    With shared timing, both clips of a pair must be equally long. If each clip has its own timing, only
+    DNSMOS can compare the two. Figures that were not measured are not judged.
     """
     checks = [Check(RESIDUAL_CHECK, table.residual_lu.abs().max(), high=RESIDUAL_LU)]
     if "dnsmos_candidate" in table:
@@ -240,8 +244,9 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def human_checks(result: ListeningResult) -> list[Check]:
-    """Limits on people's answers: fewer than 70 % right with 95 % confidence, from enough trials, by enough
-    listeners who may be pooled, none of them far below chance. If nobody has finished, there is no check."""
+    """The checks on people's answers: fewer than 70 % right with 95 % confidence, from enough trials, by
+    enough listeners, none of whom is far below chance, and who do not differ. If nobody has finished, the
+    first three fail."""
     found = result.figures()
     limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
     return [
@@ -255,7 +260,7 @@ def human_checks(result: ListeningResult) -> list[Check]:
 
 def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.DataFrame) -> list[JudgedClip]:
     """Every pair at equal loudness. The worst has the largest distance or, if that was not measured, the
-    lowest DNSMOS. `words` is of `intelligibility.measure`."""
+    lowest DNSMOS. `words` is the table of `intelligibility.measure`."""
     change = 100 * (table.dnsmos_candidate / table.dnsmos_reference - 1)
     badness = table.position if table.position.notna().all() else -change
     more = words.word_errors_candidate - words.word_errors_reference
@@ -273,10 +278,10 @@ def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.Da
 
 
 def controls(spoken: Sequence[SpokenPair]) -> list[NegativeControl]:
-    """Candidates that are worse on purpose; the check that is there for the fault must fail.
+    """Candidates that are worse on purpose; for each fault, the check that limits it must fail.
 
-    Made from the beginnings of the shortest pairs. The first control is no fault: the reference as its own
-    candidate must pass every check.
+    They are made from the beginnings of the shortest pairs. The first control is no fault: the reference as
+    its own candidate must pass every check.
     """
     spoken = [begun(each, CONTROL_S) for each in shortest(spoken, CONTROL_PAIRS)]
     noisy = partial(damages.noisy, seed=1)

@@ -2,7 +2,7 @@
 
 The lines stand in `checklist.json`. No person ticks them: each line names its evidence, which are figures and
 tests, and `evidence` looks up their present state. A line has the worst verdict of its evidence; a line
-without any is *not measured*. A line also names what makes its evidence fail: a mutation of
+without evidence is *not measured*. A line also names what makes its evidence fail: a mutation of
 `tests/mutations`, or a negative control of a measurement. Each part has an owner, and the day of its last
 review.
 """
@@ -60,13 +60,14 @@ class Line:
     Parameters
     ----------
     needs : str
-        One of `NEEDS`, without which it cannot be measured completely; until then it counts as not measured.
+        One of `NEEDS`, if the line cannot be measured completely without it. Such a line counts as not
+        measured.
     mutation : sequence of str
-        Names of mutations of `tests/mutations` that make its tests fail.
+        Names of mutations of `tests/mutations` that make the line's tests fail.
     control : str
-        `measurement > name` of a negative control that makes its figure fail.
+        `measurement > name` of a negative control that makes the line's figure fail.
     owner, reviewed : str
-        The owner of its part, and the day on which somebody last reviewed it with its evidence.
+        The owner of the line's part, and the day on which somebody last reviewed the line with its evidence.
     """
 
     part: str
@@ -100,12 +101,13 @@ class Line:
 
     @property
     def fails_with(self) -> str:
-        """What makes its evidence fail, one name a line; empty if nothing is known."""
+        """Names of what makes the evidence fail, separated by line breaks; empty if nothing is known."""
         return "\n".join(filter(None, (*self.mutation, self.control)))
 
 
 def read_lines(path: Path = LINES, parts: str = "") -> list[Line]:
-    """The checklist, in its order; `parts` with commas chooses some of it.
+    """The lines of the checklist in the order of `PARTS`: those of `parts` (names separated by commas), or
+    all.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row for each line: `COLUMNS`, as text, `needs`, and `dirty`: whether any of its evidence was made
-        from changes that are not committed. Several findings stand in one cell, a line each.
+        from changes that are not committed. Several findings stand in one cell, separated by line breaks.
 
     Raises
     ------
@@ -145,9 +147,10 @@ def measure(lines: Sequence[Line], records: Records) -> pd.DataFrame:
 
 
 def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "") -> list[Check]:
-    """No line may have failed, and something must have been measured.
+    """The checks: no line has failed, and at least one has a result.
 
-    With `complete`, as for a release, all lines must pass on committed files, and somebody must have signed.
+    With `complete`, as for a release, all lines must pass with evidence from committed files, and somebody
+    must have signed.
     """
     counts = {verdict: int((table.verdict == verdict).sum()) for verdict in VERDICTS}
     checks = [
@@ -166,7 +169,7 @@ def judge(table: pd.DataFrame, *, complete: bool = False, signed_off_by: str = "
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Lines by verdict, in all and in each part."""
+    """How many lines have each verdict, in all and in each part."""
     found: dict[str, float] = {
         f"{verdict.replace(' ', '_')}_count": int((table.verdict == verdict).sum()) for verdict in VERDICTS
     }
@@ -184,8 +187,8 @@ def _unproven(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
-    """All lines, the names of those that did not pass, the names of those that nothing makes fail, and the
-    person who has signed."""
+    """All lines, the names of those that did not pass, the names of those for which no mutation or control is
+    known, and the person who has signed."""
     unpassed = {
         f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
         for verdict, rows in table.groupby("verdict")
@@ -202,7 +205,7 @@ def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Lines of each part (rows) by verdict (columns), and in all."""
+    """How many lines of each part (rows) have each verdict (columns), and how many in all."""
     found = pd.crosstab(table.part, table.verdict)
     ordered = found.reindex(
         index=[part for part in PARTS if part in found.index], columns=list(VERDICTS)[::-1], fill_value=0
@@ -211,7 +214,8 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, signed_off_by: str = "") -> str:
-    """The sentences before the table: counts, lines that nothing makes fail, and who has signed."""
+    """The sentences before the table: how many lines have each verdict, how many have no mutation or control,
+    and who has signed."""
     verdicts = ", ".join(f"{(table.verdict == verdict).sum()} {verdict}" for verdict in VERDICTS[::-1])
     needs = ", ".join(f"{need}: {(table.needs == need).sum()}" for need in NEEDS)
     return (
@@ -234,13 +238,14 @@ def export(table: pd.DataFrame, folder: Path, signed_off_by: str = "") -> None:
 
 
 def missing(lines: Iterable[Line], records: Records) -> list[Measurement]:
-    """The measurements to run so that every line has its evidence, in the suite's order; without tests."""
+    """The measurements to run so that every line has its evidence, in the suite's order. Tests are not among
+    them."""
     wanted = {
         each.measured
         for line in lines
         for each in line.evidence
         if each.measured
-        and not (records.fast and each.timed)  # running it fast would not show it
+        and not (records.fast and each.timed)  # a fast run is no evidence for it
         and records.find(each).verdict in (NOT_MEASURED, STALE)
     }
     return [one for one in measurements() if one.name in wanted]
@@ -291,7 +296,7 @@ def _command(evidence: Evidence, records: Records) -> str:
 
 
 def _shown(path: Path, folder: Path) -> str:
-    """A path as it is found from beside the folder of results."""
+    """A path, relative to the folder that holds the folder of results."""
     return str(Path(folder.name) / path.relative_to(folder))
 
 
@@ -332,7 +337,8 @@ def controls() -> list[NegativeControl]:
     """Tests of the checklist itself: made-up results, each wrong in one way, which must not pass.
 
     A fault counts as noticed only with the right verdict: a stale result must be called stale, not failed.
-    The first of each kind is no fault and must pass. All files go to a temporary folder.
+    One result and one report of tests without a fault are among them; these must pass. All files go to a
+    temporary folder.
     """
     measured = replace(measurements()[0], full={"made_up": 1}, variant="")
     good = GOOD | {"parameters": defaults(find_notebook(measured.name)) | dict(measured.full)}

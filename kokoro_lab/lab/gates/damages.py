@@ -29,7 +29,8 @@ Damage = Callable[[Samples], Samples]
 
 
 def loudest(samples: Samples, length_s: float = DAMAGE_S) -> slice:
-    """The range of the loudest span of that length that has at least as much signal before and after it.
+    """The range of the loudest span of `length_s` that has at least `length_s` of samples before and after
+    it.
 
     Raises
     ------
@@ -58,32 +59,32 @@ def click(samples: Samples) -> Samples:
 
 
 def gap(samples: Samples) -> Samples:
-    """Silence instead of speech."""
+    """Silence instead of the loudest span."""
     damaged = samples.copy()
     damaged[loudest(samples)] = 0
     return damaged
 
 
 def cut(samples: Samples) -> Samples:
-    """A span left out, the samples on both sides joined without a fade."""
+    """The loudest span left out, the samples on both sides joined without a fade."""
     return without(samples, loudest(samples))
 
 
 def repeat(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
-    """A span heard twice."""
+    """The loudest span, heard twice."""
     span = loudest(samples, length_s)
     return np.concatenate([samples[: span.stop], samples[span], samples[span.stop :]])
 
 
 def swapped(samples: Samples, length_s: float = DAMAGE_S) -> Samples:
-    """Two neighbouring spans in each other's place."""
+    """The loudest span and the one after it in each other's place."""
     span = loudest(samples, length_s)
     after = slice(span.stop, 2 * span.stop - span.start)
     return np.concatenate([samples[: span.start], samples[after], samples[span], samples[after.stop :]])
 
 
 def noisy(samples: Samples, snr_db: float = NOISE_SNR_DB, *, seed: int = 0) -> Samples:
-    """White noise `snr_db` below the speech, all along."""
+    """White noise `snr_db` below the speech, from the beginning to the end."""
     noise = np.random.default_rng(seed).standard_normal(len(samples))
     level = np.sqrt(np.mean(samples.astype(np.float64) ** 2)) * 10 ** (-snr_db / 20)
     damaged: Samples = (samples + level * noise).astype(np.float32)
@@ -101,13 +102,13 @@ def faster(samples: Samples) -> Samples:
 
 
 def clipped(samples: Samples) -> Samples:
-    """The loudest samples cut to one level."""
+    """The loudest samples, `CLIPPED_SHARE` of all, cut to the height of the loudest of the others."""
     level = float(np.quantile(np.abs(samples), 1 - CLIPPED_SHARE))
     return np.clip(samples, -level, level)
 
 
 def without(samples: Samples, word: slice) -> Samples:
-    """Speech without a word, whose samples are cut out."""
+    """The samples without those in the range `word`."""
     return np.delete(samples, word)
 
 
@@ -122,7 +123,7 @@ class WordInterval(Protocol):
 
 
 def longest_word(words: Iterable[WordInterval]) -> slice:
-    """The samples in which the longest of them is heard."""
+    """The range of samples in which the longest of `words` is heard."""
     word = max(words, key=lambda each: each.end_s - each.start_s)
     return slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))
 
@@ -139,5 +140,5 @@ DAMAGES: dict[str, Damage] = {
     "10 % faster": faster,
     "clipped peaks": clipped,
 }
-"""Damages that need nothing but the samples. Two others need more: a dropped word (`without`) the times of
-words, a wrong voice another clip."""
+"""Damages that need nothing but the samples. Two others need more: a dropped word (`without`) needs the times
+of words, and a wrong voice needs another clip."""

@@ -1,8 +1,8 @@
 """Looks up the evidence of one measurement or test in `results/`, and whether it is still valid.
 
 Four verdicts, the worst first: *failed*; *not measured*, if no result was made in the right mode; *stale*, if
-it was made from another commit or other weights, and shows nothing about the present ones; *passed*. The
-verdict is computed again from figure and limits: a file's own verdict can only make it worse.
+the result was made from another commit or other weights, and shows nothing about the present ones; *passed*.
+The verdict is computed again from figure and limits: a file's own verdict can only make it worse.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ TESTS = Path("tests") / "junit.xml"
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The present state: the checked-out commit, the variant of the settings, each variant's SHA-256."""
+    """The present state: the checked-out commit, the variant of the settings, and the SHA-256 of each
+    variant's weights."""
 
     commit: str | None
     variant: str
@@ -50,7 +51,8 @@ class Evidence:
     measured : str
         Name of a measurement of the suite; empty if `tests` are the evidence.
     figure : str
-        A check or a figure of its result, or a path of names such as `summary > kokoro-lab > rtf > p95`.
+        A check or a figure of the measurement's result, or a path of names such as `summary > kokoro-lab >
+        rtf > p95`.
     low, high : float, optional
         Limits of the figure; at least one of them.
     tests : sequence of str
@@ -103,11 +105,11 @@ class EvidenceFinding:
     figure, threshold : str
         Texts for people; empty if there is no figure.
     file : Path, optional
-        The evidence.
+        The file that holds the evidence.
     note : str
         Why the evidence did not pass, or another remark.
     dirty : bool
-        Whether it was made from files that were not committed.
+        Whether the evidence was made from files that were not committed.
     """
 
     verdict: str
@@ -126,7 +128,7 @@ def now() -> Now:
 
 @dataclass(frozen=True)
 class Records:
-    """A folder of results, read.
+    """The results in a folder, as evidence.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ class Records:
         Raises
         ------
         ParameterError
-            The suite does not have its measurement.
+            The suite has no measurement `evidence.measured`.
         """
         if evidence.tests:
             return self.tests(evidence.tests)
@@ -227,12 +229,13 @@ class Records:
         )
 
     def shown_by(self) -> set[Path]:
-        """The folders of the newest run of each measurement, which may be evidence."""
+        """For each measurement, the folder of its newest run in a mode that counts."""
         found = (self._newest(measured)[0] for measured in measurements())
         return {path.parent for path in found if path is not None}
 
     def _newest(self, measured: Measurement) -> tuple[Path | None, results.Result | None, str]:
-        """A measurement's newest run in a mode that counts: the file, its content, and why there is none."""
+        """A measurement's newest run in a mode that counts: its file, its result, and, if there is no result,
+        the reason."""
         modes = (False, True) if self.fast else (False,)
         for run in sorted((self.folder / measured.folder).glob("*/"), reverse=True):
             try:
@@ -254,7 +257,7 @@ class Records:
         return "" if commit == self.now.commit else f"of commit {commit[:8]}"
 
     def _other_weights(self, record: Mapping[str, Any], measured: Measurement) -> str:
-        ran = next(iter(record.get("systems", {}).values()), record)  # of a benchmark, the first is ours
+        ran = next(iter(record.get("systems", {}).values()), record)  # a benchmark lists ours first
         variant, wanted = ran.get("variant"), measured.variant or self.now.variant
         if variant != wanted:
             return f"of {variant}, not {wanted}"
@@ -269,7 +272,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One test as its tier reported it: name, outcome, and the report's file and properties."""
+    """One test as a report of tests shows it: name, outcome, and the report's file and properties."""
 
     name: str
     outcome: str

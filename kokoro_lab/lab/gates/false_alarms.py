@@ -45,13 +45,13 @@ class StreamPair:
     Parameters
     ----------
     text, voice : str
-        The name of what was read, and whose voice read it.
+        The id of the text, and the name of the voice.
     clip : Clip
         The clip that is judged.
     again : numpy.ndarray
-        float32 (n,): the same request once more.
+        float32 (n,): the samples of the same request, spoken once more.
     said : str
-        The words.
+        The text itself.
     """
 
     text: str
@@ -70,7 +70,8 @@ Objection = Callable[[Samples, StreamPair], bool]
 
 
 def off_level(samples: Samples, spoken: StreamPair) -> bool:
-    """The loudness gate: outside −16 ±1 LUFS where it lasts 3 s or more, or a true peak over −1 dBTP."""
+    """The loudness gate: it objects to a clip of 3 s or more outside of −16 ±1 LUFS, and to any true peak
+    over −1 dBTP."""
     if not true_peak_dbtp(samples, SAMPLE_RATE_HZ) <= TRUE_PEAK_LIMIT_DBTP:
         return True
     if len(samples) < MEASURABLE_S * SAMPLE_RATE_HZ:
@@ -79,7 +80,8 @@ def off_level(samples: Samples, spoken: StreamPair) -> bool:
 
 
 def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
-    """The golden gate in its narrowest form: the samples differ from those of the same request, repeated.
+    """The golden gate in its narrowest form: it objects if samples differ from those of the request's
+    repetition.
 
     On one build synthesis is deterministic, so any difference is a fault.
     """
@@ -87,7 +89,8 @@ def not_repeated(samples: Samples, spoken: StreamPair) -> bool:
 
 
 def defective(samples: Samples, spoken: StreamPair) -> bool:
-    """The gate of seams and clicks, for a clip by itself: without a reference and without known seams."""
+    """The gate of seams and clicks, as it judges a clip by itself, without a reference and without known
+    seams."""
     return bool(failed(judge_clip(samples)))
 
 
@@ -145,8 +148,8 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each gate: clips, alarms, percent, and the 95 % interval of that (Clopper & Pearson) with
-        its one-sided upper limit: low_95, high_95, upper_95.
+        A row for each gate: clips, alarms, percent, its 95 % interval (Clopper & Pearson; low_95, high_95),
+        and its one-sided upper limit (upper_95).
     """
     clean = table[table.damage == CLEAN]
     rows = {}
@@ -161,8 +164,8 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def detected(table: pd.DataFrame) -> pd.DataFrame:
-    """Percent of the clips for which each gate alarms: a row for each damage, a column for each gate, any
-    gate last."""
+    """Percent of the clips for which each gate alarms: a row for each damage, a column for each gate, and a
+    last column for any gate."""
     rows = {
         damage: {gate: 100 * alarms.mean() for gate, alarms in _by_gate(clips).items()}
         for damage, clips in table.groupby("damage", sort=False)
@@ -172,8 +175,8 @@ def detected(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Limits: each gate, and all together, alarm for at most 1 % of clean clips; and for each damage, some
-    gate alarms for 95 % of the clips."""
+    """The checks: each gate, and all gates together, alarm for at most 1 % of the clean clips; and for each
+    damage, at least one gate alarms for 95 % of the clips or more."""
     rates, caught = false_alarms(table), detected(table)
     checks = [
         Check(f"{gate.replace(' ', '_')}_false_alarms_percent", percent, high=FALSE_ALARMS_PERCENT)

@@ -1,10 +1,10 @@
-"""Does a listener notice a fault? Every scenario is tried over every transport, and every word is followed.
+"""Does a listener notice a fault? Each scenario is tried over its transports, and no word may get lost.
 
 A text is streamed undisturbed first. Then each scenario's faults are injected, and a listener who resumes
 broken streams hears the same text again. The same request has the same samples, so the listener must get
-those of the undisturbed stream. Where a fault makes another G2P read, the spoken words must be those of the
-text, each once and in order, and all of the speech must have arrived. From the arrivals of the chunks, a
-simulated player computes what the listener would have heard.
+those of the undisturbed stream. Where a fault makes the next level of G2P read a sentence, the spoken words
+must be those of the text, each once and in order, and all of the speech must have arrived. From the arrivals
+of the chunks, a simulated player computes what the listener would have heard.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STALLED_TTFA_S = 0.7
 """Limit of TTFA with a G2P that does not answer."""
 KEEPS_UP = 0.5
 """The real-time factor of an undisturbed stream up to which the speech in hand covers the time of a recovery.
-On a slower or busy machine, times say nothing about faults: there, words are judged and times only
+On a slower or busy machine, times say nothing about faults, so only words are judged, and times are
 reported."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream ended: every sample right, every word spoken, a clear error, or something lost."""
 COLOURS = {SAMPLES: plots.GREEN, WORDS: plots.BLUE, ERROR: plots.YELLOW, LOST: plots.ORANGE}
 LATE_S = 1.2
-"""How long the control's listener waits."""
+"""In a control, all chunks but the first come late, by the time of the whole stream and this many seconds."""
 CHUNK_BYTES = 2_400
 
 
@@ -61,7 +61,7 @@ class FaultMeasurements(NamedTuple):
 
 
 def described(scenarios: Sequence[Scenario]) -> pd.DataFrame:
-    """The scenarios: title, seams, faults with their figures, and transports of each."""
+    """A row for each scenario: its title, seams, faults with their figures, transports and seed."""
     rows = [
         {
             "scenario": scenario.name,
@@ -91,14 +91,15 @@ def transports_of(names: str) -> list[Transport]:
 
 
 def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
-    """The number of streams with faults."""
+    """The number of streams with faults that these scenarios and transports give."""
     return sum(transport in scenario.transports for scenario in scenarios for transport in transports)
 
 
 def measure(
     subjects: Mapping[Transport, FaultySpeaker], text: str, scenarios: Sequence[Scenario]
 ) -> FaultMeasurements:
-    """Speak `text` once for each scenario and transport; undisturbed before all of them, and after.
+    """Speak `text` once for each scenario and transport. Before and after all of these, speak it undisturbed
+    over each transport.
 
     Raises
     ------
@@ -137,10 +138,11 @@ def outcome_of(
     Returns
     -------
     dict
-        scenario, transport, ended, passed (whether the stream may end so), struck (how often the fault was
-        injected), breaks (how often the listener had to ask again), ttfa_s, recover_most_s (after a break,
-        until the next new chunk; not a number without breaks), underruns and longest_silence_s (with a pre-
-        buffer of 100 ms), differing_samples and missing_samples (against the undisturbed stream), audio_s.
+        scenario, transport, ended, passed (whether a stream of this scenario may end so), struck (how often
+        the fault was injected), breaks (how often the listener had to ask again), ttfa_s, recover_most_s
+        (after a break, until the next new chunk; not a number without breaks), underruns and
+        longest_silence_s (with a pre-buffer of 100 ms), differing_samples and missing_samples (against the
+        undisturbed stream), audio_s.
     """
     heard = found.heard
     played = play(heard.arrivals_s, heard.lengths_s)
@@ -168,7 +170,7 @@ def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, other
     """How a stream ended: `SAMPLES`, `WORDS`, `ERROR` or `LOST`.
 
     An error is clear if it was reported and all earlier samples are right. `otherwise` says whether the words
-    may sound different because another G2P read them.
+    may sound different because the next level of G2P read them.
     """
     heard, undisturbed = found.heard, whole.heard
     if heard.complete and differences(heard.pcm, undisturbed.pcm) == (0, 0):
@@ -184,7 +186,8 @@ def ended_as(found: DisturbedStream, whole: DisturbedStream, text: str, *, other
 
 
 def letters(text: str, words: Iterable[tuple[int, int]]) -> str:
-    """The spoken parts of `text` in order, without marks, which only some G2Ps count as part of the words."""
+    """The spoken parts of `text` in order, without marks, which only some levels of G2P count as part of the
+    words."""
     return "".join(c for start, end in words for c in text[start:end] if c.isalnum())
 
 
@@ -264,7 +267,7 @@ def controls(
     Parameters
     ----------
     subjects, whole : mapping
-        The speaker by each transport, and its undisturbed stream.
+        Transport → its speaker, and transport → its undisturbed stream.
     """
     tagged: Transport | None = next((transport for transport in subjects if transport != "http"), None)
     line: Transport | None = next((transport for transport in subjects if transport != "library"), None)
@@ -292,7 +295,7 @@ def controls(
 
 
 def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
-    """A control: the samples heard differ from those spoken."""
+    """Controls: the samples that were heard differ from those that were spoken."""
     pcm = bytes(whole.heard.pcm)
     middle = len(pcm) // 4 * 2
     before, after, chunk = pcm[:middle], pcm[middle:], pcm[middle - CHUNK_BYTES : middle]
@@ -308,8 +311,8 @@ def _changed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Nega
 
 
 def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
-    """A control: the spoken words differ from the text. If the G2P stalls, another G2P reads the sentence, so
-    samples that differ are no fault while the words are right."""
+    """Controls: the spoken words differ from the text. If the G2P stalls, its next level reads the sentence,
+    so other samples are no fault as long as the words are right."""
     stalled, (*_, spoken) = load_scenario("g2p_stalled"), whole.spoken
     other = _heard(whole, (~np.frombuffer(bytes(whole.heard.pcm), "<i2")).tobytes())
     if not outcome_of(other, whole, text, stalled, "sse")["passed"]:
@@ -332,7 +335,7 @@ def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
 
 
 def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[NegativeControl]:
-    """A control: a complete stream that came too late, or in which no fault was injected."""
+    """Controls: a complete stream that came too late, and one in which no fault was injected."""
     arrivals_s = whole.heard.arrivals_s
     late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
     streams = {

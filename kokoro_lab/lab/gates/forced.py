@@ -1,8 +1,8 @@
 """Decoders that take durations, pitch and energy from the fp32 model instead of computing their own.
 
 Precision changes timing first: upstream's int8 export makes most clips 25 or 50 ms longer or shorter, and a
-comparison of samples then measures timing. With the fp32 model's prosody, a variant makes the same 600
-samples for the same duration frame, so only the sound differs.
+comparison of samples then measures timing. With the fp32 model's prosody, every duration frame of 600 samples
+stands for the same part of the speech, so only the sound differs.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class DecoderAround:
 
 
 class ToldGraph:
-    """A `Decoder`: an export run as a whole, with the prosody of the fp32 model.
+    """A `Decoder` that runs an export as one graph, with the prosody of the fp32 model.
 
     Parameters
     ----------
     path : Path
-        A Kokoro export.
+        An ONNX file of the model, as somebody exported it.
     prosody : ProsodyModel
-        The fp32 model's: `fp32_prosody`.
+        The prosody of the fp32 model, from `fp32_prosody`.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class ToldGraph:
         return "this variant runs as one graph"
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """As `Decoder.decode`; as many samples as the fp32 model gives, frame by frame."""
+        """As `Decoder.decode`. A segment has as many samples as the fp32 model gives, frame by frame."""
         contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
         told = (durations, contours.f0_hz, contours.energy)
@@ -142,7 +142,7 @@ def with_told_prosody(model: onnx.ModelProto, name: str) -> dict[str, type[np.fl
     Raises
     ------
     WeightsError
-        One of these tensors does not exist, or is not of floating point.
+        A tensor of `TOLD` does not exist, or is not of floating point.
     """
     types = {info.name: info.type.tensor_type.elem_type for info in inferred(model)}
     found: dict[str, type[np.floating[Any]]] = {}

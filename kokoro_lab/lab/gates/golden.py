@@ -34,7 +34,7 @@ from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edg
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
-"""The level that means that two clips do not differ: a finite one, below the last bit."""
+"""The residual of two equal clips: a finite value, below the last bit."""
 CONTROL_CLIPS = 2
 UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
 
@@ -50,7 +50,7 @@ FIGURES_SHOWN = (
 
 
 class SpelledWord(NamedTuple):
-    """A word, when it is heard, and its phonemes; empty where they are not known."""
+    """A word, when it is heard, and its phonemes, which are empty if they are not known."""
 
     text: str
     start_s: float
@@ -121,7 +121,7 @@ def _by_words(take: Take) -> dict[str, float]:
 
 
 def residual_peak_dbfs(reference: Samples, candidate: Samples) -> float:
-    """The highest sample of the difference; NaN where the lengths differ, and never below −120."""
+    """The highest sample of the difference; NaN where the lengths differ, and never below −120 dBFS."""
     if len(reference) != len(candidate):
         return float("nan")
     peak = float(np.abs(reference.astype(np.float64) - candidate).max())
@@ -168,7 +168,8 @@ def _spelled(recording: GoldenRecording) -> list[SpelledWord]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Figures without a limit: how many clips were compared with the strict tolerances, and the medians."""
+    """Figures without a limit: how many clips were compared on the same build, with strict tolerances, and on
+    another one; and medians."""
     return {
         "clips_on_the_same_build_count": int((table.build == SAME).sum()),
         "clips_on_another_build_count": int((table.build == ANOTHER).sum()),
@@ -187,7 +188,7 @@ def judge(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
 
 
 def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
-    """The checks of `judge` on the takes alone, without those on the folder."""
+    """Those checks of `judge` that concern takes, without those on the folder."""
     same = {"requests": "same_request", "weights": "same_weights", "readings": "same_reading"}
     checks = [
         Check(f"{name}_changed_count", int((~table[column]).sum()), high=0) for name, column in same.items()
@@ -215,17 +216,17 @@ def judge_takes(table: pd.DataFrame, golden: GoldenFolder) -> list[Check]:
 UNSEEN_ON_ANOTHER_BUILD = frozenset(
     {"a click of 0.3", "100 ms of silence", "two chunks swapped", "clipped peaks"}
 )
-"""Damages that change fewer bits and less level than another build may: short ones, and clipping of a
-hundredth of the samples. The gate notices these damages again once the clips have been recorded on that
-build. Seams and levels within a clip have gates of their own."""
+"""Damages that change the fingerprint and the loudness less than another build may: short ones, and clipping
+of a hundredth of the samples. The gate notices these damages again once the clips have been recorded on that
+build. Seams and loudness have gates of their own."""
 
 
 def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl]:
     """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
 
     Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
-    `names`; those that another build hides are `UNSEEN_ON_ANOTHER_BUILD`. The first of each build is no
-    fault: the recording as its own candidate passes.
+    `names`; damages in `UNSEEN_ON_ANOTHER_BUILD` are left out on another build. The first control of each
+    build is no fault: the recording as its own candidate must pass.
     """
     there = [golden.spoken(name) for name in names if name in golden.there]
     spoken = sorted(there, key=lambda each: each.recording.samples_count)[:CONTROL_CLIPS]

@@ -70,7 +70,7 @@ class Case:
         }
 
     def recording_name(self, variant: str) -> str:
-        """The name of its recording by a variant, and of the FLAC file."""
+        """The name of this case's recording by `variant`, which its FLAC file has, too."""
         return f"{self.name}-{variant}"
 
 
@@ -81,18 +81,18 @@ class Tolerance:
     Parameters
     ----------
     length_share : float
-        Difference in length ÷ length.
+        Difference in length, as a share of the recording's length.
     word_s : float
-        Difference in length of any word.
+        Difference in length of any word, in seconds.
     beyond_words_s : float
-        Difference in length outside of the words: samples that were lost or added after the engine had made
-        them.
+        Difference in length outside of the words, in seconds: samples that were lost or added after the
+        engine had made them.
     fingerprint_share : float
-        Share of the fingerprint's bits that may differ, with its moments at the same words.
+        Share of the fingerprint's bits that may differ, with both clips aligned at their words.
     loudness_lu : float
         Difference of integrated loudness.
     residual_peak_dbfs : float, optional
-        Highest sample of the difference; None where no two builds agree by samples.
+        Highest sample of the difference; None for builds whose samples differ anyway.
     """
 
     length_share: float
@@ -140,7 +140,7 @@ class GoldenRecording:
 
 
 class Plan(FileModel):
-    """What `plan.json` holds: tolerances by build and variant."""
+    """What `plan.json` holds: the cases, and build → variant → tolerance."""
 
     cases: tuple[Case, ...]
     tolerances: dict[str, dict[str, Tolerance]]
@@ -160,13 +160,15 @@ class GoldenClip(NamedTuple):
 
     @property
     def anchors_s(self) -> list[float]:
-        """Times that all recordings of the same words have in common: beginning, ends of words, end."""
+        """Times that correspond in all recordings of the same words: the clip's beginning, start and end of
+        every word, and the clip's end."""
         words = [time_s for word in self.recording.words for time_s in (word.start_s, word.end_s)]
         return [0.0, *words, max([self.recording.duration_s, *words])]
 
 
 def figures_of_samples(samples: Samples) -> dict[str, Any]:
-    """Length, level and fingerprint of a clip as written, in the form of a `GoldenRecording`."""
+    """Length, loudness, true peak and fingerprint of a clip as written, under the names of
+    `GoldenRecording`."""
     return {
         "samples_count": len(samples),
         "duration_s": round(len(samples) / SAMPLE_RATE_HZ, 5),
@@ -247,7 +249,7 @@ class GoldenFolder:
 
 
 def load_golden(folder: Path | None = None) -> GoldenFolder:
-    """Read the plan and the manifest, of `golden/` in the repository unless given.
+    """Read the plan and the manifest of `folder`, or of the repository's `golden/`.
 
     Raises
     ------
@@ -257,7 +259,7 @@ def load_golden(folder: Path | None = None) -> GoldenFolder:
     folder = folder or repository_root() / "golden"
     mend = "golden/README.md says what it holds."
     plan, manifest = Plan.read(folder / PLAN, mend=mend), Manifest()
-    if (folder / MANIFEST).exists():  # not before the first recording
+    if (folder / MANIFEST).exists():  # the first recording creates it
         manifest = Manifest.read(folder / MANIFEST, mend=mend)
     recordings = {recording.name: recording for recording in manifest.recordings}
     return GoldenFolder(folder, plan.cases, plan.tolerances, recordings)

@@ -39,8 +39,8 @@ PCM_SCALE = 32768
 
 
 def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str]:
-    """Names of the recordings of the plan's first `cases` (0 takes all) by `variants` (names with commas, or
-    all). Mandarin is left out where it is not installed.
+    """Names of the recordings of the plan's first `cases` (0 takes all) by `variants` (names separated by
+    commas; empty takes all). Mandarin cases are left out if Mandarin is not installed.
 
     Raises
     ------
@@ -56,16 +56,17 @@ def chosen(golden: GoldenFolder, cases: int = 0, variants: str = "") -> list[str
 
 
 def as_it_ships(variant: str) -> Engine:
-    """An engine that nobody tuned: with other windows, samples would be rounded otherwise than recorded."""
+    """An engine without the tuner's settings: with tuned windows, its samples would be rounded otherwise than
+    the recorded ones."""
     return load_engine(variant, tuned=False)
 
 
 def speak_again(
     golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine] = as_it_ships
 ) -> tuple[list[Take], dict[str, Any]]:
-    """Speak what was recorded, one variant's engine after the other.
+    """Speak the recordings `names` again, one variant's engine after the other.
 
-    A planned recording that does not exist is left out here; `judge` counts it.
+    A planned recording that does not exist is left out here; `golden.judge` counts it.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def speak_again(
 def _spoken(
     golden: GoldenFolder, names: Sequence[str], engine_of: Callable[[str], Engine]
 ) -> Iterator[tuple[Engine, GoldenClip]]:
-    """Recordings as they are spoken now, one variant's engine after the other."""
+    """Speak the recordings `names` as they are planned now, one variant's engine after the other."""
     with tqdm(total=len(names), desc="golden clips") as bar:
         for variant in dict.fromkeys(golden.planned[name][1] for name in names):
             engine = engine_of(variant)
@@ -118,7 +119,7 @@ def speak(engine: Engine, case: Case, variant: str) -> GoldenClip:
 
 
 def as_written(clip: Clip) -> Samples:
-    """The samples that come back from a 16-bit file of `clip`."""
+    """The samples that are read from a 16-bit file of `clip`."""
     return Dither(clip.seed).run(clip.samples).astype(np.float32) / np.float32(PCM_SCALE)
 
 
@@ -135,7 +136,7 @@ def names_of(golden: GoldenFolder, wanted: Sequence[str]) -> list[str]:
     Raises
     ------
     ParameterError
-        A name is neither.
+        A name is neither that of a case nor that of a recording.
     """
     known = {case.name for case in golden.cases} | set(golden.planned)
     allowed = ", ".join(case.name for case in golden.cases) + ", each also with -<variant>"
@@ -152,7 +153,7 @@ def record_anew(
 
     Nothing in `golden/` changes before all of them are spoken. `folder` gets each new recording as
     `<name>-after.flac`. If a recording replaces an earlier one, `folder` also gets `<name>-before.flac`,
-    `<name>.png`, and a row of `measure` in `difference.json`.
+    `<name>.png`, and the row of `golden.compare` in `difference.json`.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def _change(name: str, row: dict[str, Any]) -> str:
 
 
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
-    """Write planned recordings to the folder, in place of those of the same names, and no others.
+    """Write `spoken` to the folder, in place of earlier recordings with the same names.
 
     A recording that is not planned any more is removed from the manifest. Its FLAC file stays; the editor of
     the plan deletes it.

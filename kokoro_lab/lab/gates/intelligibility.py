@@ -86,18 +86,19 @@ def understood(
 
 
 def heard_of(row: pd.Series) -> dict[str, str]:
-    """What was written down of a row of `understood`, as notes of a clip."""
+    """The transcripts in a row of `understood`, as notes of a clip."""
     return {f"heard of the {side}": str(row[f"heard_{side}"]) for side in SIDES}
 
 
 def error_percent(table: pd.DataFrame, of: str, side: str) -> float:
-    """Errors of all rows divided by the number of words or characters (`of`) that they say, in percent. It is
-    a ratio of sums and not a mean of rates."""
+    """Errors of all rows divided by the number of words or characters (`of`) of their texts, in percent. It
+    is a ratio of sums and not a mean of rates."""
     return 100 * float(table[f"{of}_errors_{side}"].sum() / table[f"{of}s"].sum())
 
 
 def rise(table: pd.DataFrame) -> Estimate:
-    """How much more often the candidate's words are misheard, with the interval over texts."""
+    """How much more often the candidate's words are misheard than the reference's, with the interval over
+    texts."""
     return paired_rise(
         table.word_errors_reference, table.word_errors_candidate, table.words, list(table.text)
     )
@@ -144,7 +145,7 @@ def controls(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> list[Nega
     """Candidates that say other words on purpose; the judge must refuse them.
 
     They are made of the shortest pairs, one for each text. The first control has no fault: the reference as
-    its own candidate passes.
+    its own candidate must pass.
     """
     short = shortest(spoken, CONTROL_TEXTS)
     another = dict(zip((e.text for e in short), [*short[1:], short[0]], strict=True))

@@ -1,8 +1,8 @@
 """Is every clip at the target loudness and under the peak limit, as written to disk?
 
 A file is measured as a whole before its gain is set, so each file must meet the target. A stream cannot be
-measured first: it has predicted gains and a limiter, and a share of the streams must meet the target, also
-with blends and at other speeds.
+measured first: it has predicted gains and a limiter, and 99 % of the streams must meet the target, also with
+blends and at speeds other than 1.
 """
 
 from __future__ import annotations
@@ -47,23 +47,24 @@ BLENDS = (
     *("am_onyx+af_jessica", "jf_alpha+af_bella", "am_adam+am_santa", "ff_siwis+bf_lily"),
     *("am_puck+af_bella", "bm_lewis+af_kore", "af_river+am_onyx", "af_heart+af_bella+am_echo+bm_fable"),
 )
-"""Neighbours and opposites: a whisper with deep voices, loud ones with soft ones, a creak, four at once."""
+"""Blends of similar voices and of opposite ones: a whisper with deep voices, loud ones with soft ones, a
+creaking one, four at once."""
 FEW_TEXTS = 4
 """The most texts, of all lengths, for each blend, and for each voice and speed."""
 CLIP_LIMITS: Limits = {
     "integrated_loudness_lufs": (LOWEST_LUFS, HIGHEST_LUFS),
     "true_peak_dbtp": (None, TRUE_PEAK_LIMIT_DBTP),
 }
-"""Limits of each clip; its loudness is judged from 3 s on."""
+"""Limits of each clip. The loudness of a clip under 3 s is not judged."""
 
 
 def voices_of(spec: str) -> list[str]:
-    """The voices that a gate is asked to judge: names with commas, `english` or `all`.
+    """The voices that a gate is asked to judge: names separated by commas, `english` or `all`.
 
     Raises
     ------
     ParameterError
-        There is no voice of that name, or none is named.
+        There is no voice of one of these names, or no voice is named.
     """
     there = list(voice_names())
     if spec == ALL:
@@ -87,10 +88,11 @@ def measure(
     ways: Sequence[str] = (FILE, STREAM),
     speeds: Sequence[float] = (1.0,),
 ) -> pd.DataFrame:
-    """Speak every text, as `read_in` says, with every voice, write the clips, and measure what was written.
+    """Speak every text with every voice, in the language that `read_in` gives, write the clips, and measure
+    the files.
 
-    A stream is spoken without any cache, and joined. The times of its words are put into `heard`, by the name
-    of its file.
+    A stream is spoken without any cache, and its chunks are joined. The times of its words are put into
+    `heard`, by the name of its file.
 
     Returns
     -------
@@ -129,8 +131,9 @@ def measure_others(
     speeds: str = "",
     voices: str = "",
 ) -> pd.DataFrame:
-    """Measure streams whose level is not known from a voice's measurement: of `BLENDS`, and of `voices` at
-    `speeds` (names and numbers with commas), each with a few of `texts`. Returns the table of `measure`."""
+    """Measure streams whose loudness no measurement of a voice tells: those of `BLENDS`, and those of
+    `voices` at `speeds` (names and numbers separated by commas), each with at most `FEW_TEXTS` of `texts`.
+    Returns the table of `measure`."""
     few = spread([text for text in texts if not text.reader], FEW_TEXTS)
     at_speeds = [float(speed) for speed in speeds.split(",") if speed]
     asked = [(BLENDS[:blends], [1.0]), (voices_of(voices) if at_speeds else [], at_speeds)]
@@ -139,7 +142,8 @@ def measure_others(
 
 
 def figures_of_file(path: Path) -> dict[str, float]:
-    """Length, loudness and peak of a WAV file as a listener gets it; no loudness below one block of 0.4 s."""
+    """Length, loudness and peak of a WAV file as a listener gets it. The loudness of less than 0.4 s is
+    NaN."""
     samples, rate_hz = read_wav(path)
     measurable = len(samples) >= MOMENTARY_S * rate_hz
     return {
@@ -160,7 +164,8 @@ def within(table: pd.DataFrame) -> pd.Series:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """Limits on files and on streams. If there is no clip of one kind, it was not measured, and fails."""
+    """The checks of files and of streams. Those of files fail if there is no file, those of streams if there
+    is no stream."""
     return judge_files(table[table.way == FILE]) + judge_streams(table[table.way == STREAM])
 
 
@@ -245,8 +250,8 @@ def judged_clips(
 
 
 def worst(table: pd.DataFrame, count: int = 5) -> pd.DataFrame:
-    """The clips that are furthest from the target, among those that are long enough; among all if no clip
-    is."""
+    """The clips that are furthest from the target, among those of 3 s or more, or among all if no clip is so
+    long."""
     long = judged(table) if len(judged(table)) else table
     distance = (long.integrated_lufs - TARGET_LUFS).abs()
     return long.loc[distance.sort_values(ascending=False).index[:count]]
@@ -278,8 +283,8 @@ def controls(clip: Clip, folder: Path) -> list[NegativeControl]:
 def mean_of_levels(
     engine: Engine, text: FixtureText, folder: Path, blend: str = BLENDS[0]
 ) -> NegativeControl:
-    """A control: a blend played at the mean of its voices' levels instead of its own level. If the clip is
-    judged as a stream, it must fail."""
+    """A control: a blend that is brought to the target as if it were as loud as its voices on average. If the
+    clip is judged as a stream, it must fail."""
     clip = engine.stream(text.text, voice=blend, loudness="none", cached=False).joined()
     level_at = engine.voice(blend).level_at
     lufs = np.mean([level_at(len(segment.token_ids)) for segment in clip.segments])
@@ -289,7 +294,7 @@ def mean_of_levels(
 
 
 CAUGHT = ("3 dB louder", "3 dB quieter")
-"""The shared damages that this gate must catch."""
+"""Those of `damages.DAMAGES` that this gate must catch."""
 
 
 def meter_checks() -> tuple[list[Check], list[NegativeControl], pd.DataFrame]:
@@ -329,7 +334,8 @@ def _full_scale_sample(samples: Samples) -> Samples:
 
 
 def _peak_between_samples(samples: Samples) -> Samples:
-    """A quarter-rate burst at 45°: no sample above −2.9 dBFS, a true peak at about 0 dBTP."""
+    """A burst at a quarter of the sample rate with a phase of 45°: no sample is above −2.9 dBFS, but the true
+    peak is about 0 dBTP."""
     damaged = samples.copy()
     start, count = len(damaged) // 2, 400
     phase = np.pi / 2 * np.arange(count) + np.pi / 4
@@ -338,7 +344,7 @@ def _peak_between_samples(samples: Samples) -> Samples:
 
 
 def _half_faded(samples: Samples) -> Samples:
-    """A clip with one half at −6 dB, which is below the band as a whole."""
+    """A clip whose second half is 6 dB softer, so that the whole clip lies below the band."""
     damaged = samples.copy()
     damaged[len(damaged) // 2 :] *= np.float32(10 ** (-6 / 20))
     return damaged

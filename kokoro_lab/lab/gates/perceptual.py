@@ -3,8 +3,8 @@
 *Forced*, the candidate takes the reference's durations, F0 and energy, so that samples can be compared. *By
 itself*, it speaks with its own prosody: quality without a reference, similarity of the voice, duration and
 pitch are judged. Intelligibility is another gate's task (`gates.intelligibility`). Clips are not brought to
-one level first; the loudness gate judges levels. DistillMOS, which would notice cuts without a reference, is
-not among the measures, because it needs PyTorch.
+one loudness first; loudness has a gate of its own. DistillMOS, which would notice cuts without a reference,
+is not among the measures, because it needs PyTorch.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ WRONG_VOICES = {
     **{"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"},
     **{"zf": "zm_yunjian", "zm": "zf_xiaoxiao"},
 }
-"""For each kind of voice, a wrong voice for controls. It speaks the same kind of English, so that the
-phonemes are the same."""
+"""For each kind of voice, a wrong voice for controls. It speaks the same language and the same kind of
+English, so that the phonemes are the same."""
 
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
@@ -91,7 +91,7 @@ class Measure:
 
     @property
     def check(self) -> str:
-        """Name of the check that limits it."""
+        """Name of the check that limits this measure."""
         return f"{self.name}_change_lower_95_percent"
 
 
@@ -114,13 +114,13 @@ def _speaker(compared: PerceptualPair, encoder: Embedder) -> tuple[float, float]
 
 
 def _duration(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """Longer is as bad as shorter."""
+    """1 minus the relative difference in length: longer is as bad as shorter."""
     reference, candidate = len(compared.own.pair.reference), len(compared.own.pair.candidate)
     return 1.0, 1.0 - abs(candidate - reference) / reference
 
 
 def _f0(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """Higher is as bad as lower; 51 cents are 3 %."""
+    """1 minus the relative difference in pitch: higher is as bad as lower, and 51 cents are 3 %."""
     return 1.0, float(2.0 - 2.0 ** (compared.drift.f0_change_cents / CENTS_AN_OCTAVE))
 
 
@@ -129,7 +129,7 @@ STOI = Measure("stoi", "forced", lambda c, _: (1.0, _aligned(stoi, c)))
 LSD = Measure(
     "lsd", "forced", lambda c, _: (-LSD_FLOOR_DB, -LSD_FLOOR_DB - _aligned(log_spectral_distance_db, c))
 )
-"""Log-spectral distance, as a share of 80 dB, the range of levels that counts. A loss of 3 % is 2.4 dB."""
+"""Log-spectral distance, as a share of 80 dB, the range of power that counts. A loss of 3 % is 2.4 dB."""
 DNSMOS = Measure("dnsmos", "own", _dnsmos)
 SPEAKER = Measure("speaker", "own", _speaker, SPEAKER_MARGIN)
 DURATION = Measure("duration", "own", _duration)
@@ -206,9 +206,9 @@ def measure(
     -------
     pandas.DataFrame
         One row for each pair, indexed by its name: text, voice, audio_s, forced_length_difference_s;
-        `<name>_reference` and `<name>_candidate` for each measure, where higher is better; and the
-        candidate's drift, which are the fields of `metrics.prosody.Drift`. Forced figures are NaN where the
-        length differs.
+        `<name>_reference` and `<name>_candidate` for each measure, where higher is better; and how the
+        candidate's own prosody differs, as fields of `metrics.prosody.ReadingDifference`. Forced figures are
+        NaN where the length differs.
     """
     rows = []
     for each in tqdm(compared, desc="measured"):
@@ -231,7 +231,8 @@ def measure(
 
 
 def changes(table: pd.DataFrame, measures: Sequence[Measure] = MEASURES) -> pd.DataFrame:
-    """How much the candidate loses, with one-sided 95 % limits over texts, and the family's p by Holm.
+    """How much the candidate loses in each measure, with one-sided 95 % limits over texts, and p corrected by
+    Holm for the number of measures.
 
     Returns
     -------
@@ -321,9 +322,10 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
 def controls(
     reference: Engine, compared: Sequence[PerceptualPair], texts: Sequence[FixtureText], encoder: Embedder
 ) -> list[NegativeControl]:
-    """Candidates that are worse on purpose; the check that is there for the fault must fail.
+    """Candidates that are worse on purpose; for each fault, the check that limits it must fail.
 
-    Made of the shortest pairs, one a text. The first is no fault: the reference as its own candidate passes.
+    They are made of the shortest pairs, one for each text. The first control is no fault: the reference as
+    its own candidate must pass.
     """
     readings = {(e.forced.text, e.forced.voice): e.reference_reading for e in compared}
     short = [begun(each, CONTROL_S) for each in shortest((e.forced for e in compared), CONTROL_TEXTS)]

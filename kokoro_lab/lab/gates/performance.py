@@ -45,9 +45,9 @@ FEWEST_STARTS = 6
 OVER_BAND = 1.10
 """Slower or larger than the band by more than a tenth is a failure."""
 SURE = 0.85
-"""The low end of an interval must be at least this share of its median, since nearly anything passes a
-noisier one. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new process it
-was 0.73 to 0.96 with 7 or 12 starts."""
+"""The low end of an interval must be at least this share of its median, since nearly any change would pass
+with a wider interval. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new
+process it was 0.73 to 0.96 with 7 or 12 starts."""
 MOST = "over_band_most_ratio"
 UNITS = {"ttfa_short": "s", "ttfa_medium": "s", "rtf_medium": "ratio", "start_up": "s", "memory": "mb"}
 TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
@@ -70,7 +70,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The ratios of one kind of machine, and where they are from."""
+    """The ratios of one kind of machine, and how they were recorded."""
 
     kind: Kind
     ratios: Mapping[str, float]
@@ -123,7 +123,8 @@ def measure_speech(
 
 
 def measure_starts(variant: str, starts: int) -> pd.DataFrame:
-    """Seconds to the first sound of a new process, and its memory, ours and the reference interleaved.
+    """Start new processes, of our engine and of the reference in turn. Measure the seconds from the start of
+    each to its first sound, and its memory.
 
     Returns
     -------
@@ -151,9 +152,10 @@ def medians(table: pd.DataFrame) -> dict[str, Estimate]:
 
 
 def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
-    """Index: figure. Columns: golden, ratio, low and high (95 % interval), trials, and over_at_least.
+    """Index: figure. Columns: golden, ratio, low and high (95 % interval), trials, over, and over_at_least.
 
-    `over_at_least` is the low end divided by golden: the part of an increase that noise cannot explain.
+    `over` is the ratio divided by golden. `over_at_least` is the low end divided by golden: the part of an
+    increase that noise cannot explain.
     """
     table = pd.DataFrame({name: asdict(of) for name, of in found.items()}).T
     table = table.astype({"units": int}).rename(columns={"value": "ratio", "units": "trials"})
@@ -165,9 +167,9 @@ def against(found: Mapping[str, Estimate], band: Band) -> pd.DataFrame:
 
 def judge(found: Mapping[str, Estimate], band: Band | None, *, decides: bool = True) -> list[Check]:
     """The checks: no figure is over its band by more than a tenth with its whole interval, and every interval
-    is narrow enough to show that. If one is not, repeat the measurement on a quiet machine or with more
-    trials. Where no time decides, the checks are that every figure was measured and that the bands can be
-    read."""
+    is narrow enough to show that. If an interval is too wide, repeat the measurement on a quiet machine or
+    with more trials. If times do not decide, or there is no band, the checks are that every figure was
+    measured and that the bands can be read."""
     if not decides or band is None:
         measured = [name for name in FIGURES if name in found and found[name].value > 0]
         return [
@@ -182,7 +184,7 @@ def judge(found: Mapping[str, Estimate], band: Band | None, *, decides: bool = T
 
 
 def figures(table: pd.DataFrame, band: Band | None) -> dict[str, float]:
-    """The ratios and their parts; `over_band_most_ratio` only if there is a band."""
+    """The ratios, our own medians, and, if there is a band, `over_band_most_ratio`."""
     found = medians(table)
     over = {} if band is None else {MOST: float(against(found, band).over_at_least.max())}
     ours = table.groupby("figure", sort=False).ours.median()
@@ -222,7 +224,7 @@ def bands_path() -> Path:
 
 
 def read_bands(path: Path | None = None) -> list[Band]:
-    """Every band that is recorded; none where there is no file yet.
+    """Every band that is recorded; an empty list if there is no file yet.
 
     Raises
     ------
@@ -251,7 +253,7 @@ def band_for(kind: Kind) -> Band | None:
 
 
 def write_band(kind: Kind, ratios: Mapping[str, float], trials: int, starts: int) -> Band:
-    """Put a band in the place of the one of this kind, or beside the others.
+    """Write the band of `kind` into the file, in place of an earlier band of this kind.
 
     Raises
     ------
@@ -282,7 +284,8 @@ def _is_ratio(value: object) -> bool:
 
 def band_before(kind: Kind, *, decides: bool, write: bool, trials: int, starts: int) -> Band | None:
     """The band with which times will be compared, looked up before anything is timed; None if there is none
-    and times do not decide. If a band is to be written, the earlier one or None.
+    and times do not decide. If a band is to be written (`write`), the earlier band of this kind, or None if
+    there is none.
 
     Raises
     ------
@@ -341,7 +344,8 @@ def controls(
 
 
 def made_up_controls(seed: int = 0) -> list[NegativeControl]:
-    """Made-up ratios with a little noise: all on their band except for one fault, and some that must pass."""
+    """Made-up ratios with a little noise: with one fault each, which must fail, or with harmless changes,
+    which must pass."""
     golden = Band(ANY, dict.fromkeys(FIGURES, 0.4))
 
     def passes(change: Mapping[str, float], noise: float = NOISE, without: str = "") -> bool:

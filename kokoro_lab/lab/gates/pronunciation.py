@@ -15,17 +15,18 @@ from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import sentences
 
 CORPORA = ("en", "es", "ja", "zh")
-"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs that we wrote."""
+"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs (written, spoken) of
+ours."""
 _MARKS = regex.compile(r"[^\w\s]|_")
 
 
 def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
-    """A lexicon of one entry; an empty one without a word.
+    """A lexicon with one entry, or an empty lexicon if `word` is empty.
 
     Raises
     ------
     ParameterError
-        A word without phonemes.
+        There is a word, but `phonemes` is empty.
     """
     if not word:
         return ()
@@ -41,15 +42,15 @@ def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
 
 
 def words(clip: Clip) -> pd.DataFrame:
-    """Each word of a clip as it was read: place in the text, phonemes, language, and the reader (lexicon,
-    G2P, ...)."""
+    """Each word of a clip as it was read: its place in the text, phonemes, language, and source, which gave
+    the phonemes (a lexicon, G2P, ...)."""
     spoken = [word for segment in clip.segments for word in segment.words]
     columns = ("text", "start", "end", "phonemes", "language", "source")
     return pd.DataFrame([{name: getattr(word, name) for name in columns} for word in spoken])
 
 
 def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
-    """Every line of the corpora, read.
+    """Read every line of the corpora.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def as_said(text: str, language: str) -> str:
 
 
 def same(read: str, expected: str, language: str) -> bool:
-    """Whether two readings are the same words."""
+    """Whether two readings have the same words."""
     return _bare(read, language) == _bare(expected, language)
 
 

@@ -15,8 +15,8 @@ from kokoro_lab.lab.fixtures import load_rows
 SETS = ("reported", "own", "pasted", "later", "further", "same")
 """The files `fixtures/texts/readings_<set>.jsonl`. `reported`: texts from public reports of errors. `own`:
 texts of ours of the same kinds. `pasted`: texts of ours as logs, shops, doctors and others write them;
-`later`, `further`: more of them, in ten languages and accents. All three were written before a rule was
-mended. `same`: texts that look difficult and must be read as they are written."""
+`later`, `further`: more of them, in ten languages and accents. These three sets were written before any rule
+was mended for them. `same`: texts that look difficult and must be read as they are written."""
 PAUSE = "|"
 _SILENT = regex.compile(r"[\s,.;:!?…—–\-\"“”'’()<>\[\]¿¡「」『』、。・]+")
 _MARK = regex.compile(r"[;:,.!?…—]")
@@ -44,7 +44,7 @@ def heard(text: str, language: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> tuple[str, frozenset[int]]:
-    """The letters of a reading without "and", and the counts of letters after which there is a pause."""
+    """The letters of a reading without "and", and the numbers of letters after which there is a pause."""
     bare, pauses = "", set()
     for part in regex.sub(r"\band\b", " ", text.casefold()).split(PAUSE):
         bare += _SILENT.sub("", part)
@@ -53,7 +53,8 @@ def _bare(text: str) -> tuple[str, frozenset[int]]:
 
 
 def is_right(words: str, phonemes: str, row: dict[str, list[str]]) -> bool:
-    """Whether the words match one of the right forms, with a pause wherever that form has one.
+    """Whether the words match one of the right forms (`spoken`), with a pause wherever that form has one, and
+    the phonemes contain all `sounds` of the row and none that it must `never` have.
 
     Letter case, spaces, hyphens, punctuation and "and" do not count.
     """
@@ -84,8 +85,8 @@ def _rows(sets: tuple[str, ...]) -> Iterator[dict[str, object]]:
 
 
 def measure(sets: tuple[str, ...] = SETS) -> pd.DataFrame:
-    """Every line of the sets, read: `set`, `language`, `category`, `written`, `expected`, `read`, `phonemes`
-    and whether it is `right`."""
+    """Read every line of the sets. Columns: `set`, `language`, `category`, `written`, `expected`, `read`,
+    `phonemes` and whether it is `right`."""
     return pd.DataFrame(_rows(sets))
 
 

@@ -1,9 +1,9 @@
 """Is a stream whole: the same samples as the file, nothing to hear at its seams, and no defect?
 
-A stream is compared bit by bit with the file of the same request, which misses nothing. `judge_clip` judges a
-clip by itself, for cases without a file, and misses much: see the counts below. Where windows meet, a stream
-is compared with the same place of the same speech decoded at once: a border may fall on an onset that is
-sharper than nearly everything else in its clip, and is no fault.
+A stream is compared bit by bit with the file of the same request; this comparison misses nothing.
+`judge_clip` judges a clip by itself, for cases without a file, and misses much: see the counts below. Where
+windows meet, a stream is compared with the same place of the same speech decoded at once: a border may fall
+on an onset that is sharper than nearly everything else in its clip, which is no fault.
 
 False alarms and detections of `judge_clip`
 -------------------------------------------
@@ -215,7 +215,7 @@ def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[Ju
 def judge_windows(table: pd.DataFrame) -> list[Check]:
     """The limit of a table of the fp32 model: windows differ from the undivided segment by next to nothing.
 
-    The limit is for fp32 alone: in other variants, integers have other scales in each window.
+    The limit holds only for fp32: in other variants, each window has its own scales of integers.
     """
     return [
         Check("windows_compared_count", table.window_seams_count.sum(), low=1),
@@ -226,7 +226,7 @@ def judge_windows(table: pd.DataFrame) -> list[Check]:
 
 
 def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
-    """Put every fault into every clip: the share of clips in which it is caught, for each way of looking.
+    """Put every fault into every clip, and find the share of clips in which each way of looking catches it.
 
     Returns
     -------
@@ -283,7 +283,8 @@ def window_controls(spoken: Sequence[StreamedClip]) -> list[NegativeControl]:
 
 
 def figures(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:
-    """Figures without a limit: how much was heard, and how often a clip alone shows an injected fault."""
+    """Figures without a limit: how much speech was judged, and how often a clip by itself shows an injected
+    fault."""
     alone = {f"{name.replace(' ', '_')}_seen_alone_share": found.loc[name, ITSELF] for name in found.index}
     return {
         "clips_count": len(table),
@@ -348,7 +349,7 @@ FAULTS: dict[str, tuple[damages.Damage, Callable[[Samples], list[int]]]] = {
     "clipped peaks": (damages.clipped, _splices(0)),
     NOT_FINITE: (_not_finite, _splices(0)),
 }
-"""Each fault, and where its splices are."""
+"""Name of a fault → the function that makes it, and the function that finds the places of its splices."""
 SEEN_ALONE = ("100 ms of silence", "100 ms heard twice", "clipped peaks", NOT_FINITE)
 CHUNK_FAULTS: dict[str, Callable[[tuple[AudioChunk, ...]], tuple[AudioChunk, ...]]] = {
     "a chunk lost": lambda chunks: (*chunks[:1], *chunks[2:]),

@@ -37,7 +37,7 @@ class ModelSpeech(NamedTuple):
 
 
 class SpokenPair(NamedTuple):
-    """The speech of both variants, with text and voice.
+    """One text by one voice, spoken by the reference and by the candidate.
 
     `text` is the name of the text and `said` its words. `longest_word` is the range of samples in which the
     reference speaks its longest word. `words` holds two lists of word timings: the reference's, then the
@@ -58,7 +58,7 @@ class SpokenPair(NamedTuple):
         badness: float,
         level: Callable[[PassagePair], PassagePair] = lambda pair: pair,
     ) -> JudgedClip:
-        """The pair as a judged clip: both sides with their words, levelled by `level`."""
+        """The pair as a judged clip: both sides with their words, at the loudness that `level` gives them."""
         reference, candidate = self.words
         pair = cache(partial(level, self.pair))
         return JudgedClip(
@@ -87,8 +87,8 @@ class ProsodyReading(NamedTuple):
 def speak(
     engine: Engine, texts: Sequence[FixtureText], voices: Sequence[str], *, streamed: bool = False
 ) -> list[ModelSpeech]:
-    """Speak every text with every voice, or with the reader of the text. The samples are the vocoder's,
-    without gain and limiter.
+    """Speak every text with every voice, or with its own `reader`, if it has one. The samples are the
+    vocoder's, without gain and limiter.
 
     With `streamed`, segments are decoded in windows with predicted statistics, as for streams.
 
@@ -133,12 +133,12 @@ def _shifted(words: Sequence[WordTiming], inside: slice) -> list[WordTiming]:
 
 
 def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
-    """Durations and F0 that a variant finds by itself, its segments one after the other.
+    """Durations and F0 that the engine's variant predicts for a text, one segment after the other.
 
     Raises
     ------
     ParameterError
-        The variant runs as one graph, from which they cannot be read.
+        The variant runs as one graph, from which durations and F0 cannot be read.
     """
     if not isinstance(engine.decoder, StagedDecoder):
         raise ParameterError(
@@ -159,14 +159,14 @@ def read(engine: Engine, text: FixtureText, voice_name: str) -> ProsodyReading:
 
 
 def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:
-    """The `count` shortest pairs, each of another text, into which faults are put."""
+    """The `count` shortest pairs, each of a different text. Controls put faults into these."""
     longest_first = sorted(spoken, key=lambda each: -len(each.pair.reference))
     a_text = {each.text: each for each in longest_first}  # the last one of each text stays
     return sorted(a_text.values(), key=lambda each: len(each.pair.reference))[:count]
 
 
 def begun(each: SpokenPair, length_s: float) -> SpokenPair:
-    """The beginning of a pair, long enough for a fault."""
+    """The first `length_s` of a pair."""
     pair, stop = each.pair, round(length_s * each.pair.sample_rate_hz)
     return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
 

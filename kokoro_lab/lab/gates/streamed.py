@@ -36,7 +36,7 @@ Request = tuple[FixtureText, str]
 
 
 class Seam(NamedTuple):
-    """A place where two windows, or speech and a pause, meet: the first sample of the second one.
+    """A place where two windows, or speech and a pause, meet: the first sample of the later one.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Seam(NamedTuple):
 
 
 class Decodes(NamedTuple):
-    """The vocoder's samples of a clip, one segment after the other, at the level that is heard, not trimmed.
+    """The vocoder's samples of a clip, one segment after the other, with the stream's gain and not trimmed.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Decodes(NamedTuple):
         float32 (n,): decoded window by window as streamed, and each segment at once, with the same
         statistics.
     borders : tuple of int
-        The first sample of each window that follows another one in sound.
+        The first sample of each window that follows another one without silence between them.
     """
 
     windows: Samples
@@ -76,7 +76,7 @@ class StreamedClip:
     Parameters
     ----------
     text, voice : str
-        The name of what was read, and whose voice read it.
+        The id of the text, and the name of the voice.
     chunks : tuple of AudioChunk
         The chunks, in the order in which they came.
     seams : tuple of Seam
@@ -85,9 +85,9 @@ class StreamedClip:
         float32 (n,): the same request, not streamed, with the same statistics and gain.
     decodes : Decodes
     said : str
-        The words.
+        The text itself.
     words : tuple of WordTiming
-        When each is heard.
+        When each word is heard.
     """
 
     text: str
@@ -105,7 +105,7 @@ class StreamedClip:
         return np.concatenate([chunk.samples for chunk in self.chunks])
 
     def places(self, kind: str | None = None) -> list[int]:
-        """The samples at which seams are; of one kind, if it is given."""
+        """The samples at which the seams are: all seams, or those of one kind."""
         return [seam.at_sample for seam in self.seams if kind in (None, seam.kind)]
 
 
@@ -115,7 +115,7 @@ def draw(texts: Sequence[FixtureText], voices: Sequence[str], count: int, seed: 
     Raises
     ------
     ParameterError
-        Fewer texts than that, or none asked for.
+        `count` is below 1, or above the number of texts.
     """
     require_range("clips", count, 1, len(texts), f"{count} clips cannot be drawn.")
     random = Random(seed)
@@ -183,7 +183,7 @@ def _seams(stream: SpeechStream, lengths: Sequence[Sequence[int]], samples: Samp
         end = _end(stream, segment.segment_id, len(samples))
         for border in np.cumsum(windows)[:-1]:
             at = place.start_samples + int(border) - place.lead_samples
-            # Silent frames are not decoded: a window that borders on them has an edge, which is faded
+            # Silent frames are not decoded: the edge of a window that meets them is faded, and is no seam
             if place.start_samples < at < end and samples[at - 1] != 0 and samples[at] != 0:
                 yield Seam(WINDOW, at, decoded + int(border))
         decoded += sum(windows)
@@ -209,7 +209,7 @@ class _DecodedSegment(NamedTuple):
 
 
 def _noting(decoder: Decoder, segments: list[_DecodedSegment]) -> Decoder:
-    """A decoder that records its requests and each block that it gave; for one stream."""
+    """A decoder that records the requests of one stream, and each block that it gives, in `segments`."""
 
     def decode(asked: SegmentRequest) -> DecodedSegment:
         decoded = decoder.decode(asked)

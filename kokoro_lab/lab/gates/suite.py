@@ -1,7 +1,7 @@
 """The list of measurements: gates, other notebooks and benchmarks, each in a fast and a full mode.
 
-It is read from `notebooks/suite.json`. The command that runs gates, the tests of notebooks and the checklist
-use the same rows. What else a new gate needs: `CONTRIBUTING.md`.
+The list is read from `notebooks/suite.json`. The command that runs gates, the tests of notebooks and the
+checklist use the same rows. `CONTRIBUTING.md` says what else a new gate needs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Measurement:
     fast, full : mapping
         Parameters of the notebook, or options of the benchmark, that differ from the defaults.
     fast_s, full_s : float
-        About how long a run in each mode takes, on two cores.
+        About how many seconds a run in each mode takes on two cores.
     variant : str
         The variant that is measured; empty for the variant of the settings.
     instrument : str
         Subcommand of `bench` that runs the benchmark; empty for plain `bench`, which measures time to first
         audio and speed.
     alone : sequence of str
-        Modes, `fast` or `full`, in which times decide, so that no other work may run beside it.
+        Modes, `fast` or `full`, in which times decide, so that no other work may run beside the measurement.
     kind : str
         One of `KINDS`. A gate is a notebook that `kokoro-lab run gates` runs.
     """
@@ -76,7 +76,7 @@ class Measurement:
         return ("fast" if fast else "full") in self.alone
 
     def arguments(self, fast: bool) -> tuple[str, ...]:
-        """The arguments of `kokoro-lab` that run it."""
+        """The arguments of `kokoro-lab` that run the measurement in one mode."""
         given = self.parameters(fast)
         if self.benchmark:
             options = [word for name, value in given.items() for word in _option(name, value)]
@@ -88,7 +88,7 @@ class Measurement:
         )
 
     def command(self, fast: bool) -> str:
-        """The command line that runs it."""
+        """The command line that runs the measurement in one mode."""
         return shlex.join(("kokoro-lab", *self.arguments(fast)))
 
     def was_asked(self, recorded: Mapping[str, Any], fast: bool) -> bool:

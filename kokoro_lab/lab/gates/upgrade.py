@@ -1,8 +1,8 @@
 """After an upgrade, of this package, its runtime or the weights: keep it, or roll it back?
 
     smoke         does it speak at all, evenly, the same twice, and as the golden clips say it did?
-    re-benchmark  time to first audio and real-time factor, beside an inference that no upgrade of ours moves
-    compare       with what the version before recorded, on this machine
+    re-benchmark  time to first audio and real-time factor, beside a reference that is not ours (see below)
+    compare       these figures with those that the version before had on this machine
     decide        keep, or roll back, with the commands for either
 
 Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can be
@@ -46,12 +46,12 @@ log = logging.getLogger(__name__)
 
 NOTEBOOK = "91_upgrade_playbook"
 WORSE_PERCENT = 10.0
-"""A figure that is certainly worse by more than this is a reason to go back."""
+"""A figure that is worse by more than this, with 95 % confidence, is a reason to roll back."""
 LAST, NONE = "last", "none"
-"""What to compare with, besides a file: the last run that was made otherwise, or nothing."""
+"""What to compare with, if not with a file: the last run of another installation, or nothing."""
 FEWEST = 5
-"""The fewest texts for a verdict. Even if all of fewer texts are slower, that may be chance: with four, the
-probability is 1 in 16."""
+"""The fewest texts for a verdict. With fewer, all may be slower by chance: with four, the probability is 1 in
+16."""
 _MADE_BY = ("versions", "toolchain", "conversion", "variant", "session", "model_sha256", "git")
 """What tells one installation from another."""
 _COMPARED = {"ratios", "verdict", "machine", "asked"}
@@ -63,7 +63,7 @@ _SENTENCE = "The kettle is on, and the window is open to the garden behind the h
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, why, and what to type."""
+    """Whether to keep the upgrade, the reasons, and the commands to type."""
 
     keep: bool
     reasons: tuple[str, ...]
@@ -78,7 +78,7 @@ class Decision:
 
 
 def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str) -> pd.DataFrame:
-    """Does the installation work, and the engine speak?
+    """Test whether the installation works and the engine speaks.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
     Returns
     -------
     pandas.DataFrame
-        A row for each look: name, ok, detail.
+        A row for each test: name, ok, detail.
     """
     clip = engine.synthesize(_SENTENCE, voice=voice, seed=SEED)
     again = engine.synthesize(_SENTENCE, voice=voice, seed=SEED)
@@ -116,8 +116,8 @@ def smoke(engine: Engine, findings: Sequence[tuple[str, bool, str]], voice: str)
 def golden_checks(
     engine: Engine, clips: GoldenFolder, cases: int
 ) -> tuple[list[Check], list[NegativeControl]]:
-    """The checks of this variant's golden clips, spoken again as it ships; and a control: a clip of another
-    text must be noticed.
+    """The checks of this variant's golden clips, spoken again by the variant as it ships; and a control: a
+    clip of another text must be noticed.
 
     Raises
     ------
@@ -145,8 +145,8 @@ def golden_checks(
 def benchmark(
     engine: Engine, reference: Reference, texts: Sequence[FixtureText], voice: str, rounds: int = 3
 ) -> pd.DataFrame:
-    """Stream each text warm and uncached, interleaved with the reference; the least time of all rounds
-    counts.
+    """Stream each text with a warm engine and no cache, interleaved with the reference; the least time of all
+    rounds counts.
 
     Disturbances only make times longer, so the least one describes the program best.
 
@@ -179,7 +179,8 @@ def ratios_of(table: pd.DataFrame, memory_mb: float) -> dict[str, list[float]]:
 
 
 def spoken_memory_mb(engine: Engine, before_mb: float, voice: str) -> float:
-    """Resident memory that the engine took since it was `before_mb`, once it has spoken a long sentence."""
+    """MB of resident memory that the process took since it had `before_mb`, measured after the engine has
+    spoken a long sentence."""
     engine.warm(voice)
     return resident_mb(psutil.Process()) - before_mb
 
@@ -188,7 +189,8 @@ def spoken_memory_mb(engine: Engine, before_mb: float, voice: str) -> float:
 
 
 def made_by(record: Mapping[str, Any]) -> dict[str, str]:
-    """What made a result, flat: `versions.onnxruntime`, `toolchain.compiler`, `git.commit` and so on."""
+    """What made a result, under names such as `versions.onnxruntime`, `toolchain.compiler` and
+    `git.commit`."""
     made = {name: record.get(name) for name in _MADE_BY}
     return {name: json.dumps(value) for name, value in leaves(made, joint=".")}
 
@@ -205,13 +207,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record to compare with; None if there is none, or none is wanted.
+    """The record to compare with. None if no record is wanted, or `folder` has no such record.
 
     Parameters
     ----------
     which : str
-        `last`: the newest run of this notebook in `folder` that passed on this machine and was made
-        otherwise; `none`; or the path of a `result.json`.
+        `last`: the newest run of this notebook in `folder` that passed on this machine with another
+        installation; `none`; or the path of a `result.json`.
     folder : Path
         `results/`.
     now : mapping
@@ -220,7 +222,7 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
     Raises
     ------
     ParameterError
-        There is no such file, or it is no record of this notebook, or of another machine.
+        There is no such file, it is no record of this notebook, or it is of another machine or other texts.
     """
     if which == NONE:
         return None
@@ -250,7 +252,7 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
 
 
 def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """How much worse each figure became, and how much at least.
+    """How much worse each figure became: an estimate, and a lower bound with 95 % confidence.
 
     With fewer than `FEWEST` texts no figure counts as worse, except memory, which is a single value. A figure
     that is no longer measured counts as worse, since nothing shows that it is not. A new figure is not
@@ -259,14 +261,14 @@ def compare(before: Mapping[str, Sequence[float]], now: Mapping[str, Sequence[fl
     Parameters
     ----------
     before, now : mapping of str to sequence of float
-        Ratios of each text, the same texts in the same order, by figure; lower is better. A figure with a
-        single value (memory) is compared as it is.
+        Figure → its ratio for each text; lower is better. Both have the same texts in the same order. A
+        figure with a single value (memory) is compared as it is.
 
     Returns
     -------
     pandas.DataFrame
         By figure: before, now (medians), change_percent, least_percent (one-sided 95 % bound of the median of
-        the texts' changes), and worse: certainly, and by over `WORSE_PERCENT`.
+        the texts' changes), and worse: whether least_percent is over `WORSE_PERCENT`, or unknown.
 
     Notes
     -----
@@ -313,7 +315,7 @@ def _comparable(record: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def checks_of(smoked: pd.DataFrame, compared: pd.DataFrame | None) -> list[Check]:
-    """What must hold for an upgrade to be kept, beside the golden clips."""
+    """The checks that an upgrade must pass to be kept, besides those of the golden clips."""
     checks = [Check("smoke_failed_count", int((~smoked.ok).sum()), high=0)]
     if compared is not None:
         checks += [
@@ -348,7 +350,7 @@ def decide(checks: Sequence[Check], before: Mapping[str, Any] | None, now: Mappi
 
 
 def asked_of(texts: Sequence[FixtureText], voice: str) -> dict[str, Any]:
-    """The voice and texts that were spoken: only equal ones are compared."""
+    """The voice and texts that were spoken. Records are compared only if these are equal."""
     return {"voice": voice, "texts": [text.id for text in texts]}
 
 

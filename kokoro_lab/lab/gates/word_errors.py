@@ -3,7 +3,7 @@
 The candidate is streamed, with a stream's gain, limiter and windows; the reference is the file of the same
 text by the published fp32 model, run as one graph. Whisper transcribes both. In English it makes so few
 errors that the rate itself has a limit; in other languages Whisper base makes so many that only the
-difference of the two is judged.
+difference of the two rates is judged.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX, VoiceCache, load_voice
 FIXTURE = "intelligibility"
 
 ENGLISH_LIMIT_PERCENT = 4.0
-"""Word error rate of all English voices together."""
+"""Limit of the word error rate of all English voices together."""
 ENGLISH_MARGIN_POINTS = 0.5
 ENGLISH_RISE_CHECK = "en_word_error_rate_rise_upper_95_points"
 ENOUGH_WORDS = 1000
-"""With this many words, one word is less than a fifth of the margin. With fewer, the limit is a number of
+"""With this many words, one word is at most a fifth of the margin. With fewer, the limit is a number of
 words."""
 FEW_WORDS_MORE = 1
 """How many more words than the reference's may be misheard, if there are fewer than `ENOUGH_WORDS`."""
@@ -92,8 +92,8 @@ def published(config: EngineConfig) -> Engine:
 
 
 def voices_of(english: str, others: str) -> list[str]:
-    """Voices by their names, with commas: English ones, then others. `all` takes all voices of the languages
-    whose words can be counted; an empty text takes none."""
+    """The voices that are named in `english` and then in `others`, separated by commas. `all` takes all
+    voices of the languages whose words can be counted; an empty text takes none."""
     found = []
     for names, is_english in ((english, True), (others, False)):
         known = [name for name in voice_names() if _of_language(name, is_english)]
@@ -109,8 +109,9 @@ def _of_language(voice: str, is_english: bool) -> bool:
 def sentences(language: str, limit: int = 0, corpus: str = "") -> list[FixtureText]:
     """Plain sentences of a language, without numbers and names, which Whisper often mishears.
 
-    They are the fixture's, or, in English, the `plain` ones that the file `corpus` holds out. `limit` spreads
-    a smaller number over them.
+    They come from the fixture `intelligibility`. If the file `corpus` is named, the English ones are the
+    `plain` texts among its held-out lines. With a `limit` above 0, at most this number of them, spread over
+    all.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def measure(
     texts: Sequence[FixtureText] = (),
     sounds: dict[int, dict[str, Clip | Samples]] | None = None,
 ) -> pd.DataFrame:
-    """Let both speak the sentences of each voice's language, and Whisper write down what it hears.
+    """Let candidate and reference speak the sentences of each voice's language, and Whisper write down both.
 
     If `texts` are given, every voice reads those.
     The samples of both sides of the worst clips are put into `sounds`, by the numbers of their rows; those of
@@ -194,18 +195,18 @@ def _both(candidate: Engine, reference: Reference, text: str, voice: str) -> dic
 
 
 def streamed(engine: Engine, text: str, voice: str) -> Clip:
-    """The samples of a stream, joined."""
+    """A stream of `text`, joined into a clip."""
     return engine.stream(text, voice=voice, cached=False).joined()
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """The limits, language by language; all voices of one together.
+    """The checks of each language, over all of its voices together.
 
     English: at most 4 % of the words wrong, and less than 0.5 points more than the reference with 95 %
-    confidence. Where fewer than 1000 words were read that cannot be shown: at most one word more is misheard.
-    Other languages: the counted rate is at most 5 points above the reference's. There are ten sentences,
-    which suffice to find broken speech; their confidence limit is too wide to be judged, and is among the
-    figures.
+    confidence. Fewer than 1000 words cannot show that; then at most one word more may be misheard than in the
+    reference. Other languages: the counted rate is at most 5 points above the reference's. There are ten
+    sentences, which suffice to find broken speech; their confidence limit is too wide to be judged, and is
+    among the figures.
     """
     checks = []
     for language, rows in table.groupby("language", sort=False):
@@ -219,8 +220,8 @@ def judge(table: pd.DataFrame) -> list[Check]:
 
 
 def no_worse(rows: pd.DataFrame) -> Check:
-    """English: less than 0.5 points more than the reference with 95 % confidence, or, of fewer than 1000
-    words, at most one word more."""
+    """The check for English: the word error rate is less than 0.5 points above the reference's with 95 %
+    confidence, or, with fewer than 1000 words, at most one word more is misheard."""
     if rows.words.sum() < ENOUGH_WORDS:
         more = int((rows.word_errors_candidate - rows.word_errors_reference).sum())
         return Check("en_words_more_misheard_count", more, high=FEW_WORDS_MORE)
@@ -295,7 +296,8 @@ def judged_clips(table: pd.DataFrame, sounds: Mapping[int, Mapping[str, Clip | S
 
 
 def _badness(row: Any) -> float:
-    """Words lost by the candidate alone, then Whisper's errors in the reference."""
+    """How many more words the candidate lost than the reference; between equal clips, how many the candidate
+    lost."""
     more = row["word_errors_candidate"] - row["word_errors_reference"]
     return float(more + row["word_errors_candidate"] / (row["word_errors_candidate"] + 1))
 
@@ -311,11 +313,12 @@ def controls(
     recogniser: Transcriber,
     judge: Callable[[pd.DataFrame], list[Check]] = judge,
 ) -> list[NegativeControl]:
-    """Controls: clips in which other words are said on purpose. The same `judge` must refuse them, in every
-    language.
+    """Controls: clips that say other words than the text, on purpose. The same `judge` must refuse them, in
+    every language.
 
-    Made from the clips of each language that were understood best, which pass undamaged. Damages that leave
-    the words intelligible (a click, a gap of 100 ms, noise at 20 dB) are not for this gate.
+    They are made from the clips of each language that were understood best; undamaged, these must pass.
+    Damages that leave the words intelligible (a click, a gap of 100 ms, noise at 20 dB) are not for this
+    gate.
     """
     faults: dict[str, Callable[[Clip, Clip], Samples]] = {
         "the longest word cut out of each clip": lambda clip, _: damages.without(

@@ -1,9 +1,9 @@
-"""Are our streams understood as well as kokoro-onnx's, on sentences that others report on?
+"""Are our streams understood as well as kokoro-onnx's, on sentences for which others have published rates?
 
 The Harvard sentences are 72 lists of ten, phonetically balanced (IEEE Recommended Practice for Speech Quality
 Measurements, 1969, appendix C). The repository has the first list; the others come from a file that the user
-names. Both programs read them with the same voice, each with its own front end and
-its own weights; Whisper base writes down both streams. The judge asks for the difference, since the rate
+names. Both programs read the sentences with the same voice, each with its own front end and its own weights;
+Whisper base writes down both streams. Only the difference of the two error rates is judged, since the rate
 itself depends on the recogniser.
 """
 
@@ -46,7 +46,7 @@ measure = word_errors.measure
 
 
 class PeerStreams:
-    """kokoro-onnx as a `word_errors.Reference`: what a listener of its stream has heard at the end.
+    """kokoro-onnx as a `word_errors.Reference`: it gives what a listener of its stream has heard at the end.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class PeerStreams:
         threads: int,
         load: Callable[[str, str, int], KokoroOnnx] = load_kokoro_onnx,
     ) -> None:
-        # Voices are read one after another, and each peer holds a model
+        # Only one peer is kept: each holds a model, and voices are read one after another
         self._of = lru_cache(maxsize=1)(lambda voice: load(variant, voice, threads))
         self.facts: dict[str, Any] = {}
 
     def synthesize(self, text: str, *, voice: str) -> Samples:
-        """The chunks of its stream, joined: float32, shape (n,), at 24 kHz.
+        """The chunks of kokoro-onnx's stream, joined: float32, shape (n,), at 24 kHz.
 
         Raises
         ------
@@ -90,9 +90,11 @@ class PeerStreams:
 
 
 def sentences(lists: str = "", corpus: str = "") -> list[FixtureText]:
-    """The Harvard sentences of some lists: numbers and ranges with commas, such as `1-5,12`; empty takes all.
+    """The Harvard sentences of some lists. `lists` has numbers and ranges, separated by commas, such as
+    `1-5,12`; empty takes all.
 
-    `corpus` is a text file of all 72 lists, one sentence on each line. Without one there is only list 1.
+    `corpus` is a text file of all 72 lists, one sentence on each line. Without this file there is only list
+    1.
 
     Raises
     ------
@@ -145,8 +147,8 @@ def _list_of(name: str) -> int:
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """The limit: less than 0.5 points more words are misheard than of the peer's, with 95 % confidence; of
-    fewer than 1000 words, at most one more. The margin is that of the gate of intelligibility."""
+    """The check: our word error rate is less than 0.5 points above the peer's with 95 % confidence, or, with
+    fewer than 1000 words, at most one word more is misheard. The limits are those of `word_errors`."""
     return [word_errors.no_worse(table)]
 
 
@@ -165,7 +167,8 @@ def _parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def beside(table: pd.DataFrame) -> pd.DataFrame:
     """One row for all that was read, and one for the lists of which others have published rates: word error
-    rates of both in percent, and our rate minus the peer's in points, each with its 95 % interval."""
+    rates of both programs in percent, and our rate minus the peer's in points, each with its 95 %
+    interval."""
     rows = []
     for name, part in _parts(table).items():
         row: dict[str, object] = {"sentences": name, "clips": len(part), "words": int(part.words.sum())}
@@ -179,8 +182,8 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Rates of both by voice, as `word_errors.figures`, and the difference of all that was read and of the
-    lists of which others have published rates."""
+    """Rates of both programs by voice, as in `word_errors.figures`, and the difference of all that was read
+    and of the lists of which others have published rates."""
     found = word_errors.figures(table)
     for name, part in _parts(table).items():
         more = difference(part)
@@ -197,11 +200,11 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:
     """The faults of `word_errors.controls`, and losses a little over the margin, counted over all clips.
 
-    The peer as its own candidate is no fault, and passes.
+    The peer as its own candidate is no fault, and must pass.
     """
     same = table.assign(word_errors_candidate=table.word_errors_reference)
     over = max(word_errors.FEW_WORDS_MORE + 1, math.ceil(0.006 * table.words.sum()))
-    # Spread over the clips, as many in each as it takes
+    # Spread evenly over the clips
     more = np.diff(np.linspace(0, over, len(table) + 1).astype(int))
     lost = same.assign(word_errors_candidate=same.word_errors_reference + more)
     return [

@@ -1,11 +1,11 @@
 """Several windows in one forward pass: the CPU time that it saves, and the memory and waiting that it costs.
 
-A batch is several windows end to end, each with the context that it would have by itself. It has the same
-products, but the weights are read once. The engine's windows leave out the context that later layers do not
-need. A batch could do that, too; here, both keep all of the context. The model's layers take one scale and
-shift for a pass, so only windows of one segment are decoded exactly. Windows of several segments would need a
-scale and shift for each window, which takes no more computing. So the measurement shows the most that a batch
-could save.
+A batch is several windows end to end, each with the context that it would have by itself. A batch takes as
+many products as its windows one by one, but the weights are read only once. The engine's windows leave out
+the context that later layers do not need. A batch could leave it out, too; here, batches and single windows
+keep all of the context. The model's layers take one scale and shift in a pass, so a batch is exact only if
+its windows are of one segment. Windows of several segments would need a scale and shift for each window,
+which takes no more computing. So the measurement shows the most that a batch could save.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 
 IN_TURN, ONE_PASS, HALF_MORE = "in turn", "one pass", "one pass and a half"
 WORTH = 0.85
-"""A batch is worth having if it takes at most this share of the CPU time of single windows."""
+"""A batch is worth having if it takes at most this share of the CPU time of its windows one by one."""
 LEAST_SNR_DB = 80.0
-"""Least SNR of windows in one pass against the same windows in turn, for floats. With integers, roundings
-differ more."""
+"""Least SNR of windows in one pass against the same windows in turn, for float weights. With integers,
+roundings differ more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +121,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        Rows as `turns.take_turns`, with frames and count.
+        The rows of `turns.take_turns`, with frames and count.
     """
     rows = []
     for (number, segment), long, count in tqdm(
@@ -172,8 +172,8 @@ def drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def memory(config: EngineConfig, segment: SpokenSegment, frames: int, counts: Sequence[int]) -> pd.DataFrame:
-    """How much more memory the process holds while a batch is decoded in new sessions; a row for each
-    count."""
+    """By how many MB the process grows at most while a batch is decoded in new sessions; a row for each
+    number of windows in `counts`."""
     rows = []
     for count in counts:
         decoder = StagedDecoder(config)
@@ -186,7 +186,8 @@ def memory(config: EngineConfig, segment: SpokenSegment, frames: int, counts: Se
 
 
 def least_snr_db(decoder: StagedDecoder, spoken: Sequence[SpokenSegment], context: int) -> float:
-    """How near windows in one pass are to the same windows in turn, at worst."""
+    """The least SNR, in dB, of windows in one pass against the same windows in turn. In the pass, they have
+    `context` frames on both sides."""
     found = []
     for segment in spoken:
         spans = segment.spans(min(40, segment.prosody.frames - 2 * CONTEXT_FRAMES), 3, CONTEXT_FRAMES)
@@ -198,7 +199,7 @@ def least_snr_db(decoder: StagedDecoder, spoken: Sequence[SpokenSegment], contex
 def controls(
     decoder: StagedDecoder, spoken: Sequence[SpokenSegment], trials: pd.DataFrame
 ) -> list[NegativeControl]:
-    """Controls: windows without their context must differ, and computing that is half as much again must be
+    """Controls: windows without their context must differ, and half as much computing again must be
     noticed."""
     once, dearer = (trials[trials.system == way] for way in (ONE_PASS, HALF_MORE))
     dear = paired_ratio(once.compute_s, dearer.compute_s, list(once.text_number))
@@ -210,7 +211,8 @@ def controls(
 
 
 def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
-    """The checks: a batch gives the same samples, and no batch takes half as much computing again."""
+    """The checks: a batch gives the samples of its windows in turn, and takes at most 1.5 times their
+    computing."""
     return [
         Check("least_snr_db", snr_db, low=LEAST_SNR_DB),
         Check("dearest_batch_ratio", float(table.ratio.max()), high=1.5),

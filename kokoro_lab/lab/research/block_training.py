@@ -1,4 +1,4 @@
-"""Trains a block of the vocoder on what the block that ships gives, on the CPU, in NumPy and SciPy alone."""
+"""Trains a block of the vocoder to give what the block that ships gives, on the CPU, with NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from kokoro_lab.lab.research.residual_steps import Values
 from kokoro_lab.lab.research.vocoder_block import INSIDE, Block, Crop, error, taps_of
 
 DAMPING = 1e-3
-"""What is added to second moments, as a share of their mean, before directions are weighed by them."""
+"""What is added to the diagonal of second moments before they are inverted, as a share of the diagonal's
+mean."""
 REMEMBERED = 20
 """Steps that L-BFGS remembers."""
 
@@ -24,10 +25,9 @@ REMEMBERED = 20
 class Training:
     """Quasi-Newton descent (L-BFGS, Liu & Nocedal 1989) on a block, which can be stopped and continued.
 
-    Every step is of all crops and lowers their error. Weights are trained in coordinates in which all
-    directions weigh about alike (the factors of K-FAC, Martens & Grosse 2015), so that few steps go far. What
-    is kept is the block with the least error on what is held out, so that no training ends worse than it
-    began.
+    Every step uses all crops and lowers their error. Weights are trained in coordinates in which all
+    directions weigh about alike (the factors of K-FAC, Martens & Grosse 2015), so that few steps go far. The
+    block with the least error on the held-out crops is kept, so that no training ends worse than it began.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ class Training:
 
     @property
     def history(self) -> pd.DataFrame:
-        """A row for each time that it was judged: steps, compute_s (without judging), error_ratio and
-        error_db of the best block so far, on what is held out."""
+        """A row for each time that the block was judged: steps, compute_s (without judging), error_ratio and
+        error_db of the best block so far on the held-out crops."""
         table = pd.DataFrame(self._history, columns=["steps", "compute_s", "error_ratio"])
         return table.assign(error_db=10 * np.log10(table.error_ratio))
 
     def run(self, compute_s: float, judge_every_s: float) -> None:
-        """Train until `compute_s` of CPU time are used in all, those before a checkpoint included, or until
-        no step lowers the error any more."""
+        """Train until `compute_s` seconds of CPU time are used, including those before a checkpoint, or until
+        no step lowers the error any more. Judge the block every `judge_every_s` seconds."""
         if self.compute_s >= compute_s:
             return
         began, clock = self.compute_s, time.process_time()
@@ -101,14 +101,14 @@ class Training:
             self._judge()
 
     def save(self, path: Path) -> None:
-        """Write what continuing needs: the best block, the one that was trained last, and the history."""
+        """Write what `restore` reads: the best block, the block as trained last, and the history."""
         arrays: dict[str, Any] = {"steps": self.steps, "compute_s": self.compute_s}
         for name, block in (("best", self.block), ("now", self._now)):
             arrays |= {f"{name}_{k}": tensor for k, tensor in enumerate([*block.weights, *block.biases])}
         np.savez(path, **arrays, history=np.array(self._history))
 
     def restore(self, path: Path) -> None:
-        """Continue from what `save` wrote. What L-BFGS remembered of its steps is found anew.
+        """Continue from the file that `save` wrote. L-BFGS begins again without the steps that it remembered.
 
         Raises
         ------
@@ -149,9 +149,9 @@ class Training:
         return total / columns, [g / columns for g in gradients]
 
     def _factors(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each convolution, the inverse Cholesky factors of the second moments of two signals: its
-        gradient for noise at the block's output, and its input. In the coordinates that these factors make,
-        the curvature of the error is about 1 in all directions."""
+        """For each convolution, the inverse Cholesky factors of the second moments of two signals: the
+        gradient of its output for noise at the block's output, and its input. In the coordinates that these
+        factors make, the curvature of the error is about 1 in all directions."""
         random, block = np.random.default_rng(self.steps), self._now
         moments = [[0.0, 0.0] for _ in block.weights]
         several = self.crops[:: max(1, len(self.crops) // 8)]

@@ -1,7 +1,7 @@
 """Models that compute less, beside the model that ships: how they sound, and what they save.
 
-All speak the durations, pitch and energy of the float model, in windows with predicted statistics, as a
-stream does. So PESQ compares sound and not timing.
+All models speak the same durations, pitch and energy, those of the float model, in windows with predicted
+statistics, as a stream does. So PESQ compares sound and not timing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from kokoro_lab.native.operators import native_operators
 
 UNCUT = "uncut"
 WORTH = 0.85
-"""A candidate is worth having if it takes at most this share of the computing."""
+"""A candidate is worth having if it takes at most this share of the uncut model's computing time."""
 LOSS = 0.03
-"""Limit of quality: PESQ at most 3 % below the highest, DNSMOS at most 3 % below the model that ships."""
+"""Limit of quality: PESQ at most 3 % below the highest, DNSMOS at most 3 % below the reference's."""
 RISE_POINTS = 3.0
-"""Limit of quality: this many more words in a hundred are misheard."""
+"""Limit of quality: the speech recogniser mishears at most this many more words in a hundred."""
 
 
 def made(cuts: Cuts, config: EngineConfig, stages: Mapping[str, Model]) -> StagedDecoder:
@@ -61,7 +61,7 @@ def heard(
     voices: Sequence[str],
     recogniser: Transcriber,
 ) -> pd.DataFrame:
-    """Have all candidates speak every line, each line by the next voice in turn.
+    """Have all candidates speak every line, each line by the next of `voices` in turn.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def _clips(
 def timed(
     candidates: Mapping[str, StagedDecoder], lines: Sequence[str], voices: Sequence[str], rounds: int
 ) -> pd.DataFrame:
-    """Speak every line with every candidate, interleaved: contours and all windows. `UNCUT` must be among
-    them. Rows as those of `turns.take_turns`."""
+    """Time every candidate while it computes the contours and all windows of every line; candidates are
+    interleaved, and `UNCUT` must be one of them. The rows are those of `turns.take_turns`."""
     front_end, trials = FrontEnd(), []
     with quiet():
         for number, line in enumerate(lines):
@@ -133,8 +133,9 @@ def curve(rows: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        compute_ratio with compute_low and compute_high, over `UNCUT`; pesq_mean with its interval, stoi_mean;
-        dnsmos_change_ratio; word_rise_points; within, whether it is within the limits of quality.
+        compute_ratio with compute_low and compute_high, CPU time divided by that of `UNCUT`; pesq_mean with
+        its interval, stoi_mean; dnsmos_change_ratio; word_rise_points; within, whether it is within the
+        limits of quality.
     """
     cost = ratios(trials, UNCUT)
     found = []
@@ -159,7 +160,8 @@ def curve(rows: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(table: pd.DataFrame, what: str) -> str:
-    """The answer in a sentence: worth it or not, and by how much it was missed."""
+    """The answer in a sentence: whether a candidate is worth it, and if none is, by how much the goal is
+    missed."""
     asked = 100 * (1 - WORTH)
     within = table[table.within & (table.index != UNCUT)]
     worth, said = False, "no candidate is within the limits of quality"

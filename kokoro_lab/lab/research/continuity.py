@@ -48,10 +48,12 @@ EAR_S = 1.5
 FADE_S = 0.025
 """Length of the fade between two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
-"""Loudness in LU for one unit of the model's energy curve; streams are levelled by the same factor."""
+"""Loudness in LU for one unit of the model's energy curve. The gain of streams is estimated with the same
+factor."""
 NOTICED = {"f0_cents": 150.0, "tempo_percent": 5.0, "level_lu": 1.0}
-"""A difference above this is noticed side by side: of pitch in speech ('t Hart, JASA 69, 1981, has 1.5 to 2
-semitones, and 3 where people just listen), of tempo (Quené, Journal of Phonetics 35, 2007), of level."""
+"""Differences above these are noticed by people who compare two readings: in the pitch of speech ('t Hart,
+JASA 69, 1981, has 1.5 to 2 semitones, and 3 where people just listen), in tempo (Quené, Journal of Phonetics
+35, 2007), and in loudness."""
 FIGURES = [*NOTICED, "pause_ms"]
 _SPACE = encode(" ")
 _MARKS = frozenset(encode(' .!?…:,;—"“”()'))
@@ -61,7 +63,7 @@ _ENDS = frozenset(encode(".!?…"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Border:
-    """Two segments of a text that follow each other, by their token ids, and who speaks them.
+    """Two segments of a text that follow each other, as token ids, and the voice that speaks them.
 
     `pause_s` is the silence that is added between them.
     """
@@ -74,7 +76,7 @@ class Border:
 
     @property
     def kind(self) -> str:
-        """Whether a sentence ends here, or a first sentence was cut so that sound starts early."""
+        """Whether the border is the end of a sentence, or lies within a sentence that was cut."""
         return "sentence" if {*self.before[-2:]} & _ENDS else "within a sentence"
 
     @property
@@ -106,14 +108,14 @@ class Reading:
 
 
 def all_texts() -> list[FixtureText]:
-    """The fixture texts, and the answers of several sentences that they hold."""
+    """The fixture texts, and the fixture answers, which have several sentences."""
     answers = [(row["id"], "".join(piece for piece, _ in row["written"])) for row in load_rows("answers")]
     return [*load_texts(), *(FixtureText(name, "prose", text) for name, text in answers)]
 
 
 def borders_of(texts: Sequence[FixtureText], voices: Sequence[str], each: int) -> list[Border]:
-    """At most `each` borders a text, each text by the next voice. Borders are left out if both sides are too
-    long for one pass."""
+    """At most `each` borders of every text; each text is read by the next voice in turn. A border is left out
+    if both sides together are too long for one pass."""
     front_end, found = FrontEnd(), []
     for number, text in enumerate(texts):
         voice = load_voice(voices[number % len(voices)])
@@ -141,16 +143,16 @@ class BorderReader:
         self.decoder = StagedDecoder(replace(config, pauses="model"))
 
     def before(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side before the border, read with `seen` after it."""
+        """The side before the border, read together with the ids `seen` after it."""
         return self._read(border, (), border.before, seen)
 
     def after(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side after the border, read with `seen` before it."""
+        """The side after the border, read together with the ids `seen` before it."""
         return self._read(border, seen, border.after, ())
 
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
-        """Both sides of `border`, read in the given way. `other` is the border whose ids are seen in the way
-        that shows ids of another border."""
+        """Both sides of `border`, read in the given way. In the way `OTHERS`, the model sees ids of the
+        border `other` instead."""
         seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
         seen = MAX_TOKENS if way == TWICE else seen
         return (
@@ -168,7 +170,8 @@ class BorderReader:
         first, last = len(lead) + 1, len(lead) + 1 + len(own)  # a pad is in front of all
         ends = np.concatenate([[0], np.cumsum(frames)])
         values = slice(F0_A_FRAME * ends[first], F0_A_FRAME * ends[last])
-        # What stands at an edge keeps its pad, which holds the end of the sound; a space is of what is ahead
+        # A side at an edge keeps its pad, which holds the end of the sound; a space belongs to the side
+        # before
         cut = slice(ends[first] if lead else 0, ends[last + 1] if behind else ends[-1])
         curves = contours.f0_hz.reshape(-1)[values], contours.energy.reshape(-1)[values]
         return Reading(frames[first:last], *curves, contours, cut)
@@ -213,8 +216,8 @@ def distance(
     Returns
     -------
     dict
-        f0_cents: median over voiced frames of how much higher or lower each is; tempo_percent: how much
-        longer or shorter all of them sound together; level_lu: how much louder or softer they are.
+        f0_cents: the difference in pitch, as a median over voiced frames; tempo_percent: the difference in
+        the length of all that is not silent; level_lu: the difference in loudness. All are absolute values.
     """
     found = []
     for zone, one, other in zip(border.zones, reference, candidate, strict=True):
@@ -266,7 +269,7 @@ def estimates(table: pd.DataFrame, way: str) -> dict[str, Estimate]:
 
 
 def by_way(table: pd.DataFrame) -> pd.DataFrame:
-    """`estimates` of every way, written with their intervals; a row each."""
+    """`estimates` of every way, written with their intervals; a row for each way."""
     ways = dict.fromkeys(table.way)
     return pd.DataFrame({way: {n: str(e) for n, e in estimates(table, way).items()} for way in ways}).T
 
@@ -293,7 +296,8 @@ def noticed(found: dict[str, Estimate]) -> list[str]:
 def listened(
     reader: BorderReader, borders: Sequence[Border], ear: Callable[[Samples, int], float] = dnsmos
 ) -> pd.DataFrame:
-    """How DNSMOS, which needs no reference, rates each border: text, kind, way, dnsmos, and dnsmos_gain."""
+    """How DNSMOS, which needs no reference, rates each border. Columns: text, kind, way, dnsmos, and
+    dnsmos_gain, the difference to the same border of segments that are spoken alone."""
     rows = []
     for number, border in enumerate(tqdm(borders, desc="listened to", disable=None)):
         other = borders[(number + len(borders) // 2 + 1) % len(borders)]
@@ -310,7 +314,8 @@ def listened(
 
 
 def gain_of(heard: pd.DataFrame, way: str) -> Estimate:
-    """How much higher the ear rates a border than the same border of segments that are spoken alone."""
+    """How much higher DNSMOS rates borders that are read in `way` than the same borders of segments spoken
+    alone."""
     rows = heard[heard.way == way]
     return mean_of(rows.dnsmos_gain, list(rows.text))
 
@@ -328,7 +333,8 @@ def gains(heard: pd.DataFrame) -> pd.DataFrame:
 def timed(reader: BorderReader, borders: Sequence[Border], rounds: int) -> pd.DataFrame:
     """Time the segment before each border in each way, interleaved: its contours, and all of its windows.
 
-    In a text, a segment has neighbours on both sides, so the same number of ids is put before it as well.
+    In a text, a segment has neighbours on both sides, so in further ways the same number of ids is put before
+    it as well.
     """
     trials = []
     for number, border in enumerate(tqdm(borders, desc="timed", disable=None)):
@@ -361,8 +367,9 @@ def costs(trials: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        compute_ratio, compute_low, compute_high: CPU time of contours and windows, over that of a segment
-        alone; later_ms, later_low_ms, later_high_ms: how much later the first audio comes, on this machine.
+        compute_ratio, compute_low, compute_high: CPU time of contours and windows, divided by that of a
+        segment alone; later_ms, later_low_ms, later_high_ms: how much later the first audio comes than that
+        of a segment alone, on this machine.
     """
     by = ["text_number", "round"]
     rest = trials[trials.system == "windows"].set_index(by).compute_s
@@ -416,8 +423,8 @@ def _slower(side: Reading) -> Reading:
 
 
 def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
-    """The checks: the distance of one pass to itself is 0, and the interval of its gain does not lie wholly
-    above 0. If it does, segments should see their neighbours."""
+    """The checks: the distance of one pass to itself is 0, and the interval of the gain of one pass in DNSMOS
+    is not wholly above 0. If it is, segments should see their neighbours."""
     again = estimates(table, TWICE)
     return [
         Check("again_f0_cents", again["f0_cents"].value, high=0.0),

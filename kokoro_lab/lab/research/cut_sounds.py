@@ -1,4 +1,4 @@
-"""Speaks segments with cut steps, without writing a graph, to judge how cuts sound."""
+"""Speaks segments while some residual steps are cut (see `residual_steps`), to judge how the cuts sound."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from kokoro_lab.sessions.providers import make_session
 
 
 class Sounds:
-    """Speaks segments with cut steps, in floats and in ONNX Runtime's operators, with the statistics that a
-    stream has. Nothing is written to the disk, so that many cuts can be tried."""
+    """Speaks segments while some steps are cut, with float weights, ONNX Runtime's own operators, and the
+    predicted statistics of a stream. No graph is written to the disk, so that many cuts can be tried."""
 
     def __init__(self, segments: Sequence[Spoken], config: EngineConfig) -> None:
         self._config = replace(config, variant="fp32")
@@ -43,7 +43,7 @@ class Sounds:
         self.plain = self.of({})
 
     def of(self, cuts: Cuts) -> list[Samples]:
-        """The samples of each segment."""
+        """The samples of each segment, spoken with `cuts`."""
         in_trunk = any("/generator/" not in name for name in cuts)
         trunk = self._session("trunk", cuts) if in_trunk else None
         vocoder = self._session("vocoder", cuts)

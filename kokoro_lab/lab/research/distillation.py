@@ -1,7 +1,7 @@
-"""A student for the blocks that cost most: the same block with fewer taps, trained on what the block gives.
+"""Students for the vocoder's blocks that cost most: blocks with fewer taps, trained to give the same output.
 
-Blocks are trained one by one, so that a day's training is several hours' on several machines. `growth`
-continues the curves.
+Each block is trained by itself, so several machines can train several blocks at once. `growth` continues the
+curves of error over training time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from kokoro_lab.metrics.perceptual import PESQ_CEILING
 BARE, CLOSED, TRAINED = "middle taps alone", "closed form", "trained"
 LEAST_GAIN_DB, TEACHER_DB = 0.2, -50.0
 EACH, LESS_DATA = 3, 0.25
-"""Crops from each segment, of 0.2 to 1.3 s; share of them in the training with less data."""
+"""How many crops, of 0.2 to 1.3 s, are taken from each segment, and the share of them that the training with
+less data gets."""
 JUDGEMENTS = 12
 """How often a training is judged on held-out texts."""
 
@@ -71,14 +72,16 @@ def lessons(
 
 
 def students(lesson: Lesson, taps: int) -> dict[str, Block]:
-    """The block with fewer taps before any training: the middle taps alone, and in closed form."""
+    """The block with fewer taps before any training: with only its middle taps (`BARE`), and with weights
+    fitted by least squares (`CLOSED`)."""
     teacher = lesson.teacher
     bare = replace(teacher, weights=[middle(weight, taps) for weight in teacher.weights])
     return {BARE: bare, CLOSED: fitted(teacher, lesson.crops, taps)}
 
 
 def trained(lesson: Lesson, student: Block, compute_s: float, checkpoint: Path | None = None) -> Training:
-    """Train a student, from its checkpoint if there is one, and leave another."""
+    """Train a student until `compute_s` seconds of CPU time are used. If `checkpoint` exists, training
+    continues from it; afterwards it is written anew."""
     run = Training(student, lesson.crops, lesson.held_out)
     if checkpoint is not None and checkpoint.exists():
         run.restore(checkpoint)
@@ -92,19 +95,20 @@ def trained(lesson: Lesson, student: Block, compute_s: float, checkpoint: Path |
 def made_of(
     before: Mapping[str, Mapping[str, Block]], runs: Mapping[str, Training]
 ) -> dict[str, dict[str, Block]]:
-    """The students by way, then by block: those of `students`, and the trained ones."""
+    """Way → block → student: the students that `students` returned for each block, and the trained ones."""
     found = {way: {block: ways[way] for block, ways in before.items()} for way in (BARE, CLOSED)}
     return found | {TRAINED: {block: run.block for block, run in runs.items()}}
 
 
 def operations_per_s(run: Training) -> float:
-    """Multiplications and additions of a training in a second of its CPU time: three passes of two each."""
+    """Multiplications and additions in a second of a training's CPU time. A step of training takes three
+    products for each weight and column (one forward, two backward), and a product is two operations."""
     size = sum(weight.size for weight in run.block.weights)
     return 6.0 * size * (CROP + 2 * MARGIN) * len(run.crops) * run.steps / run.compute_s
 
 
 def cuts_of(lessons_of: Mapping[str, Lesson], blocks: Mapping[str, Block]) -> Cuts:
-    """All blocks at once, as cuts."""
+    """The cuts (see `residual_steps`) that put all of `blocks` into the model at once."""
     return {
         name: cut
         for block, lesson in lessons_of.items()
@@ -126,7 +130,8 @@ def errors(lessons_of: Mapping[str, Lesson], made: Mapping[str, Mapping[str, Blo
 
 
 def lines(runs: Mapping[str, Training], until_s: float) -> pd.DataFrame:
-    """The line of every training, continued to `until_s`, as `plots.growth` draws it."""
+    """The error along the fitted line (`Growth`) of every training, up to `until_s` seconds of training: rows
+    for `plots.growth`."""
     rows = []
     for name, run in runs.items():
         line = Growth.of(run.history)
@@ -139,8 +144,8 @@ def lines(runs: Mapping[str, Training], until_s: float) -> pd.DataFrame:
 
 
 def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
-    """By how much the error on held-out texts is lower with `after`, in dB, with its 95 % interval over
-    segments."""
+    """By how many dB the error on held-out texts is lower with `after` than with `before`, with its 95 %
+    interval over segments."""
     now, then = ([error(block, [crop]) for crop in lesson.held_out] for block in (after, before))
     ratio = paired_ratio(now, then, [place // EACH for place in range(len(now))])
     with np.errstate(divide="ignore"):
@@ -151,9 +156,9 @@ def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
 def foretold(
     runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame, table: pd.DataFrame
 ) -> Estimate:
-    """The PESQ to expect after `day_s` seconds of training for each block. It follows from the mean error
-    that the blocks should then have, by the PESQ (`curve`) and the errors (`table`) of the present
-    students."""
+    """The PESQ to expect if each block is trained for `day_s` seconds. A line through the errors (`table`)
+    and the PESQ (`curve`) of the present students gives it for the mean error that the blocks should then
+    have."""
     lines_of = [Growth.of(run.history).at(day_s) for run in runs.values()]
     ways = [BARE, CLOSED, TRAINED]
     losses = PESQ_CEILING - curve.pesq_mean.loc[ways].to_numpy(float)
@@ -171,7 +176,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def checks_of(lessons_of: Mapping[str, Lesson], table: pd.DataFrame) -> list[Check]:
-    """The checks: the block in NumPy is the model's, and training gains on texts that it never saw."""
+    """The checks: the block in NumPy computes what the model's block computes, and training lowers the error
+    on texts that it never saw."""
     wrong = max(10 * np.log10(error(each.teacher, each.held_out)) for each in lessons_of.values())
     gained = float((table[f"{CLOSED}, dB"] - table[f"{TRAINED}, dB"]).min())
     return [
@@ -181,8 +187,8 @@ def checks_of(lessons_of: Mapping[str, Lesson], table: pd.DataFrame) -> list[Che
 
 
 def controls(lesson: Lesson, student: Block, compute_s: float, curve: pd.DataFrame) -> list[NegativeControl]:
-    """Controls: trained on what the block gives for other crops, a student must not gain; and the middle taps
-    alone must be beyond the limits of quality."""
+    """Controls: a student that is trained on the outputs of other crops must not gain, and students with only
+    the middle taps must miss the limits of quality."""
     others = [*lesson.crops[1:], lesson.crops[0]]
     swapped = [replace(crop, y=crop.x + o.y - o.x) for crop, o in zip(lesson.crops, others, strict=True)]
     astray = trained(replace(lesson, crops=swapped), student, compute_s)
@@ -221,7 +227,8 @@ def told_of(
     less: Training,
     day_pesq: Estimate,
 ) -> dict[str, Estimate]:
-    """What the first block gains by training, and by all of the data; and what a day's training would."""
+    """With intervals: what the first block gains by training over the closed form, what it gains by all of
+    the data over a part of it, and the PESQ to expect after a day's training."""
     block, lesson = next(iter(lessons_of.items()))
     trained = made[TRAINED][block]
     return {
@@ -232,7 +239,7 @@ def told_of(
 
 
 def remarks(told: Mapping[str, Estimate]) -> list[str]:
-    """What a longer training and more data gain, in sentences."""
+    """Sentences on what training, more data and longer training gain."""
     doublings = np.log2(1 / LESS_DATA)
     return [
         f"training gains {told['gain_db']} dB on the closed form, on texts that it never saw",

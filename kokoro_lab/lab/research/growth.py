@@ -11,7 +11,8 @@ from scipy.stats import t as student
 from kokoro_lab.metrics.intervals import Estimate
 
 LEFT_OUT = 0.25
-"""The first part of the training time, which is not fitted: a power law holds later."""
+"""The first part of the training time, as a share of it, which is not fitted: the power law holds only
+later."""
 FEWEST = 4
 DAY_S = 86_400.0
 
@@ -39,12 +40,12 @@ class Growth:
 
     @classmethod
     def of(cls, history: pd.DataFrame) -> Growth:
-        """Fit the line to the table of `Training.history`, its beginning left out.
+        """Fit the line to the table of `Training.history` without its first part (`LEFT_OUT`).
 
         Raises
         ------
         ValueError
-            The block was judged too seldom.
+            After its first part is left out, the history has fewer than `FEWEST` points.
         """
         later = history[history.compute_s > LEFT_OUT * history.compute_s.max()]
         if len(later) < FEWEST:
@@ -58,9 +59,10 @@ class Growth:
         return cls(float(slope), float(level), spread * inverse, spread, len(later))
 
     def at(self, seconds: float) -> Estimate:
-        """The error after that much training, with the 95 % interval of a prediction.
+        """The error (`error_ratio`) after `seconds` of training, with the 95 % interval of a prediction.
 
-        The interval supposes that the power law goes on; it knows nothing of a floor.
+        The interval supposes that the power law goes on. It takes no account of a floor below which the error
+        cannot fall.
         """
         place = np.array([np.log10(seconds), 1.0])
         middle = float(place @ [self.slope, self.level])
@@ -71,7 +73,7 @@ class Growth:
 
 
 def loss_at(errors: np.ndarray, losses: np.ndarray, wanted: float) -> float:
-    """The loss of PESQ at an error, on a power law through the measured errors and losses: log(loss) over
-    log(error)."""
+    """The loss of PESQ at the error `wanted`, by a power law through the measured `errors` and `losses`: a
+    line of log(loss) over log(error)."""
     slope, level = np.polyfit(np.log10(errors), np.log10(np.maximum(losses, 1e-3)), 1)
     return float(10.0 ** (level + slope * np.log10(wanted)))

@@ -1,11 +1,11 @@
 """Each operator of ours beside ONNX Runtime's own, and beside the limit of this processor.
 
-For each kind of operator, the node with the most work is taken out of its stage's graph. Its peer is the part
-of the graph without our operators that computes the same tensors from the same tensors. Both run on one
-thread, on tensors of a real text. The limit is the roofline (Williams, Waterman, Patterson, CACM 52(4),
-2009): the time for the operator's products at the highest rate measured on a core, or the time for reading
-and writing all tensors once, whichever is longer. A kernel that needs fewer products than the definition may
-be faster than this.
+For each kind of operator, the node with the most work is taken out of its stage's graph. Its counterpart is
+the part of the graph without our operators that computes the same outputs from the same inputs. Both run on
+one thread, on tensors of a real text. The limit is the roofline (Williams, Waterman, Patterson, CACM 52(4),
+2009): the time for the operator's products at the highest rate measured on a core, or the time for moving all
+of its tensors once, whichever is longer. A kernel that needs fewer products than the definition may be faster
+than this.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
 ORT = "ONNX Runtime"
 LEAST_SNR_DB = 40.0
-"""Least SNR of our outputs against ONNX Runtime's. With integers, roundings differ, which at this level is
-not heard."""
+"""Least SNR of our outputs against ONNX Runtime's. Where our operators compute with integers, they round at
+other places, which nobody hears at this SNR."""
 SLOWED = 1.5
 DEVICES = pd.DataFrame(
     {
@@ -40,10 +40,10 @@ DEVICES = pd.DataFrame(
         "cpu_gflops": [410.0, 450.0, 560.0],
     }
 )
-"""Peaks by data sheets and clocks, of the smallest chip of each generation. The CPU's are NEON on all
-performance cores."""
+"""Highest rates of the smallest chip of each generation, from data sheets and clock frequencies. The rate of
+the CPU is that of NEON on all performance cores."""
 LAUNCH_US, COMMAND_US = 5.0, 150.0
-"""Assumed times: of a kernel's dispatch, and of submitting a command buffer and waiting for it."""
+"""Assumed: microseconds for starting a kernel, and for submitting a command buffer and waiting for it."""
 BYTES_OVER_FLOATS = 4.0
 """Assumed: how many products of bytes an Apple core computes in the time of one product of floats, by its
 dot-product instructions."""
@@ -52,7 +52,7 @@ ATTAINED = 0.5
 
 
 def outputs_snr_db(case: Case, config: EngineConfig, library: Path) -> float:
-    """SNR of our outputs against those of ONNX Runtime's operators; the least of all outputs."""
+    """SNR of our outputs against those of ONNX Runtime's operators, for the output where it is least."""
     ours = session_of(case.ours, config, library).run(None, case.feed)
     theirs = session_of(case.theirs, config, None).run(None, case.their_feed)
     found = []
@@ -66,13 +66,14 @@ def outputs_snr_db(case: Case, config: EngineConfig, library: Path) -> float:
 def race(
     found: Sequence[Case], config: EngineConfig, libraries: Mapping[str, Path], rounds: int
 ) -> pd.DataFrame:
-    """Every case by ONNX Runtime and by our operators of each instruction set, interleaved.
+    """Time every case with ONNX Runtime's operators and with ours of each instruction set, interleaved.
 
     Returns
     -------
     pandas.DataFrame
-        Rows as of `turns.take_turns`, one for each call, with its kind. `slowed` is a control: our operator,
-        made to do one and a half times its work.
+        The rows of `turns.take_turns`, with times for one call, and kind and stage of the case. `slowed` is a
+        control: our operator of the best set, called half as often again in the same turn. `same` is that
+        operator, timed once more.
     """
     rows = []
     for number, case in enumerate(tqdm(found, desc="operators", disable=None)):
@@ -107,8 +108,9 @@ def table_of(found: Sequence[Case], trials: pd.DataFrame, limited: Mapping[str, 
     Returns
     -------
     pandas.DataFrame
-        stage, kind, set; ours_us, ort_us: medians of one call; ratio, low, high: ours over ONNX Runtime's;
-        mega_operations, traffic_kb, limit_us; limit_share: of the limit's speed that ours has.
+        stage, kind, set; ours_us, ort_us: medians of one call; ratio, low, high: our time divided by ONNX
+        Runtime's, with its interval; mega_operations, traffic_kb, limit_us; limit_share: limit_us divided by
+        ours_us.
     """
     rows = []
     for number, case in enumerate(found):
@@ -146,17 +148,17 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     operations, traffic_bytes : float
         Operations and bytes of the window.
     launches : int
-        The number of kernels to start, if each operator of ours were one.
+        The number of kernels to start, if each of our operators were one kernel.
     table : pandas.DataFrame
-        From `table_of`. The vocoder's convolutions are assumed to reach the same share of the limit on
-        Apple's CPUs.
+        From `table_of`. All operators are assumed to reach the share of the limit on Apple's CPUs that the
+        vocoder's largest one reaches here.
 
     Returns
     -------
     pandas.DataFrame
         The columns of DEVICES; cpu_ms, the time of our operators on all performance cores, which has to be
-        beaten; gpu_limit_ms, the limit by computing or memory alone; launches_ms; gpu_ms, at half of the peak
-        with launches.
+        beaten; gpu_limit_ms, the limit of the GPU by computing or memory, whichever is longer; launches_ms,
+        for starting the kernels; gpu_ms, the time at the share `ATTAINED` of the limit, with the launches.
     """
     own = best_rows(table)
     heaviest = own.loc[own[own.stage == "vocoder"].mega_operations.idxmax()]
@@ -171,8 +173,8 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
 
 
 def checks_of(trials: pd.DataFrame, table: pd.DataFrame, snr_db: Sequence[float]) -> list[Check]:
-    """The checks: our operators compute the same; with the best set, all of them together are no slower than
-    ONNX Runtime; and a kernel timed against itself is as fast as itself."""
+    """The checks: our operators compute what ONNX Runtime's compute; with the best instruction set, they take
+    no longer than ONNX Runtime's on average; and a kernel that is timed twice is as fast both times."""
     best = best_rows(table)
     same = ratio(trials, "same", "wall_s", best.set.iloc[0])
     return [
@@ -183,7 +185,8 @@ def checks_of(trials: pd.DataFrame, table: pd.DataFrame, snr_db: Sequence[float]
 
 
 def controls(trials: pd.DataFrame, name: str) -> list[NegativeControl]:
-    """The control: a kernel with half as much work again must be found slower with the whole interval."""
+    """The control: for a kernel with half as much work again, the whole interval of the ratio must show that
+    it is slower."""
     slowed = ratio(trials, "slowed", "wall_s", name)
     return [NegativeControl("a kernel that takes half again as long", caught=bool(slowed.low > 1.1))]
 

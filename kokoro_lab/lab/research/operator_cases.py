@@ -1,7 +1,8 @@
-"""Operators of ours cut out of a graph, each with its peer in the graph without our operators.
+"""Our operators cut out of a graph, each with its counterpart in the graph without our operators.
 
 For each kind of operator in a stage, the node with the most work is taken, with the tensors that the node
-reads and writes while a real text is spoken. Its peer computes the same tensors from the same tensors.
+reads and writes while a real text is spoken. Its counterpart is the part of the other graph that computes the
+same outputs from the same inputs.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "MatMulI
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A node of ours, its peer without our operators, and the inputs of both.
+    """A node that runs our operator (`ours`), its counterpart without our operators (`theirs`), and the
+    inputs of both.
 
-    `operations` counts the operations of its products by their definition, two for each multiplication.
-    `traffic_bytes` counts the bytes of all inputs and outputs once.
+    `operations` counts the multiplications and additions of the node's products, as these are defined.
+    `traffic_bytes` counts the bytes of all inputs, weights and outputs once.
     """
 
     kind: str
@@ -51,8 +53,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunStage:
-    """A stage's graph with our operators and without, and tensors of it while it spoke: its inputs and
-    outputs, and those of our operators."""
+    """A stage's graph with our operators (`ours`) and without (`theirs`), and the tensors of one run
+    (`seen`): inputs and outputs of the stage, and inputs and outputs of our operators."""
 
     name: str
     ours: onnx.ModelProto
@@ -61,12 +63,12 @@ class RunStage:
 
 
 def stages_of(config: EngineConfig, spoken: Spoken, window_frames: int) -> list[RunStage]:
-    """Every stage of a variant, speaking a segment.
+    """Run every stage of a variant while it speaks one segment.
 
     Parameters
     ----------
     window_frames : int
-        Length of the window in the middle that the vocoder decodes, in trunk frames of 12.5 ms.
+        Length of the window from the segment's middle that the vocoder decodes, in trunk frames of 12.5 ms.
     """
     native = native_operators(config)
     folders = stages_folder(config, native), stages_folder(replace(config, native="off"), Native(None))
@@ -92,7 +94,8 @@ def first_feed(token_ids: Sequence[int], style: np.ndarray[Any, Any]) -> Tensors
 
 
 def window_feed(feed: Tensors, folder: Path, style: np.ndarray[Any, Any], frames: int) -> Tensors:
-    """The vocoder's inputs for a window from the middle, which computes its own statistics."""
+    """The vocoder's inputs for a window from the middle of a segment. The vocoder computes the statistics of
+    this window itself."""
     trunk = feed[signatures.TRUNK]
     first = max(0, (trunk.shape[2] - frames) // 2)
     last = min(trunk.shape[2], first + frames)
@@ -112,8 +115,8 @@ def window_feed(feed: Tensors, folder: Path, style: np.ndarray[Any, Any], frames
 
 
 def window_work(vocoder: RunStage, config: EngineConfig) -> tuple[float, float, int]:
-    """The work of a vocoder's window: operations, bytes of our operators' tensors and of weights, number of
-    nodes."""
+    """The work of one window of the vocoder: the number of operations, the bytes of our operators' tensors
+    and of all weights, and the number of nodes."""
     inputs = {each.name for each in vocoder.theirs.graph.input}
     given = {name: value for name, value in vocoder.seen.items() if name in inputs}
     nodes, weights = vocoder.ours.graph.node, vocoder.ours.graph.initializer
@@ -134,7 +137,8 @@ def session_of(model: onnx.ModelProto, config: EngineConfig, library: Path | Non
 
 
 def _seen(model: onnx.ModelProto, feed: Tensors, config: EngineConfig, native: Native) -> Tensors:
-    """Every tensor that goes into an operator of ours or comes out of one, and the stage's outputs."""
+    """Every tensor that goes into one of our operators or comes out of one, and the stage's inputs and
+    outputs."""
     shown = onnx.ModelProto()
     shown.CopyFrom(model)
     made = {name for node in model.graph.node for name in node.output}
@@ -152,7 +156,7 @@ def _seen(model: onnx.ModelProto, feed: Tensors, config: EngineConfig, native: N
 
 
 def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
-    """For each kind of operator in a stage, the node with the most work."""
+    """For each kind of our operators in a stage, the node with the most work."""
     seen = stage.seen
     weights = {each.name: int(np.prod(each.dims)) for each in stage.ours.graph.initializer}
     there = {name for node in stage.theirs.graph.node for name in node.output}
@@ -161,7 +165,7 @@ def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
         size = sum(weights.get(name, 0) for name in node.input) or 1
         return size * max(seen[name].size for name in node.output if name)
 
-    # Where not all outputs are in the other graph, a node does more than any part of that
+    # If the other graph lacks one of a node's outputs, no part of that graph does the same work
     nodes = [
         node for node in filter(is_ours, stage.ours.graph.node) if set(filter(None, node.output)) <= there
     ]
@@ -171,7 +175,7 @@ def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
         feed = {name: seen[name] for name in node.input if name in seen}
         theirs, their_feed = between(stage.theirs, feed, outputs, seen)
         if node.op_type in taken or not their_feed.keys() <= feed.keys():
-            continue  # the part of the other graph begins elsewhere: there a tensor has another name
+            continue  # the counterpart would need an input that this node does not have
         taken.add(node.op_type)
         ours = _model(stage.ours, [node], feed, outputs)
         arrays = [*feed.values(), *(seen[name] for name in outputs)]
@@ -181,7 +185,7 @@ def cases(stage: RunStage, config: EngineConfig) -> Iterator[Case]:
 
 
 def _names_in(node: onnx.NodeProto) -> Iterator[str]:
-    """Names of the tensors that a node reads, in its branches, too."""
+    """Names of the tensors that a node and the nodes in its branches read."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node:
@@ -191,7 +195,8 @@ def _names_in(node: onnx.NodeProto) -> Iterator[str]:
 def between(
     model: onnx.ModelProto, feed: Tensors, outputs: Sequence[str], seen: Tensors
 ) -> tuple[onnx.ModelProto, Tensors]:
-    """The part of a graph that computes some tensors from others, and its inputs."""
+    """The part of a graph that computes `outputs` from the tensors of `feed`, and the inputs of this part.
+    Inputs of the graph that are not in `feed` are taken from `seen`."""
     makers = {name: node for node in model.graph.node for name in node.output}
     inputs = {each.name for each in model.graph.input}
     fed: Tensors = {}
@@ -213,7 +218,7 @@ def between(
 def _model(
     model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], feed: Tensors, outputs: Sequence[str]
 ) -> onnx.ModelProto:
-    """A model of some nodes of another one, with their weights."""
+    """A model of some `nodes` of `model`, with their weights."""
     read = {name for node in nodes for name in _names_in(node)}
     given = [
         onnx.helper.make_tensor_value_info(

@@ -1,9 +1,10 @@
 """Structured pruning of residual steps, repaired in closed form, and where it costs least.
 
 A step's output is linear in what enters its last convolution. So second moments of recorded activations give
-the best weights for any subset of channels, and the error that remains, without a run of the model. A step
-may keep a share of its inner channels, or have one convolution of one tap instead of two, or be removed; then
-its mean stays. How well an error of a step is heard is measured once for each step.
+the best weights for any subset of channels, and the error that remains, without a run of the model. What is
+left of a step is its *level*: all of it, a share of its inner channels, one convolution of one tap instead of
+two convolutions, or only the mean of its output, if the step is removed. How well an error of a step is heard
+is measured once for each step.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ONE_TAP, REMOVED, PROBE = "one tap", "removed", "kept 0.5"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Option:
-    """One way to leave less of a step.
+    """A step at one level: the weights that it then has, what it computes, and its error.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ class Option:
     products : float
         Multiplications for a second of speech.
     error, unrepaired : float
-        Squared error as a share of the output's variance, on held-out texts: with the fitted weights, and
-        with the weights as they ship.
+        Squared error of the step's output, divided by the output's variance, on held-out texts: with the
+        fitted weights, and without a fit.
     """
 
     step: Step
@@ -54,7 +55,7 @@ class Option:
 
 
 def options(step: Step, fit: StepMoments, held_out: StepMoments) -> list[Option]:
-    """Every level of a step, from all of it to nothing."""
+    """The step at every level, from all of it to nothing."""
     found = [Option(step, "all", whole(step), step.products, 0.0, 0.0)]
     shipped = step.second_weight.reshape(len(step.second_weight), -1).astype(np.float64)
     kept = np.arange(step.second_weight.shape[1])
@@ -67,7 +68,7 @@ def options(step: Step, fit: StepMoments, held_out: StepMoments) -> list[Option]
     weights = fit.outer.fitted(np.zeros_like(fit.outer.cross))
     shift = fit.outer.shift(weights)
     cut = Cut(weights[:, :, None].astype(np.float32), shift)
-    # The one tap has no weights that ship: without a repair, it gives nothing
+    # No weights ship for the one tap: without a repair, the step gives only its bias
     errors = held_out.outer.error(weights, shift), held_out.outer.error(0 * weights, nothing)
     found.append(Option(step, ONE_TAP, cut, cut.products(step), *errors))
     none = np.zeros_like(shipped)
@@ -90,7 +91,7 @@ def _kept(step: Step, level: str, kept: Channels, fit: Regression, held_out: Reg
 
 
 def inputs_of(kept: Channels, taps: int) -> npt.NDArray[np.int64]:
-    """The inputs that belong to channels."""
+    """The indices of the inputs that belong to the channels `kept`, `taps` for each."""
     return (kept[:, None] * taps + np.arange(taps)).reshape(-1)
 
 
@@ -98,8 +99,9 @@ def best_channels(shipped: Matrix, fit: Regression, kept: Channels, count: int) 
     """Those `count` of the `kept` channels without which the error would be largest, even with the best
     weights for the others.
 
-    The error that removing a channel adds, with the best weights for the others, is the power of its weights
-    by the inverse of its block in the inverse of the covariance (Hassibi & Stork 1993, for a block).
+    Removing a channel, with the best weights for the others, adds the error wᵀ·B⁻¹·w: w are the channel's
+    weights, and B is its block of rows and columns in the inverse of the covariance (Hassibi & Stork 1993,
+    who remove one weight instead of a channel).
     """
     chosen = inputs_of(kept, fit.taps)
     covariance = fit.inputs[np.ix_(chosen, chosen)].astype(np.float64)
@@ -113,8 +115,9 @@ def best_channels(shipped: Matrix, fit: Regression, kept: Channels, count: int) 
 
 
 def sensitivity(every: Mapping[str, Sequence[Option]], sounds: Sounds) -> dict[str, float]:
-    """How well an error of each step is heard: the squared distance of the sound with the step at `PROBE`,
-    divided by the step's error there. Small errors of several steps add up."""
+    """How well an error of each step is heard: the squared distance (`Sounds.distance`) of the sound with the
+    step at the level `PROBE`, divided by the step's error at that level. The squared distances of small
+    errors in several steps add up."""
     found = {}
     for name, levels in tqdm(every.items(), desc="steps", disable=None):
         probe = next(option for option in levels if option.level == PROBE)
@@ -123,14 +126,14 @@ def sensitivity(every: Mapping[str, Sequence[Option]], sounds: Sounds) -> dict[s
 
 
 Plan = dict[str, Option]
-"""Name of a step → the level that it takes."""
+"""Name of a step → the step at the level that it takes."""
 
 
 def plan(every: Mapping[str, Sequence[Option]], heard: Mapping[str, float], share: float) -> Plan:
     """The levels that leave out `share` of all multiplications and are expected to be heard least.
 
-    Every step takes the level of the least error plus a price for its products; the price is the lowest that
-    leaves out enough.
+    Every step takes the level with the least sum of expected distance and price · products. The price is the
+    lowest one at which enough is left out.
     """
     wanted = share * sum(levels[0].products for levels in every.values())
 
@@ -155,7 +158,7 @@ def plan(every: Mapping[str, Sequence[Option]], heard: Mapping[str, float], shar
 def plans(
     every: Mapping[str, Sequence[Option]], heard: Mapping[str, float], shares: Sequence[float]
 ) -> dict[str, Plan]:
-    """The plan of every share, by its name in percent."""
+    """The plan for each of `shares`, with the share in percent as its name."""
     return {f"{100 * share:g} %": plan(every, heard, share) for share in shares}
 
 
@@ -173,7 +176,8 @@ def short(step: str) -> str:
 def cuts_of(found: Plan, *, repaired: bool = True) -> Cuts:
     """The cuts of a plan; without the steps that keep everything.
 
-    Without repair, what is left has the weights that ship, and what would be fitted is left out.
+    If they are not `repaired`, the kept channels have the weights that ship, and a step without kept channels
+    gives only its bias.
     """
     cuts = {}
     for name, option in found.items():
@@ -228,7 +232,7 @@ AT_RANDOM = "half at random, not repaired"
 
 
 def reordered(steps: Mapping[str, Step]) -> Cuts:
-    """All channels of every step in another order, which must change no sample."""
+    """The inner channels of every step in another order, which must change no sample."""
     cuts = {}
     for name, step in steps.items():
         kept = np.arange(step.second_weight.shape[1])[::-1].copy()
@@ -237,19 +241,21 @@ def reordered(steps: Mapping[str, Step]) -> Cuts:
 
 
 def least_snr_db(sounds: Sounds, cuts: Cuts) -> float:
-    """The least SNR of segments with cuts against those without."""
+    """The SNR of segments with cuts against the same segments without, for the segment where it is least."""
     pairs = zip(sounds.plain, sounds.of(cuts), strict=True)
     return float(min(signal_to_difference_db(*pair) for pair in pairs))
 
 
 def gain_db(table: pd.DataFrame) -> float:
-    """What the repair gains on held-out texts where half of the channels are left, mean over the steps."""
+    """By how many dB the repair lowers the error on held-out texts if half of the channels are left: the mean
+    over the steps."""
     half = table[table.level == PROBE]
     return float((half.unrepaired_db - half.error_db).mean())
 
 
 def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
-    """The checks: the rewriting changes nothing by itself, and a repair gains on texts that it never saw."""
+    """The checks: rewriting with all channels (`reordered`) changes nothing, and a repair gains on texts that
+    it never saw."""
     return [
         Check("reordered_snr_db", snr_db, low=LEAST_SNR_DB),
         Check("repair_gain_db", gain_db(table), low=LEAST_GAIN_DB),
@@ -262,8 +268,8 @@ def controls(
     held_out: Mapping[str, StepMoments],
     curve: pd.DataFrame,
 ) -> list[NegativeControl]:
-    """Controls: a repair on the inputs of other channels must gain nothing, and half of the channels, taken
-    at random and not repaired, must be beyond the limits of quality."""
+    """Controls: a repair that is fitted on the inputs of other channels must gain nothing, and half of the
+    channels, taken at random and not repaired, must miss the limits of quality."""
     gains = []
     for name, step in steps.items():
         order = np.random.default_rng(0).permutation(len(fit[name].inner.mean))

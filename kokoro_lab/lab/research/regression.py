@@ -18,7 +18,8 @@ from kokoro_lab.lab.tuning.rounding import RIDGE, columns
 Matrix = npt.NDArray[np.floating[Any]]
 
 POSITIONS = 600
-"""At most this many positions of a segment are looked at: 24 texts have 14,000, for 3,072 inputs at most."""
+"""The most positions (columns of an activation) that are used of a segment. 24 texts then have 14,000
+positions, to fit 3,072 inputs at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +63,12 @@ class Regression:
         return found
 
     def shift(self, weights: Matrix) -> Values:
-        """What makes the mean error 0."""
+        """The summand for each output with which `weights` have a mean error of 0."""
         shift: Values = (self.wanted_mean - weights @ self.mean).astype(np.float32)
         return shift
 
     def error(self, weights: Matrix, shift: Values) -> float:
-        """Mean squared error, as a share of the outputs' variance."""
+        """Mean squared error with `weights` and `shift`, divided by the outputs' variance."""
         off = self.wanted_mean - weights @ self.mean - shift
         spread = (
             self.power
@@ -115,8 +116,8 @@ class RegressionSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepMoments:
-    """The moments of a step's output: with the inputs of its second convolution (`inner`), and with those of
-    the middle tap of its first (`outer`)."""
+    """The moments of a residual step's output, together with the inputs of its second convolution (`inner`),
+    and with the inputs of the middle tap of its first one (`outer`)."""
 
     inner: Regression
     outer: Regression
@@ -125,7 +126,7 @@ class StepMoments:
 def recorded(
     steps: Mapping[str, Step], segments: Iterable[Spoken], config: EngineConfig
 ) -> dict[str, StepMoments]:
-    """The moments of every step while the float model speaks the segments."""
+    """Record the moments of every step while the float model speaks the segments."""
     report = ActivationReporter(config)
     sums = {
         name: (RegressionSum(step.second_weight.shape[2]), RegressionSum(1)) for name, step in steps.items()

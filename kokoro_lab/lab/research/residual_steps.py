@@ -71,14 +71,14 @@ class Cut:
     Parameters
     ----------
     second : numpy.ndarray or None
-        Weights of the last convolution, float32 (channels out, channels in, taps). None if there is none, and
-        the step adds a constant.
+        Weights of the last convolution, float32 (channels out, channels in, taps). None if no convolution is
+        left and the step adds a constant.
     shift : numpy.ndarray
         float32 (channels out,): is added to the bias of the second convolution.
     kept : numpy.ndarray or None
         int64, the channels that are left between the convolutions. None if at most one convolution is left.
     first : tuple of numpy.ndarray or None
-        Other weights and another bias for the first convolution, of the kept channels.
+        Weights and bias that the first convolution gets for the kept channels. None keeps those that ship.
     """
 
     second: Values | None
@@ -187,7 +187,7 @@ def _conv(
 
 
 def _narrow_given_norm(g: Graph, x: str, kept: Channels, swaps: Swaps) -> None:
-    """Narrow the vocoder's layers, which get their scale and shift as inputs."""
+    """Narrow a normalisation of the vocoder to the kept channels. It gets its scale and shift as inputs."""
     (norm,) = (node for node in g.readers[x] if node.op_type == "BatchNormalization")
     _, scale, shift, *_ = norm.input
     index = g.constant(f"{norm.name}/kept", kept)
@@ -200,7 +200,8 @@ def _narrow_given_norm(g: Graph, x: str, kept: Channels, swaps: Swaps) -> None:
 
 
 def _narrow_own_norm(g: Graph, layer: passes.Adain, kept: Channels, swaps: Swaps) -> None:
-    """Narrow the trunk's layers, which compute their statistics themselves unless they are given."""
+    """Narrow a normalisation of the trunk to the kept channels. It computes its statistics unless they are
+    given."""
     index = g.constant(f"{layer.name}/kept", kept)
     for statistic in (layer.mean, layer.variance):
         told = g.maker[f"{statistic}/told"]

@@ -1,8 +1,8 @@
-"""The limit of this processor: the highest rates of one core, by instruction set.
+"""The limit of this processor for an operator, from the highest rates of one core with an instruction set.
 
 The limit is the roofline (Williams, Waterman, Patterson, CACM 52(4), 2009): the time that the products of an
-operator's definition take at the highest rate of a core, or that reading and writing its tensors once takes,
-whichever is longer.
+operator's definition take at the highest rate of a core, or the time that reading and writing its tensors
+once takes, whichever is longer.
 """
 
 from __future__ import annotations
@@ -42,26 +42,27 @@ SETS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         "i8mm": (("i8mm",), ("-march=armv8.6-a+i8mm+dotprod",)),
     },
 }
-"""Architecture → instruction set, the best one last → what the processor must have, and flags."""
+"""Architecture → instruction set (the best one last) → the processor's features that it needs, and the
+compiler's flags."""
 NATIVE = "native"
-"""Instruction set where the architecture is in no list: whatever the compiler finds."""
+"""Name of the instruction set if the processor has none of `SETS`: the one that the compiler finds."""
 BYTE_OPERATORS = ("QuantConv", "QuantSnakeConv", "QuantProduct")
 FOOTPRINTS_KIB = (64, 256, 1024, 4096, 16384, 131072)
 LEAST_S = 0.004
-"""The least length of each measurement."""
+"""The least length of each measurement in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The highest rates of one core with an instruction set: operations a second on floats and on bytes, and
-    bytes read a second for each size of buffer in KiB."""
+    """The highest rates of one core with an instruction set: billions of operations a second on floats and on
+    bytes, and GB read a second for each size of buffer in KiB."""
 
     float_gops: float
     byte_gops: float
     read_gb_per_s: Mapping[int, float] = field(default_factory=dict)
 
     def seconds(self, case: Case) -> float:
-        """The least time that a case could take."""
+        """The least time in seconds that the operator of a case could take."""
         peak = self.byte_gops if case.kind in BYTE_OPERATORS else self.float_gops
         sizes = np.log([*self.read_gb_per_s])
         read = np.interp(np.log(case.traffic_bytes / 1024), sizes, [*self.read_gb_per_s.values()])
@@ -78,7 +79,8 @@ def sets_here() -> dict[str, tuple[str, ...]]:
 
 
 def chosen_sets(written: str) -> list[str]:
-    """The chosen instruction sets: a list with commas, `best`, or all that this processor has.
+    """The instruction sets that `written` names: names separated by commas, or `best`. If it is empty, all
+    that this processor has.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def chosen_sets(written: str) -> list[str]:
 
 
 def compiled(sources: Sequence[Path], flags: Sequence[str], library: Path) -> Path:
-    """A shared library of C++ sources, for one instruction set.
+    """Compile C++ sources with `flags` into a shared library.
 
     Raises
     ------
@@ -120,7 +122,8 @@ def operators_for(name: str, folder: Path) -> Path:
 
 
 def limits(name: str, folder: Path) -> Limits:
-    """Measure the highest rates of a core with an instruction set: the best of some thirty loops."""
+    """Measure the highest rates of a core with an instruction set. Each rate is the best of at most 40
+    loops."""
     source = Path(__file__).parent / "peak.cpp"
     library = ctypes.CDLL(str(compiled([source], sets_here()[name], folder / f"peak-{name}.so")))
     data = np.zeros(FOOTPRINTS_KIB[-1] * 256, np.float32)

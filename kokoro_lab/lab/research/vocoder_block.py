@@ -1,8 +1,8 @@
 """A block of the vocoder in NumPy: forward, backward, and what enters and leaves it while the model speaks.
 
 A block is three residual steps of two convolutions. Given the statistics of its normalisations, which a
-stream knows beforehand, it is made of convolutions, a factor and a summand for each channel, and Snake:
-`z − cos z + 1`, with its factors inside of the weights (see `passes.snake_in_the_modulation`). Forward and
+stream knows beforehand, it is made of convolutions, a factor and a summand for each channel, and Snake: `z −
+cos z + 1`, whose factors are multiplied into the weights (see `passes.snake_in_the_modulation`). Forward and
 backward pass are a page of matrix products.
 """
 
@@ -28,7 +28,8 @@ from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.sessions.providers import make_session
 
 MARGIN = 64
-"""Columns at both ends of a crop that are not compared: the reach of a block of eleven taps is 60."""
+"""Columns at both ends of a crop that are not compared: a block with eleven taps reads up to 60 columns
+away."""
 INSIDE = slice(MARGIN, -MARGIN)
 CROP = 1024
 LEAST_ERROR = 1e-12
@@ -53,7 +54,8 @@ class Block:
     dilations: tuple[int, ...]
 
     def forward(self, crop: Crop, tape: list[tuple[Values, Values]] | None = None) -> Values:
-        """What the block gives, float32 (channels, columns). `tape` keeps what `backward` needs."""
+        """The block's output for the input `crop.x`, float32 (channels, columns). What `backward` needs is
+        added to `tape`."""
         x = crop.x
         for step in range(0, len(self.weights), 2):
             inner = x
@@ -73,8 +75,8 @@ class Block:
         wrong: Values,
         returned: list[Values] | None = None,
     ) -> tuple[list[Values], list[Values]]:
-        """The gradients of weights and biases, from the gradient of what `forward` gave. `returned` keeps the
-        gradient of what each convolution gave, the last one first."""
+        """The gradients of weights and biases, from `wrong`, the gradient of the output of `forward`. The
+        gradient of each convolution's output is added to `returned`, the last convolution first."""
         weights: list[Values] = [np.empty(0, np.float32)] * len(self.weights)
         biases = list(weights)
         for step in reversed(range(0, len(self.weights), 2)):
@@ -90,7 +92,8 @@ class Block:
         return weights, biases
 
     def cuts(self, teacher: Block, steps: Sequence[Step]) -> Cuts:
-        """The cuts that give the steps of `teacher`, the block that ships, the weights of this block."""
+        """The cuts (see `residual_steps`) with which the steps of `teacher`, the block that ships, get this
+        block's weights."""
         found = {}
         for number, step in enumerate(steps):
             first, second = 2 * number, 2 * number + 1
@@ -108,8 +111,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crop:
-    """A stretch of a block's input and output, float32 (channels, columns), and the factors and summands of
-    its normalisations in that segment, float32 (convolutions, channels)."""
+    """A part of a block's input (`x`) and output (`y`) for one segment, float32 (channels, columns), and the
+    factors (`scale`) and summands (`shift`) of its normalisations there, float32 (convolutions, channels)."""
 
     x: Values
     y: Values
@@ -140,8 +143,8 @@ def convolved_back(weight: Values, x: Values, dilation: int, wrong: Values) -> t
 
 
 def taps_of(x: Values, taps: int, dilation: int) -> Values:
-    """What the weights of a convolution multiply, (taps · channels + 1, columns); the last row is 1, for the
-    bias."""
+    """The values that the weights of a convolution multiply, (taps · channels + 1, columns). The last row is
+    1, for the bias."""
     length, reach = x.shape[1], taps // 2 * dilation
     padded = np.pad(x, ((0, 0), (reach, reach)))
     parts = [padded[:, tap * dilation : tap * dilation + length] for tap in range(taps)]
@@ -191,7 +194,7 @@ class BlockRecorder:
         self._session = make_session(model.SerializeToString(), config)
 
     def crops(self, segments: Iterable[Spoken], each: int, seed: int = 0) -> list[Crop]:
-        """`each` crops of every segment, at random places."""
+        """`each` crops of every segment that is long enough for one, at random places."""
         random, found = np.random.default_rng(seed), []
         for token_ids, style in segments:
             whole = self._whole(token_ids, style)
@@ -222,7 +225,7 @@ def _norm_above(g: Graph, conv: onnx.NodeProto) -> onnx.NodeProto:
 
 
 def error(block: Block, crops: Sequence[Crop]) -> float:
-    """Mean squared error of a block, as a share of the power of what the block that ships adds to its
+    """Squared error of a block's output, divided by the power of what the block that ships adds to its
     input."""
     wrong = power = 0.0
     for crop in crops:
@@ -233,8 +236,8 @@ def error(block: Block, crops: Sequence[Crop]) -> float:
 
 def fitted(teacher: Block, crops: Sequence[Crop], taps: int) -> Block:
     """A block with fewer taps in closed form: one convolution after the other, each fitted by least squares
-    to what the block that ships has behind it. Inputs are those of the fitted block, so that each convolution
-    also corrects the ones before it."""
+    to the values that the block that ships has after that convolution. Inputs are those of the fitted block,
+    so that each convolution also corrects the ones before it."""
     weights: list[Values] = []
     biases: list[Values] = []
     states = [crop.x for crop in crops]  # of the fitted block

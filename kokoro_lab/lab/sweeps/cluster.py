@@ -28,12 +28,13 @@ CONNECT_S = 10
 def on_cluster(
     address: str, notebook: Path, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[int, Result]]:
-    """Run every row as a task of its own; yields their numbers and results in the order in which they end.
+    """Run every row as a task of its own; yields the number and the result of each run, in the order in which
+    runs end.
 
     Raises
     ------
     ParameterError
-        The cluster cannot be reached, or its workers lack the notebook.
+        The cluster cannot be reached, or a worker lacks the notebook or has another version.
     """
     dask = imported("distributed", extra="cluster")
     with _connected(dask, address) as client:
@@ -60,12 +61,12 @@ def on_cluster(
 
 @contextmanager
 def _connected(dask: Any, address: str) -> Iterator[Any]:
-    """A client of the cluster, which has a worker.
+    """A client of the cluster, as soon as the cluster has a worker.
 
     Raises
     ------
     ParameterError
-        Nobody answers there, or nobody works there.
+        No scheduler answers at `address`, or it has no worker.
     """
     client = None
     with suppress(OSError, ValueError, TypeError):
@@ -102,12 +103,12 @@ def fingerprint(name: str) -> str:
 
 
 def _require_same(client: Any, notebook: Path) -> None:
-    """Refuse workers with another notebook, whose rows would not fit into one table.
+    """Refuse workers with another notebook or version, whose results would not fit into one table.
 
     Raises
     ------
     ParameterError
-        A worker lacks the notebook, or has another one.
+        A worker lacks the notebook, or its notebook or its kokoro-lab differs.
     """
     ours = fingerprint(notebook.stem)
     theirs = client.run(fingerprint, notebook.stem, on_error="return")

@@ -1,4 +1,4 @@
-"""A sweep: the grid of parameters, its runs, and one table of all."""
+"""A sweep: the grid of parameters, its runs, and one table of all runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sweep:
 
 
 def grid(name: str, swept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Every combination of the values in `swept` (name → values with commas).
+    """Every combination of the values in `swept` (parameter → values, separated by commas).
 
     Raises
     ------
@@ -63,26 +63,28 @@ def run_sweep(
     cluster: str | None = None,
     done: Callable[[Result], None] = lambda one: None,
 ) -> Sweep:
-    """Execute a notebook for every combination, and keep one table of all.
+    """Execute a notebook for every combination of the values in `swept`, and keep one table of all runs.
 
     Parameters
     ----------
     swept : mapping
-        Name → values with commas.
+        Parameter → values, separated by commas.
     parameters : mapping, optional
         Parameters that all runs share.
     jobs : int
-        Runs at a time here. One, unless asked otherwise: runs that share cores spoil each other's timing.
+        How many runs this machine executes at a time. It should be 1 if times matter: runs that share cores
+        disturb each other's timing.
     cluster : str, optional
-        Address of a Dask scheduler, such as `tcp://127.0.0.1:8786`: its workers run them instead, as many at
-        a time as they have threads. They need this version of kokoro-lab and its notebooks.
+        Address of a Dask scheduler, such as `tcp://127.0.0.1:8786`: its workers execute the runs instead, as
+        many at a time as they have threads. Workers need this version of kokoro-lab and its notebooks.
     done : callable
         Called with each run as it ends.
 
     Raises
     ------
     ParameterError
-        No such notebook, parameter or cluster. A run that fails or crashes does not raise: it has a row.
+        There is no such notebook, parameter or cluster. A run that fails or crashes does not raise: it has a
+        row.
     """
     notebook = notebooks.find_notebook(name)
     given = notebooks.parse_parameters(notebook, parameters or {})
@@ -102,8 +104,8 @@ def run_sweep(
 
 
 def table(sweep: Sweep, *, brief: bool = False) -> pd.DataFrame:
-    """A row for each run: parameters, verdict, seconds, message, where, run_dir (what it left), and every
-    figure.
+    """A row for each run: parameters, verdict, seconds, message, where (the worker), run_dir (the folder of
+    its results), and every figure.
 
     With `brief`, only the parameters that vary, the figures with limits, and the beginning of the message.
     """

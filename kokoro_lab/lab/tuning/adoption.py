@@ -28,14 +28,14 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class DefaultsComparison:
-    """Candidate and defaults on the same texts.
+    """How the candidate compares with the defaults on the same texts.
 
     Parameters
     ----------
     ratios : mapping of str to Estimate
         Objective → candidate ÷ defaults.
     excess_db : float
-        How far beyond the limit the audio is; at or below 0 it is within.
+        `CandidateFigures.excess_db`: at or below 0, the audio counts as equal to the defaults'.
     """
 
     ratios: Mapping[str, Estimate]
@@ -66,7 +66,7 @@ class DefaultsComparison:
 def compared_with_defaults(
     both: Sequence[Configuration], texts: Sequence[str], rounds: int, start: Start
 ) -> DefaultsComparison:
-    """Defaults and candidate in fresh processes each round, the texts interleaved.
+    """Compare the defaults and the candidate, in fresh processes in each round, interleaved text by text.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def compared_with_defaults(
 
 
 def ratios_of(trials: pd.DataFrame) -> dict[str, Estimate]:
-    """Ratios of a comparison. Intervals of times are over texts; that of memory is over rounds, since a
-    process has one peak.
+    """Objective → candidate ÷ defaults. Intervals of times are over texts. The interval of memory is over
+    rounds, since a process has one peak.
 
     Raises
     ------

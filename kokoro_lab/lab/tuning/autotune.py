@@ -58,10 +58,10 @@ class TunePlan:
         Length of the texts, one of `PRESETS`.
     voice : str
     variant : str, optional
-        None takes what the environment says.
+        None takes the variant that the environment sets.
     tried : str
-        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the
-        defaults' own are tried beside them.
+        Values of some settings instead of those that are tried by default, such as `threads=1,2`; the values
+        of the defaults are tried as well.
     seed : int
         Seed of the choice of texts and of the sampler.
 
@@ -104,9 +104,9 @@ class Tuning:
         The value that each tuned setting has by default.
     space : Space
     table : pandas.DataFrame
-        As `search.table_of`.
+        The table of `search.table_of`.
     chosen : dict or None
-        The settings that were compared; None if the defaults measured best.
+        The settings that the search chose; None if none were better than the defaults by its rule.
     comparison : DefaultsComparison or None
         None if no settings were chosen, or no comparison was asked for.
     store : Path

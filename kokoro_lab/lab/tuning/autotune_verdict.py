@@ -90,7 +90,7 @@ def _recorded(cost: Estimate) -> dict[str, float]:
 
 
 def controls(tuning: Tuning) -> list[NegativeControl]:
-    """Faults that must change nothing: candidates that are worse, and files of other machines."""
+    """Faults that must not change the settings: candidates that are worse, and files of other machines."""
     return [*adoption.made_up_controls(), *_files_refused(tuning)]
 
 

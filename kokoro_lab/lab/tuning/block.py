@@ -1,4 +1,8 @@
-"""An experiment: one block of the model with better integers, its gain in layers and sound, and its cost."""
+"""An experiment: better integers for one block of the model, what they gain, and what they cost.
+
+A block is all convolutions whose names match a pattern, such as `*/resblocks.5/*`. The gain is measured at
+the outputs of these layers and in the sound.
+"""
 
 from __future__ import annotations
 
@@ -101,9 +105,9 @@ def attempts(
     -------
     pandas.DataFrame
         One row for each layer and method: fitted_db and held_out_db, the power of the layer's output divided
-        by that of its error, on the texts of the fit and on others; compute_s; shipped_bytes, the bytes that
-        the package would have to ship. Two more "methods" are no integers but limits: "float" (the float
-        weights on rounded inputs) and "float_refit" (the best weights on rounded inputs).
+        by that of its error, in dB, on the texts of the fit and on held-out ones; compute_s; shipped_bytes,
+        the bytes that the package would have to ship. Two more "methods" are no integers but limits: "float"
+        (the float weights on rounded inputs) and "float_refit" (the best weights on rounded inputs).
     dict
         Method → layer → its integers.
     """
@@ -161,13 +165,14 @@ def heard(
     voices: Sequence[str],
     config: EngineConfig,
 ) -> pd.DataFrame:
-    """Run the block alone on integers, everything else in float; then the shipped `int8` with the block's
-    integers, also in its layers that ship in float.
+    """Compare the sound of every method with fp32 twice: with the block on integers and all other layers in
+    float; and with the shipped `int8` in which the whole block has the method's integers.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of `compare`, with columns method and rest ("float" or "int8").
+        The rows of `precision.compare`, with columns method and rest (how the other layers run, "float" or
+        "int8").
     """
     maker = VariantMaker(replace(config, variant="int8"))
     shipped = layers_in_float(exclusions()["int8"])
@@ -208,7 +213,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 def whole_run(
     table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
 ) -> pd.DataFrame:
-    """The cost for every convolution of the model, estimated from those of the block.
+    """What better integers for every convolution of the model would cost, estimated from those of the block.
 
     Returns
     -------
@@ -246,14 +251,16 @@ def figures_of(table: pd.DataFrame) -> dict[str, float]:
 
 
 def by_method(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over the layers of `attempts`, the sums of time and bytes."""
+    """For each method in the table of `attempts`: means of the ratios over the layers, and sums of time and
+    bytes."""
     grouped = table.groupby("method", sort=False)
     means = grouped[["fitted_db", "held_out_db"]].mean()
     return means.join(grouped[["compute_s", "shipped_bytes"]].sum())
 
 
 def checks_of(table: pd.DataFrame) -> list[Check]:
-    """The checks: the best method helps on held-out texts, and none beats the theoretical limit."""
+    """The checks: the best method helps on held-out texts, and no method has less error than `refitted` float
+    weights."""
     means = by_method(table)
     gained = means.held_out_db[BEST] - means.held_out_db[SHIPPED]
     beyond = means.fitted_db[list(METHODS)].max() - means.fitted_db["float_refit"]
@@ -266,7 +273,7 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
 def controls(
     layers: Mapping[str, Layer], fitted_on: Mapping[str, Moments], held_out: Mapping[str, Moments]
 ) -> list[NegativeControl]:
-    """Controls: fits on inputs that never occur, which must not pass."""
+    """The control: a fit on the inputs of other channels, which must not help."""
     astray = {name: _shuffled(moments) for name, moments in fitted_on.items()}
     table, _ = attempts(layers, astray, held_out, methods=(SHIPPED, BEST))
     gained = by_method(table).held_out_db

@@ -1,7 +1,8 @@
 """Measures a candidate beside the defaults: its costs, the difference of its sound, and their margins.
 
-Times also depend on the machine's other work; the ratio of two trials of one text, one right after the other,
-depends on the two configurations. So every figure here is a ratio to the defaults, spoken in the same minute.
+Times also depend on the machine's other work. The ratio of two trials of one text, one right after the other,
+depends only on the two configurations. So costs are compared as ratios to the defaults, which speak every
+text right before or after the candidate.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from kokoro_lab.lab.compare.engine_process import EngineFailed, EngineProcess
 
 MARGINS = {"ttfa": 1.02, "rtf": 1.02, "memory": 1.05}
 """Margin of each cost as a ratio to the defaults: time to first audio, real-time factor, peak resident
-memory. A cost below its margin is not worse. Memory's is larger, since two equal processes differ by some
-percent."""
+memory. A cost below its margin is not worse. That of memory is larger, since two equal processes differ by a
+few percent."""
 OBJECTIVES = tuple(MARGINS)
 COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
-"""The objectives by their names in a `Trial`."""
+"""Objective → the name of its figure in a `Trial`."""
 MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
 SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
@@ -38,14 +39,15 @@ DEFAULTS, CANDIDATE = "defaults", "candidate"
 
 @dataclass(frozen=True, slots=True)
 class CandidateFigures:
-    """A candidate beside the defaults.
+    """The figures of a candidate that was measured beside the defaults.
 
     Parameters
     ----------
     ttfa_ratio, rtf_ratio, memory_ratio : float
-        Candidate ÷ defaults; under 1 is better. Times: geometric mean over texts; memory: of the peaks.
+        Candidate ÷ defaults; under 1 is better. Ratios of times are geometric means over texts; the ratio of
+        memory is that of the peaks.
     ttfa_ms, rtf, memory_mb : float
-        The candidate's own: median, median, peak.
+        The candidate's median time to first audio, median real-time factor, and memory peak.
     snr_db, pesq : float
         Figures of the text whose audio differs most from the defaults'. PESQ is not a number if every text
         reaches the limit of the SNR.
@@ -62,12 +64,13 @@ class CandidateFigures:
 
     @property
     def ratios(self) -> tuple[float, float, float]:
-        """In the order of `OBJECTIVES`."""
+        """The three ratios, in the order of `OBJECTIVES`."""
         return self.ttfa_ratio, self.rtf_ratio, self.memory_ratio
 
     @property
     def excess_db(self) -> float:
-        """How far beyond the limit the audio is; at or below 0, the candidate may be chosen."""
+        """By how many dB the SNR misses its limit; 0 if PESQ reaches its own. At or below 0, the candidate
+        may be chosen."""
         return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
 
 
@@ -80,7 +83,7 @@ class CandidateFailed(TuningError):
 def measured(
     default: EngineProcess, start: Callable[[], EngineProcess], texts: Sequence[str]
 ) -> CandidateFigures:
-    """A candidate in a process of its own, beside the defaults.
+    """Measure a candidate in a process of its own, beside the defaults.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def distances(reference: Samples, candidate: Samples) -> dict[str, float]:
 
 
 def heard_part(whole: Samples) -> slice:
-    """The samples without the silence at both ends, which is also trimmed in speech.
+    """The range of the samples without the silence at both ends, which the engine trims, too.
 
     Without trimming, PESQ also compares the silence: one word had 4.48 with trimming and 3.56 without.
     """

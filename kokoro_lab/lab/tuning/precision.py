@@ -31,7 +31,8 @@ from kokoro_lab.native.operators import native_operators
 
 PESQ_MEAN_LOW = {"int8": 4.55, "int8fp16mix": 4.60}
 PESQ_P5_LOW, STOI_MEAN_LOW = 4.40, 0.998
-"""Least PESQ (5th percentile) and STOI (mean) of integers with the same prosody. The highest PESQ is 4.64."""
+"""Least PESQ (5th percentile) and STOI (mean) of a variant with integers that speaks fp32's prosody. The
+highest PESQ is 4.64."""
 WRONG_GROUP = "resblocks.4"
 WRONG_RANGES = {"ranges of a block ten times too wide": 10.0, "ranges of a block a third as wide": 0.3}
 
@@ -43,15 +44,15 @@ GAINS = {
     "changed_durations_ratio_gain": "changed_durations_ratio",
     "time_ratio_cost": "time_ratio",
 }
-"""Column of `costs` → the figure of `summary` of which it is the difference: with these layers in float, less
-with integers."""
+"""Column of `costs` → the figure of `summary` from which it is computed: the value with some layers in float
+minus the value with these layers on integers."""
 
 
 def compare(
     reference: StagedDecoder, candidate: StagedDecoder, lines: Sequence[str], voices: Sequence[str]
 ) -> pd.DataFrame:
-    """Decode the same durations, F0 and energy with both, and measure how far the candidate's own prosody
-    differs.
+    """Decode the reference's durations, F0 and energy with both decoders and compare the sounds; also measure
+    how far the candidate's own prosody differs.
 
     Returns
     -------
@@ -82,12 +83,12 @@ def compare(
 
 
 class VariantMaker:
-    """Makes an integer variant with other options than shipped, for comparison with fp32.
+    """Makes an integer variant with options that differ from the shipped ones, and compares it with fp32.
 
     Parameters
     ----------
     config : EngineConfig
-        Its variant is the one that is made.
+        Configuration whose variant is made.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -116,7 +117,7 @@ class VariantMaker:
 
 
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
-    """`compare` a variant as it ships with fp32."""
+    """Compare a variant, as it ships, with fp32 (see `compare`)."""
     config = EngineConfig.from_settings()
     reference, candidate = (StagedDecoder(replace(config, variant=name)) for name in ("fp32", variant))
     return compare(reference, candidate, lines, voices)
@@ -145,7 +146,8 @@ def sensitivity(
     config: EngineConfig | None = None,
     groups: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Quantise each group of layers alone, then one after the other, the most harmless first.
+    """Quantise each group of layers by itself. Then add one group after the other, the least harmful one
+    first.
 
     Parameters
     ----------
@@ -155,7 +157,8 @@ def sensitivity(
     Returns
     -------
     pandas.DataFrame
-        A row for each group `alone` and `cumulated` (column how), with the figures of `summary`.
+        Two rows for each group, one `alone` and one `cumulated` with all groups before it (column how), with
+        the figures of `summary`.
     """
     maker = VariantMaker(replace(config or EngineConfig(), variant="int8"))
     members: dict[str, list[str]] = {}
@@ -174,7 +177,7 @@ def sensitivity(
     alone = pd.DataFrame([{"group": group, "how": "alone"} | measured([group]) for group in chosen])
     order = alone.sort_values(["pesq_mean", "changed_durations_ratio"], ascending=[False, True]).group
     steps = [list(order[: k + 1]) for k in range(len(order))]
-    first = alone[alone.group == order.iloc[0]].assign(how="cumulated")  # of one group, both are the same
+    first = alone[alone.group == order.iloc[0]].assign(how="cumulated")  # the first group has none before it
     cumulated = [{"group": step[-1], "how": "cumulated"} | measured(step) for step in steps[1:]]
     return pd.concat([alone, first, pd.DataFrame(cumulated)], ignore_index=True)
 
@@ -203,7 +206,7 @@ def group_of(layer: str) -> str:
 
 
 def checks_of(table: pd.DataFrame, variant: str = "int8") -> list[Check]:
-    """Limits on the sound of a candidate with the prosody forced equal."""
+    """The checks on a candidate's sound while it speaks the reference's prosody."""
     return [
         Check(f"{variant}_pesq_mean", table.pesq.mean(), low=PESQ_MEAN_LOW[variant]),
         Check(f"{variant}_pesq_p5", table.pesq.quantile(0.05), low=PESQ_P5_LOW),
@@ -238,7 +241,8 @@ def layers_in_float(patterns: Sequence[str]) -> list[str]:
 
 
 def costs(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:
-    """Build the variant once for each pattern of its list with integers there, and compare it with fp32.
+    """For each pattern of layers that the variant keeps in float, make the variant with these layers on
+    integers, and compare it with fp32.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def fit(
     mean, deviation = inputs.mean(0), inputs.std(0) + 1e-6
     start = np.zeros((inputs.shape[1], targets.shape[1]), np.float32)
     if towards is not None:
-        # Counted from the mean of these rows, in the steps in which its regression is
+        # Features count from the mean of these rows, in units of the deviation that `towards` was fitted with
         deviation, unit = towards.feature_deviation, towards.unit
         start = towards.inner @ (towards.outer / unit)
     elif unit is None:
@@ -61,7 +61,7 @@ def fit(
     target_mean = targets.mean(0)
     y = (targets - target_mean) / unit
     full = start + _ridge(x, y - x @ start, ridge, half)
-    # R of x = QR has no more rows than features, however many utterances; R full turns as x full does
+    # R of x = QR has no more rows than features; R @ full has the right singular vectors of x @ full
     basis = _principal(np.linalg.qr(x, mode="r") @ full, rank)
     kept = np.linspace(0, len(x) - 1, min(known, len(x))).astype(int)
     if bend is not None:
@@ -74,7 +74,8 @@ def fit(
     scale = np.sqrt((coordinates**2).mean(0))
     found = None
     if bend is not None:
-        # From the rounded coordinates that will be stored: large weights cancel, so the points must not move
+        # Fitted at the rounded points that will be stored: large weights cancel out, so no point may move
+        # later
         points = np.rint(coordinates[kept] / scale / POINT_STEP) * POINT_STEP * scale
         kernels, reach = _gaussian(coordinates, points, bend[0])
         weights = _solved(kernels, y @ basis - coordinates, bend[1]) / scale
@@ -122,7 +123,7 @@ def _solved(kernels: tuple[Doubles, Doubles], y: Doubles, stiffness: float) -> D
 
 def _principal(rows: Doubles, rank: int) -> Doubles:
     """The `rank` right singular vectors of `rows` with the largest values, by columns."""
-    # From the smaller of the two products of rows with themselves
+    # There are fewer rows than columns, so this product is the smaller one of the two
     values, left = np.linalg.eigh(rows @ rows.T)
     found: Doubles = rows.T @ (left[:, -rank:] / np.sqrt(np.maximum(values[-rank:], 1e-30)))
     return found

@@ -33,14 +33,14 @@ TAIL = 0.001
 """Share of a channel's values that its range leaves out at either end. Activations have heavy tails, and a
 range that covers the rarest value wastes steps on all others."""
 POSITIONS = 4000
-"""The most positions of an utterance that are read, evenly spread: enough to find the share `TAIL`."""
+"""The most positions of a segment that are read, evenly spread: enough to find the share `TAIL`."""
 
 
 def whole_vocoder(
     prosody: Prosody, scale: Values, shift: Values, *, known: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """The vocoder's inputs to compute a whole segment; `known` tells whether `scale` and `shift` hold the
-    statistics already, and not the style alone."""
+    """The vocoder's inputs to compute a whole segment; `known` says whether `scale` and `shift` contain the
+    statistics already, or only the style."""
     return {
         signatures.TRUNK: prosody.trunk,
         signatures.EXCITATION: prosody.excitation,
@@ -82,7 +82,7 @@ class OwnStatistics:
         self._layers = AdainLayers.load(folder / "layers.npz")
         model = onnx.load(signatures.graph_path(folder, "vocoder"))
         chosen = {n.output[0]: n for n in model.graph.node if signatures.KNOWN in n.input}
-        # The node that takes given statistics knows its layer in the stack
+        # An input of the node that takes given statistics has the number of its layer in its name
         ordered = sorted(chosen.values(), key=_place)
         self._names = [n.output[0] for n in ordered] + [n.output[1] for n in ordered]
         model.graph.output.extend(
@@ -106,8 +106,8 @@ def _means_and_variances(found: Sequence[Values]) -> tuple[Values, Values]:
 
 
 def _place(chosen: onnx.NodeProto) -> int:
-    """The layer whose statistics a node chooses or computes: an If of `own_statistics_unless_known`, or a
-    Statistics."""
+    """The number of the layer whose statistics a node gives. The node is an `If` of
+    `own_statistics_unless_known`, or a `Statistics`."""
     if chosen.op_type == "If":
         chosen = next(a.g for a in chosen.attribute if a.name == "then_branch").node[0]
     (scale,) = (name for name in chosen.input if name.startswith(f"{signatures.SCALE}_"))
@@ -171,7 +171,7 @@ def _stock_stages(config: EngineConfig) -> Path:
 
 
 class _WatchedGraph:
-    """A graph with the inputs of its integer layers as further outputs."""
+    """A graph whose further outputs are the inputs of those layers that can run on integers."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         model = passes.fold_constants(onnx.load(path))
@@ -196,8 +196,8 @@ class _WatchedGraph:
 
 
 def calibrate(texts: Sequence[str], voices: Sequence[str]) -> Calibration:
-    """Have the float model speak every text, by each voice in turn, and keep the widest range of each
-    channel.
+    """Have the float model speak every text, each by the next of `voices` in turn, and keep the widest range
+    of each channel.
 
     Returns
     -------

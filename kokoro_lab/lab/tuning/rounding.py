@@ -1,7 +1,7 @@
-"""Better integers for a layer: weights fitted to its inputs, instead of each rounded to its nearest level.
+"""Better integers for a layer: weights fitted to its inputs, instead of each rounded to the nearest integer.
 
-A convolution is a matrix `target` (channels out, channels in · taps) times columns `x` of inputs. On
-integers it is `scale · levels` times columns `q` of rounded inputs, and the error that it makes,
+A convolution is a matrix `target` (channels out, channels in · taps) times columns `x` of inputs. On integers
+it is `scale · levels` times columns `q` of rounded inputs (`levels` are the integers), and its error,
 
     E ‖target · x − scale · levels · q − shift‖²
 
@@ -11,8 +11,9 @@ were added up from. Everything here is in units of the input's steps, so that q 
 Seen on `resblocks.5` (6 convolutions, 12 texts to fit on, 5 held out, mean of the layers): nearest 28.9 dB,
 gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: the remaining error
 is the inputs' rounding, which training of weights can only reduce by overfitting (34.0 dB on the 12). With
-the prosody forced, the block alone on integers gains PESQ 0.006 (22 segments, 95 % interval 0.001 to 0.013)
-of the 0.06 that it lacks, and all of `int8` 0.001: not worth its 0.5 MB a block.
+fp32's prosody and only this block on integers, PESQ rises by 0.006 (22 segments, 95 % interval 0.001 to
+0.013) of the 0.06 that it lacks; with all of `int8`, it rises by 0.001. That is not worth 0.5 MB for each
+block.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, QuantisedLayer, Values, qu
 Matrix = npt.NDArray[np.float64]
 
 POSITIONS = 1500
-"""At most this many positions of a segment are looked at, evenly spread."""
+"""The most positions (columns of a layer's input) of a segment that are used, evenly spread."""
 RIDGE = 1e-3
 """How strongly a fit is drawn to the original weights, as a share of an input's mean power. Without it, an
 input that is nearly 0 in calibration could get any weight."""
@@ -44,7 +45,7 @@ class Moments:
     Parameters
     ----------
     count, taps : int
-        Positions; taps of the convolution.
+        Number of positions, and number of taps of the convolution.
     compute_s : float
         CPU seconds that adding up took, without those of the model.
     exact_mean, rounded_mean : numpy.ndarray
@@ -74,17 +75,17 @@ class Moments:
         return float(spread + offset @ offset)
 
     def power(self, target: Matrix) -> float:
-        """Variance of what the exact layer gives, summed over the outputs."""
+        """Variance of the outputs of the layer in float, summed over the outputs."""
         return float(np.vdot(target @ self.exact, target))
 
     def ratio_db(self, target: Matrix, weights: Matrix, shift: Matrix) -> float:
-        """Signal over error at the layer's output, in dB."""
+        """Power of the layer's output divided by that of its error with `weights` and `shift`, in dB."""
         error = max(self.error(target, weights, shift), np.finfo(np.float64).tiny)
         return float(10 * np.log10(self.power(target) / error))
 
     def separable(self) -> Matrix:
-        """The rounded covariance, approximated by one of channels and one of taps, which could be shipped in
-        some kilobytes."""
+        """The covariance of the rounded inputs, approximated by a product of one covariance of channels and
+        one of taps, which would take only some kilobytes to ship."""
         taps = self.taps
         channels = len(self.rounded_mean) // taps
         whole = self.rounded.reshape(channels, taps, channels, taps)
@@ -213,7 +214,8 @@ def separable_feedback(target: Matrix, moments: Moments) -> RoundedLevels:
 
 
 def fed_back(weights: Matrix, covariance: Matrix) -> RoundedLevels:
-    """Levels for `weights`, rounded in turn with feedback by the inputs' covariance; no shift."""
+    """Round `weights` input by input. The covariance of the inputs says how later weights correct each
+    rounding. The shift is 0."""
     inputs = len(covariance)
     order = np.argsort(-np.diag(covariance), kind="stable")
     hold = RIDGE * np.trace(covariance) / inputs * np.eye(inputs)

@@ -1,8 +1,8 @@
-"""The tuner's search: measures each candidate once, by Optuna, keeps the study on the disk, and chooses one.
+"""The tuner's search: Optuna proposes candidates, each is measured once and kept on disk, and one is chosen.
 
 Sources: Bergstra, Bardenet, Bengio, Kégl, "Algorithms for hyper-parameter optimization", NIPS 2011 (the
 tree-structured Parzen estimator); for several objectives Ozaki, Tanigaki, Watanabe, Onishi, GECCO 2020. The
-constraint is on the sound.
+constraint is that the sound does not differ from the defaults' (`candidate`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ FEASIBLE, TOO_FAR, FAILED = "feasible", "sounds otherwise", "failed"
 STARTUP_TRIALS = 10
 """How many configurations are drawn at random before the estimator suggests any."""
 FAILED_EXCESS_DB, FAILED_RATIO = 1000.0, 10.0
-"""The figures given to the sampler for a configuration that did not speak, worse than any real ones."""
+"""The figures that the sampler gets for a configuration that did not speak. They are worse than any real
+ones."""
 RATIOS = {"ttfa_ratio": 2, "rtf_ratio": 1, "memory_ratio": 1}
 """The objectives as columns of a table of trials, with their weights in the choice. Time to first audio
 weighs most, since a listener waits for it."""
@@ -54,13 +55,15 @@ class Search:
     Parameters
     ----------
     folder : Path
-        Folder of the stores. Studies of different machines and spaces lie side by side.
+        Folder of the files in which Optuna keeps studies. Studies of different machines and spaces lie side
+        by side.
     identity : mapping
         Everything on which the figures depend: model, machine, texts. With another identity, the search
         begins a new study.
     space : Space
     default : mapping
-        Setting → value of the defaults; measured first, so that the table shows the noise.
+        The default of each setting. The defaults are measured first and compared with themselves: that
+        difference is the noise of measuring.
     seed : int
         Seed of the sampler.
     """
@@ -101,7 +104,7 @@ def run_trials(
     Returns
     -------
     pandas.DataFrame
-        As `table_of`.
+        The table of `table_of`.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def run_trials(
         done(len(known), {})
         while len(known) < wanted:
             trial = study.ask()
-            # Few values each, not evenly spaced, so that each is a choice of its own
+            # A setting has few values, which are not evenly spaced, so each value is a category
             chosen: dict[str, Any] = {
                 name: trial.suggest_categorical(name, values)
                 for name, values in search.space.choices().items()
@@ -157,7 +160,8 @@ def on_the_front(table: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def choose(table: pd.DataFrame, default: Settings) -> dict[str, Choice] | None:
-    """The configuration to compare with the defaults, by `RULE`; None if that is the defaults themselves."""
+    """The configuration to compare with the defaults, by `RULE`. None if it is the defaults themselves, or if
+    no configuration is below every margin."""
     if table.empty:
         return None
     able = table[table.front & (table[list(RATIOS)] < list(MARGINS.values())).all(axis=1)]
@@ -237,7 +241,7 @@ def _measured(measure: Measure, chosen: Settings) -> dict[str, Any]:
 
 
 def _tell(study: optuna.Study, trial: optuna.Trial, row: Mapping[str, Any]) -> None:
-    # Not a number is no JSON, and Optuna keeps JSON
+    # Optuna keeps JSON, which cannot say "not a number"
     kept = {
         name: None if value != value else value for name, value in row.items() if name not in trial.params
     }

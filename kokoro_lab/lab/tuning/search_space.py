@@ -51,7 +51,8 @@ class Space:
 
     @classmethod
     def here(cls, providers: Sequence[str]) -> Space:
-        """The space for this machine; threads may be half its cores, one less than all, or all."""
+        """The space for this machine. The number of threads may be 1, half of the cores, one less than all,
+        or all."""
         cores = usable_cores()
         threads = {max(1, count) for count in (1, cores // 2, cores - 1, cores)}
         return cls(provider=tuple(providers), threads=tuple(sorted(threads)))
@@ -83,7 +84,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many configurations there are."""
+        """How many configurations the space has."""
         return math.prod(len(values) for values in self.choices().values())
 
     def choices(self) -> dict[str, tuple[Choice, ...]]:
@@ -91,7 +92,8 @@ class Space:
         return {name: tuple(values) for name, values in asdict(self).items()}
 
     def default(self, config: EngineConfig) -> dict[str, Choice]:
-        """The values that `config` has for these settings, spelt like those of the space."""
+        """The values of these settings in `config`. Threads and provider are those that the engine takes on
+        this machine, not `auto`."""
         spelt: dict[str, Choice] = {
             "threads": config.thread_count,
             "provider": provider_registry.choose(config).provider.name,
@@ -107,4 +109,4 @@ def _value(name: str, written: str) -> Choice:
     try:
         return int(written)
     except ValueError:
-        return written  # which the space refuses, by its name
+        return written  # `Space` refuses it, and names the setting

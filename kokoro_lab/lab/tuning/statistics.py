@@ -36,7 +36,8 @@ from kokoro_lab.weights.voices import load_voice
 
 SHORT_WORDS, CLAUSE_WORDS = (1, 4), (4, 10)
 SHORT_SHARE, CLAUSE_SHARE = 0.25, 0.60
-"""Shares of the training set: a few words, and a clause; the rest are whole sentences."""
+"""Shares of the training set that are a few words (`SHORT_WORDS`) or a clause (`CLAUSE_WORDS`). The rest are
+whole lines."""
 BLEND_SHARE = 0.20
 ENGLISH_SHARE = 0.70
 """Share of English voices in the training set. Voices of other languages read the same English lines."""
@@ -49,12 +50,13 @@ SMALLEST_VARIANCE = 1e-8
 
 SHORT_S = 2.5
 PESQ_LOW, PESQ_SHORT_LOW, STOI_MEAN_LOW = (4.55, 4.35), (4.45, 4.25), 0.997
-"""Limits for "no difference to the model itself": PESQ (for utterances of 2.5 s or more, and for shorter
-ones) and mean STOI. PESQ's ceiling is 4.64. A mean fails where its whole 95 % interval lies below: a few
-utterances prove little, many prove it."""
+"""Limits for "no difference to the model itself": PESQ (mean and 5th percentile, for segments of 2.5 s or
+more and for shorter ones) and mean STOI. The highest PESQ is 4.64. A mean fails only if its whole 95 %
+interval lies below the limit, because a few segments prove little."""
 SEAM_RANK_CHANGE_HIGH = 0.05
-"""How much higher seams may rank among other places of the speech than the same places decoded whole, on
-average. It is 0 if seams cannot be told apart, about 0.5 if every seam clicks."""
+"""How much higher, on average, seams may rank among all places of the speech than the same places of a
+segment that was decoded whole. The change is 0 if seams cannot be told apart, about 0.5 if every seam
+clicks."""
 DNSMOS_CHANGE_LOW = -0.01
 
 
@@ -144,7 +146,8 @@ def shift_of(variant: str, lines: Sequence[str], voices: Sequence[str]) -> npt.N
     """The mean difference between the statistics that a variant's vocoder computes and those that fp32's
     computes.
 
-    Every line is spoken by the next voice in turn. Both vocoders get the prosody that the variant computed.
+    Every line is spoken by the next of `voices` in turn. Both vocoders get the prosody that the variant
+    computed.
 
     Returns
     -------
@@ -197,9 +200,9 @@ def judge(
     speeds: Sequence[float] = (1.0,),
     config: EngineConfig | None = None,
 ) -> pd.DataFrame:
-    """Decode in windows with predicted statistics, and whole with true ones; one row for each utterance.
+    """Decode every segment in windows with predicted statistics, and whole with exact ones; one row for each.
 
-    Every line is spoken by every voice; the speed changes in turn.
+    Every voice speaks every line. Each line has the next of `speeds` in turn.
 
     Returns
     -------
@@ -229,7 +232,7 @@ def _scores(whole: Values, windows: Sequence[Values]) -> dict[str, float]:
     joined = np.concatenate(windows)
     heard = heard_part(whole)
     borders = np.cumsum([len(window) for window in windows])[:-1]
-    # Silence that was not decoded borders on the first and the last window: that is no seam in speech
+    # The first and the last window meet silence that was not decoded: that place is no seam in speech
     seams = [
         int(at) - heard.start
         for at in borders
@@ -276,8 +279,9 @@ def predictors_for(
     ridge: tuple[float, float] = (100.0, 100.0),
     bend: tuple[float, float] = (1.0, 0.002),
 ) -> Predictors:
-    """The predictors to judge: the shipped ones, or ones fitted from these with the named or a new training
-    set."""
+    """The predictors to judge: the shipped ones; or, with `training` (the file of a training set) or
+    `minutes` (to make a new one), predictors that are fitted on that set and shrink towards the shipped
+    ones."""
     shipped = Predictors.load()
     if not training and not minutes:
         return shipped
@@ -307,7 +311,7 @@ def _of_sentences(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def checks_of(table: pd.DataFrame) -> list[Check]:
-    """Limits on a judgement: whole sentences, and apart from them utterances under 2.5 s."""
+    """The checks on a table of `judge`. Segments under 2.5 s have limits of their own for PESQ."""
     lengths = {
         "": (table[table.audio_s >= SHORT_S], PESQ_LOW),
         "_under_2500_ms": (table[table.audio_s < SHORT_S], PESQ_SHORT_LOW),

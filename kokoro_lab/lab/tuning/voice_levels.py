@@ -25,8 +25,8 @@ USUAL_SLOPE_LU = -0.8
 """Change of a voice's loudness when segments get twice as long: the mean over 28 English voices."""
 LIMITER_ROUNDS = 2
 USUAL_WEIGHT = 1.0
-"""Weight of the usual slope in octaves squared: the same as of two clips whose lengths are 1.4 octaves
-apart."""
+"""Weight of the usual slope in squared octaves. Two clips whose lengths are 1.4 octaves apart weigh as
+much."""
 
 
 class VoiceLevel(NamedTuple):
@@ -39,8 +39,8 @@ class VoiceLevel(NamedTuple):
 
 
 def plain_texts(limit: int = 0) -> list[FixtureText]:
-    """The fixtures with which voices are measured: sentences and paragraphs. `limit` takes a smaller number
-    of them, with lengths as different as possible."""
+    """The fixtures with which voices are measured: sentences and paragraphs. With a `limit` above 0, at most
+    this number of them, spread over all lengths."""
     plain = sorted((t for t in load_texts() if t.kind in PLAIN_KINDS), key=lambda text: len(text.text))
     if not limit or limit >= len(plain):
         return plain
@@ -52,14 +52,14 @@ def measure_voice_levels(
 ) -> dict[str, VoiceLevel]:
     """Average loudness of each voice as it is streamed, before any gain, by the length of segments.
 
-    Every voice reads the same English texts, whatever its language: the level is the voice's.
+    Every voice reads the same English texts, whatever its language, so that only the voices differ.
 
     Returns
     -------
     dict
-        Voice → level and slope. Both are of a line through the integrated loudness (ITU-R BS.1770) of the
-        streams, by the logarithm of their segments' token ids. The level is corrected for the loudness that
-        the limiter takes away: a third of a decibel on average.
+        Voice → level, slope and energy. Level and slope are those of a line through the integrated loudness
+        (ITU-R BS.1770) of the streams, over the logarithm of their segments' numbers of token ids. The level
+        is corrected for the loudness that the limiter takes away: a third of a decibel on average.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def measure_voice_levels(
 
 
 def usual_energy(engine: Engine, voice: str, clips: Sequence[Clip]) -> float | None:
-    """The average predicted energy in segments of `REFERENCE_TOKENS` ids, over given clips."""
+    """The average predicted energy in segments of `REFERENCE_TOKENS` ids, from the segments of `clips`. None
+    if the model predicts no energy."""
     decode, style = engine.parts.decoder.decode, engine.voice(voice).style
     said = [segment.token_ids for clip in clips for segment in clip.segments]
     found = [decode(SegmentRequest(ids, style(len(ids)), predicted=True)).energy for ids in said]
