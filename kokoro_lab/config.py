@@ -141,7 +141,8 @@ class Settings(BaseSettings):
     coreml_static_shapes: bool = False
     """Core ML: run only those nodes of the graph whose shapes are fixed"""
     coreml_subgraphs: bool = False
-    """Core ML: also run nodes inside the bodies of If and Loop"""
+    """Core ML: also run nodes inside the branches of conditions and the bodies of loops (the operators `If`
+    and `Loop`)"""
     coreml_profile: bool = False
     """Core ML: log which unit runs which operation; for `MLProgram` only"""
     coreml_low_precision: bool = False

@@ -48,6 +48,14 @@ IN_CODE = {
     r"\bOnly for its name\b": "for type checking alone",
 }
 """The same, refused in docstrings, comments and messages of the package alone."""
+FOR_USERS = {
+    r"\bwith commas\b": "separated by commas",
+    r"\banother G2P\b": "the next level of G2P",
+    r"\btime to first words\b": "time to first audio",
+    r"\b(AVX2|for tests|of their own|a language|voice and length|other speeds) alone\b": "only",
+    r"(?<=\| )Where [^|:.]+: (while|if|when)\b": "one condition in a sentence",
+}
+"""The same, refused in pages and in the help of commands."""
 IN_DOCSTRINGS = {
     r"\bp\d\d by the\b|\b(sum|median|mean|time|seconds) by the \w+'s\b": "divided by",
     r"\b(sentence|segment|word|mark|text|unit|number|window)s? behind (it|them|the|a|each)\b": "after",
@@ -85,7 +93,14 @@ def refusals(text: str, rules: dict[str, str]) -> Iterator[str]:
     "path", [path for path in (*PAGES, RECIPES) if path.name not in HISTORY], ids=lambda path: path.name
 )
 def test_a_page_is_written_in_the_words_of_the_field(path: Path) -> None:
-    assert not list(refusals(running(path.read_text("utf-8")), REFUSED))
+    assert not list(refusals(running(path.read_text("utf-8")), REFUSED | FOR_USERS))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "kokoro_lab/commands").glob("*.py")), ids=lambda path: path.name
+)
+def test_the_help_is_written_as_the_pages_are(path: Path) -> None:
+    assert not list(refusals(running(path.read_text("utf-8")), FOR_USERS))
 
 
 def test_docstrings_comments_and_messages_are_written_in_the_words_of_the_field() -> None:
@@ -154,6 +169,20 @@ def test_every_module_says_in_a_line_what_is_in_it() -> None:
 )
 def test_a_sentence_that_nobody_but_its_author_understood_is_refused(sentence: str) -> None:
     assert list(refusals(sentence, REFUSED))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Numbers of listeners, with commas.",
+        "after 50 ms another G2P reads the sentence",
+        "more and more listeners, their time to first words",
+        "If it has a language alone, the server takes the voice of the settings.",
+        "| Where windows cannot be held: while a new stream has less than 0.2 s, the cores wait |",
+    ],
+)
+def test_a_phrase_that_a_reader_of_the_pages_stumbled_over_is_refused(sentence: str) -> None:
+    assert list(refusals(sentence, FOR_USERS))
 
 
 @pytest.mark.parametrize(

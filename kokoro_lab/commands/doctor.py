@@ -17,7 +17,7 @@ printed."""
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Hash every file again that it speaks with.")
+@click.option("--deep", is_flag=True, help="Hash every file of the model again.")
 @json_option
 def doctor(deep: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to mend it."""

@@ -34,9 +34,9 @@ from kokoro_lab.config import STAGED
     "--texts",
     default=0,
     type=click.IntRange(0),
-    help="Fixture texts that are spoken to check it; 0 takes all (some minutes).",
+    help="How many fixture texts are spoken to check the export; 0 takes all (some minutes).",
 )
-@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Voices that speak them.")
+@click.option("--voices", default="af_heart,bm_lewis", show_default=True, help="Voices that speak the texts.")
 @json_option
 def export(
     output: Path, variant: str | None, form: str, precision: str, texts: int, voices: str, as_json: bool

@@ -18,10 +18,10 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
     "variants",
     multiple=True,
     type=click.Choice(VARIANTS),
-    help="Only weights for these variants; else all.",
+    help="Fetch only the weights of this variant; can be given several times.  [default: all]",
 )
-@click.option("--recogniser", is_flag=True, help="Whisper base too, which counts word errors (148 MB).")
-@click.option("--voice-encoder", is_flag=True, help="Resemblyzer too, which compares voices (17 MB).")
+@click.option("--recogniser", is_flag=True, help="Fetch Whisper base, too: it counts word errors (148 MB).")
+@click.option("--voice-encoder", is_flag=True, help="Fetch Resemblyzer, too: it compares voices (17 MB).")
 @click.option("--source", type=click.Choice(NAMED_SOURCES), help="Where to fetch from.")
 @click.option(
     "--from",
@@ -35,7 +35,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
     "folder",
     metavar="FOLDER",
     type=PATH,
-    help="Copy what was fetched into a folder, for a machine without a network.",
+    help="Also copy what was fetched into this folder, for a machine without a network.",
 )
 @click.option("--force", is_flag=True, help="Fetch files again that are there already.")
 @click.option("--list", "list_voices", is_flag=True, help="List the voices and stop.")

@@ -25,18 +25,18 @@ VOICES = "af_heart,am_michael,bf_emma"
 
 @click.command()
 @click.argument("folder", required=False)
-@click.option("--serve", is_flag=True, help="Serve a page to each listener, each by a secret link.")
-@choice_option("--reference", VARIANTS, "fp32", "Variant taken as right.")
-@choice_option("--candidate", VARIANTS, "int8", "Variant compared with it.")
+@click.option("--serve", is_flag=True, help="Serve the page of the test; each listener gets a secret link.")
+@choice_option("--reference", VARIANTS, "fp32", "Variant that is taken as right.")
+@choice_option("--candidate", VARIANTS, "int8", "Variant that is compared with it.")
 @click.option(
-    "--trials", type=click.IntRange(1), help=f"Trials of each listener of a new test: {TRIALS} unless given."
+    "--trials", type=click.IntRange(1), help=f"Trials of each listener of a new test.  [default: {TRIALS}]"
 )
-@click.option("--voices", default=VOICES, show_default=True, help="Voices of a new test, with commas.")
+@click.option("--voices", default=VOICES, show_default=True, help="A new test's voices, separated by commas.")
 @click.option(
     "--listeners",
     default="",
     metavar="N|NAMES",
-    help="How many listeners, or their names with commas; known listeners keep their links.",
+    help="How many listeners, or their names separated by commas. Known listeners keep their links.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=8881, show_default=True, help="Port to listen on.")
@@ -53,10 +53,10 @@ def listen(
     port: int,
     as_json: bool,
 ) -> None:
-    """Say what the listening test in FOLDER shows, or have people take it by --serve.
+    """Say what the listening test in FOLDER shows or, with --serve, have people take it.
 
-    FOLDER is a path or a name in results/listening, REFERENCE-CANDIDATE unless given. With --serve, a test
-    that is not there is made: both variants speak its passages.
+    FOLDER is a path or a name in results/listening, by default REFERENCE-CANDIDATE. With --serve, a test
+    that does not exist is made: both variants speak its passages.
     """
     from kokoro_lab.lab.listening.session import folder_of
 

@@ -22,7 +22,7 @@ voice_option = click.option(
     "--voice",
     default=lambda: settings().voice,
     show_default="af_heart",
-    help="A name, or a blend.",
+    help="Name of a voice, or a blend such as af_bella(2)+af_sky(1).",
     shell_complete=offering(voices, "+"),
 )
 variant_option = click.option("--variant", type=click.Choice(VARIANTS), help="Precision of the weights.")

@@ -39,12 +39,12 @@ SINKS = ("sound", "file", "null")
     "pre_buffer_ms",
     type=click.FloatRange(0, 10_000),
     metavar="MS",
-    help="Length of a fixed pre-buffer.  [default: learnt from how speech comes]",
+    help="Length of a fixed pre-buffer.  [default: long enough for the delays so far]",
 )
 @click.option(
     "--soak-minutes",
     type=click.FloatRange(0.1),
-    help="Instead: test playing for so long, without sound, over a line that stalls now and then.",
+    help="Instead: test the player for this long, without sound, over a connection that stalls now and then.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the stalls of --soak-minutes.")
 @json_option
@@ -59,7 +59,7 @@ def player(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Play speech that comes by WebSocket or by a pipe: 16-bit PCM, mono, 24 kHz, bare or in WAV."""
+    """Play speech that comes over a WebSocket or a pipe: 16-bit PCM, mono, 24 kHz, bare or as WAV."""
     if soak_minutes is not None:
         _soak(soak_minutes, seed, pre_buffer_ms, as_json)
     target = _sink(sink, device, output)

@@ -50,7 +50,7 @@ filters = together(
 
 @click.group()
 def results() -> None:
-    """What runs left: list, show, compare, open, export, prune.
+    """List, show, compare, open, export or prune the results of runs.
 
     RUN is `latest`; a notebook or its number (its newest run); an id, or its end, as `list` prints it; or a
     folder. `~1` behind it is the run before: `compare 30~1 30`.
@@ -59,11 +59,11 @@ def results() -> None:
 
 @results.command("list")
 @filters
-@click.option("-n", "--newest", type=click.IntRange(1), help="Most runs to list.")
+@click.option("-n", "--newest", type=click.IntRange(1), help="List only this many runs.")
 @folder_option
 @json_option
 def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> None:
-    """Runs, the newest first: how each ended, and what failed or is nearest to its limit."""
+    """List runs, the newest first: how each ended, and which check failed or is nearest to its limit."""
     from kokoro_lab.lab.results.pages import row
 
     rows = [row(run) for run in _selected(folder, given)[:newest]]
@@ -78,7 +78,7 @@ def list_runs(folder: Path, newest: int | None, as_json: bool, **given: Any) -> 
 @folder_option
 @json_option
 def show_run(name: str, folder: Path, as_json: bool) -> None:
-    """One run: verdict, checks with their margins, controls, parameters, what it left, clips worst first."""
+    """Show one run: verdict, checks with their margins, controls, parameters, files, the worst clips."""
 
     run = _found(folder, name)[0]
     if as_json:
@@ -126,8 +126,8 @@ def _print_run(run: KeptRun) -> None:
 @folder_option
 @json_option
 def compare(first: str, second: str, output: Path | None, folder: Path, as_json: bool) -> None:
-    """What changed from run A to run B of one notebook, the worst changes first; and a page with both
-    sounds."""
+    """Show what changed from run A to run B of one notebook, the worst changes first, and write a page with
+    the sounds of both."""
     from kokoro_lab.lab.results import compared, pages
 
     a, b = _found(folder, first, second)
@@ -159,7 +159,7 @@ def compare(first: str, second: str, output: Path | None, folder: Path, as_json:
 )
 @folder_option
 def open_run(name: str | None, sound: str | None, folder: Path) -> None:
-    """The report of RUN in the browser, or one of its sounds in your ears; without RUN, the index of all."""
+    """Open the report of RUN in the browser, or play one of its sounds; without RUN, open the index."""
     from kokoro_lab.lab.results.kept import left_in
     from kokoro_lab.lab.results.pages import write_index
 
@@ -220,7 +220,7 @@ def _play(path: Path) -> None:
 @results.command()
 @folder_option
 def index(folder: Path) -> None:
-    """Write index.html over all runs; a run does so at its end, too."""
+    """Write index.html, the list of all runs. Each run does so at its end, too."""
     from kokoro_lab.lab.results.pages import write_index
 
     click.echo(write_index(folder))
@@ -231,7 +231,7 @@ def index(folder: Path) -> None:
 @click.argument("text", required=False, default="")
 @folder_option
 def note(name: str, text: str, folder: Path) -> None:
-    """Write TEXT beside RUN, which is never pruned then; without TEXT, take the note away."""
+    """Write the note TEXT on RUN, which is then never pruned; without TEXT, remove the note."""
     from kokoro_lab.lab.results.kept import NOTE
 
     path = _found(folder, name)[0].folder / NOTE
@@ -245,8 +245,8 @@ def note(name: str, text: str, folder: Path) -> None:
 @results.command()
 @filters
 @click.option("--keep", type=click.IntRange(0), help="How many runs of each notebook to keep.")
-@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Age from which runs are removed.")
-@click.option("--yes", is_flag=True, help="Remove them; without it, they are only named.")
+@click.option("--older-than", type=click.IntRange(1), metavar="DAYS", help="Remove runs of this age or more.")
+@click.option("--yes", is_flag=True, help="Remove the runs; without this option, they are only named.")
 @folder_option
 def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **given: Any) -> None:
     """Remove old runs. One that is under way, has a note, or may be evidence for the checklist stays."""
@@ -277,7 +277,7 @@ def prune(keep: int | None, older_than: int | None, yes: bool, folder: Path, **g
 @click.option("--mlflow", metavar="URI", help="Address of an MLflow server or database.")
 @folder_option
 def export(output: Path | None, mlflow: str | None, folder: Path, **given: Any) -> None:
-    """A table with a row for each run: parameters, checks, figures. MLflow gets the runs that it lacks."""
+    """Write a table with a row for each run: parameters, checks, figures. MLflow gets runs that it lacks."""
     from kokoro_lab.lab.results import exporting
 
     if not (output or mlflow):

@@ -38,7 +38,7 @@ GATES_AT_A_TIME = 2
     "sweeps",
     multiple=True,
     metavar="NAME=A,B",
-    help="Run once for every value; several sweeps are combined.",
+    help="Run once for every value; with several sweeps, for every combination.",
     shell_complete=completion.parameters,
 )
 @click.option(
@@ -50,7 +50,7 @@ GATES_AT_A_TIME = 2
     "--cluster", metavar="ADDRESS", help="Run a sweep on this Dask cluster, such as tcp://127.0.0.1:8786."
 )
 @click.option(
-    "--fast", is_flag=True, help="Take the parameters of the fast mode, for a small run; -p overrides."
+    "--fast", is_flag=True, help="Run with few texts and few trials (fast mode); -p overrides a parameter."
 )
 @click.option(
     "--list", "listing", is_flag=True, help="List notebooks, or the parameters of NOTEBOOK, and stop."
@@ -66,7 +66,7 @@ def run(
     listing: bool,
     as_json: bool,
 ) -> None:
-    """Execute NOTEBOOK (a name or its number) and keep its results; without it, list what there is.
+    """Execute NOTEBOOK (a name or its number) and keep its results; without NOTEBOOK, list all notebooks.
 
     `gates` runs every gate; `checklist` runs what the checklist lacks, and fills it. Ctrl-C ends a run; what
     it left is kept.

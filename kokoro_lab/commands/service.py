@@ -26,7 +26,7 @@ HEALTH_S = 10.0
 
 @click.group()
 def service() -> None:
-    """Have `serve` run as a service of yours: from login on, and again when it fails."""
+    """Have systemd or launchd run `serve`: from your login on, and again when it fails."""
 
 
 @service.command()
@@ -35,7 +35,7 @@ def service() -> None:
 @variant_option
 @click.option("--print", "only_print", is_flag=True, help="Print the file that would be written, and stop.")
 def install(host: str, port: int, variant: str | None, only_print: bool) -> None:
-    """Write the unit, start it, and have it started at each login.
+    """Write the unit (the file that says what to run), start it, and have it started at each login.
 
     All KOKORO_ variables that are set now go into the unit. If it is called again with other settings, it
     replaces the unit and restarts the service.
@@ -63,7 +63,7 @@ def install(host: str, port: int, variant: str | None, only_print: bool) -> None
 @service.command()
 @json_option
 def status(as_json: bool) -> NoReturn:
-    """Say whether it is installed, whether it runs, where, and what /health answers."""
+    """Say whether the service is installed, whether it runs, at which address, and what /health answers."""
     supervisor = _supervisor()
     text = supervisor.written()
     if text is None:

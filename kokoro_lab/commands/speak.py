@@ -58,24 +58,24 @@ HOW = {True: "warm stream", False: "whole file, first use"}
     type=PATH,
     default="speech.wav",
     show_default=True,
-    help="File; its ending says the format.",
+    help="File to write; its ending chooses the format.",
 )
 @click.option("--captions", type=PATH, help="Write captions, too: .srt or .vtt.")
 @click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
 @voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
-@click.option("--language", help="Such as en-gb; else the voice's own.", shell_complete=offering(languages))
+@click.option("--language", help="Such as en-gb.  [default: the voice's]", shell_complete=offering(languages))
 @detection_option
 @variant_option
-@click.option("--provider", help="Execution provider.")
-@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Rate of the file, in Hz.")
+@click.option("--provider", help="ONNX Runtime provider that computes, such as cpu or coreml.")
+@click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Sample rate, in Hz.")
 @input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with [pause:1.5s].")
 @code_option
 @emoji_option
-@click.option("--loudness", default="auto", help="auto, measured, voice or none.")
+@click.option("--loudness", default="auto", help="How the gain is found: auto, measured, voice or none.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the dither.")
 @choice_option(
-    "--dither", ("tpdf", "shaped"), "tpdf", "Of WAV, FLAC and PCM: white noise, or noise that is heard less."
+    "--dither", ("tpdf", "shaped"), "tpdf", "In WAV, FLAC, PCM: white noise, or noise that is less audible."
 )
 @click.option("--stream", is_flag=True, help="Speak as a stream does, and report its time to first audio.")
 @lexicon_option

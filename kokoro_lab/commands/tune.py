@@ -13,9 +13,9 @@ from kokoro_lab.errors import GateFailed, ParameterError
 
 
 @click.command()
-@click.option("--trials", default=40, show_default=True, help="Configurations to try; earlier runs count.")
-@click.option("--texts", default=6, show_default=True, help="Texts that each of them speaks.")
-@click.option("--compared", default=12, show_default=True, help="Other texts, to compare the best on.")
+@click.option("--trials", default=40, show_default=True, help="Configurations to try, earlier runs included.")
+@click.option("--texts", default=6, show_default=True, help="Texts that each configuration speaks.")
+@click.option("--compared", default=12, show_default=True, help="Other texts on which the best is compared.")
 @click.option("--rounds", default=6, show_default=True, help="Rounds of that comparison; 0 only searches.")
 @click.option("--preset", default="medium", show_default=True, help="Length of the texts, as in `bench`.")
 @voice_option
@@ -24,16 +24,16 @@ from kokoro_lab.errors import GateFailed, ParameterError
     "--try", "tried", multiple=True, metavar="NAME=A,B", help="Values of a setting instead of the usual ones."
 )
 @click.option("--seed", default=0, help="Seed of the texts and of the search.")
-@click.option("--dry-run", is_flag=True, help="Decide, and adopt nothing.")
+@click.option("--dry-run", is_flag=True, help="Search and compare, but adopt nothing.")
 @click.option(
-    "--show", "shown", is_flag=True, help="Instead: what has been adopted, and whether it is used here."
+    "--show", "shown", is_flag=True, help="Instead: print the adopted settings, and whether they are used."
 )
-@click.option("--forget", "forgotten", is_flag=True, help="Instead: go back to the defaults.")
+@click.option("--forget", "forgotten", is_flag=True, help="Instead: drop the adopted settings.")
 @json_option
 def tune(
     tried: tuple[str, ...], dry_run: bool, shown: bool, forgotten: bool, as_json: bool, **options: Any
 ) -> None:
-    """Find the settings that suit this machine: sooner heard, less computing, less memory, the same sound.
+    """Find the settings for this machine: the same sound, but sooner, with less computing and memory.
 
     Run nothing else meanwhile. An interrupted search is continued when the command is called again.
     """
