@@ -33,15 +33,13 @@ enum Input : size_t { X, PLAN, WEIGHTS, SUMS, STEPS, OUTPUTS, ASKED_ALONE };
 enum SnakeInput : size_t { SCALE = ASKED_ALONE, SHIFT, ASKED, AROUND, BY };
 
 struct Work {
-  int64_t channels_out, channels_in, taps, dilation;
+  int64_t channels_out, channels_in;
   const float *x, *steps, *outputs, *scale, *shift;  // no scale, no activation
   const float *by;                                   // none if nothing is to be added
-  const int8_t *weights;
+  Weights weights;
   const int32_t *sums;
   float *y;
   int32_t *words;
-  uint8_t *large;  // steps that saturate, where any do
-  int64_t tile_steps;
   int64_t x_channels, length, reach;
   Columns asked;
   int64_t stride;  // words of four channels: the first is `reach` before the first column that is asked for
@@ -88,9 +86,7 @@ void quantise(const Work &w, int64_t group) {
   std::fill(out + to, row + w.stride, outside);
 }
 
-void find_large_of(const Work &w, int64_t tile) {
-  find_large(w.weights + tile * w.tile_steps * 4 * TILE, w.tile_steps, w.large + tile * w.tile_steps);
-}
+void pair(const Work &w, int64_t tile) { w.weights.pair(tile); }
 
 // One block of columns for a share of the output channels.
 void convolve(const Work &w, int64_t task) {
@@ -100,9 +96,7 @@ void convolve(const Work &w, int64_t task) {
   const int64_t last = std::min(w.channels_out, first + CHANNELS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t channel = first; channel < last; channel += TILE) {
-    multiply(columns, w.words + at, w.stride, w.channels_in / 4, w.taps, w.dilation,
-             w.weights + channel * w.channels_in * w.taps,
-             SATURATES ? w.large + channel / TILE * w.tile_steps : nullptr, sums);
+    multiply(w.weights, channel / TILE, columns, w.words + at, sums);
     for (int64_t r = 0; r < TILE; ++r) {
       const int64_t o = channel + r;
       // Without a sign, where what does not fit wraps around
@@ -161,22 +155,19 @@ void compute(const ort::Call &call) {
   const int64_t blocks = (asked.last - asked.first + COLUMNS - 1) / COLUMNS, reach = plan.taps / 2 * plan.dilation;
   const int64_t stride = blocks * COLUMNS + 2 * reach;
   thread_local std::vector<int32_t> words;
-  thread_local std::vector<uint8_t> large;
-  const int64_t tile_steps = plan.channels_in / 4 * plan.taps, tiles = SATURATES ? plan.channels_out / TILE : 0;
   // A line here is a line of the struct
-  const Work work{plan.channels_out, plan.channels_in, plan.taps, plan.dilation,
+  const Work work{plan.channels_out, plan.channels_in,
                   x.data, steps.data, outputs.data, scale, shift,
                   by,
-                  weights.data,
+                  Weights(weights.data, plan.channels_out, {plan.channels_in / 4, plan.taps, stride, plan.dilation}),
                   sums.data,
                   y,
                   ort::room(words, ort::count_of({plan.channels_in / 4, stride})),
-                  ort::room(large, ort::count_of({tiles, tile_steps})), tile_steps,
                   channels, length, reach,
                   asked,
                   stride,
                   (plan.channels_out + CHANNELS_A_TASK - 1) / CHANNELS_A_TASK};
-  call.parallel(find_large_of, tiles, work);
+  if (Weights::PAIRED) call.parallel(pair, plan.channels_out / TILE, work);
   call.parallel(quantise, plan.channels_in / 4, work);
   call.parallel(convolve, blocks * work.shared, work);
 }

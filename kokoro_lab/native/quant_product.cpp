@@ -26,11 +26,10 @@ enum Input : size_t { X, WEIGHTS, SUMS, SCALE, PROFILE };
 struct Work {
   int64_t rows, inputs, outputs, stride, shared;
   const float *x, *scale, *profile;
-  const int8_t *weights;
+  Weights weights;
   const int32_t *sums;
   float *y, *steps;
   int32_t *words;
-  uint8_t *large;  // steps that saturate, where any do
 };
 
 // A block of rows as columns of words.
@@ -63,9 +62,7 @@ void quantise(const Work &w, int64_t block) {
   }
 }
 
-void find_large_of(const Work &w, int64_t tile) {
-  find_large(w.weights + tile * w.inputs * TILE, w.inputs / 4, w.large + tile * (w.inputs / 4));
-}
+void pair(const Work &w, int64_t tile) { w.weights.pair(tile); }
 
 void multiply_block(const Work &w, int64_t task) {
   const int64_t begin = task / w.shared * COLUMNS;
@@ -74,8 +71,7 @@ void multiply_block(const Work &w, int64_t task) {
   const int64_t last = std::min(w.outputs, first + OUTPUTS_A_TASK);
   int32_t sums[TILE * COLUMNS];
   for (int64_t o = first; o < last; o += TILE) {
-    multiply(columns, w.words + begin, w.stride, w.inputs / 4, 1, 0, w.weights + o * w.inputs,
-             SATURATES ? w.large + o / TILE * (w.inputs / 4) : nullptr, sums);
+    multiply(w.weights, o / TILE, columns, w.words + begin, sums);
     for (int64_t n = 0; n < columns; ++n) {
       float *y = w.y + (begin + n) * w.outputs + o;
       const float step = w.steps[begin + n];
@@ -107,17 +103,14 @@ void compute(const ort::Call &call) {
   const int64_t blocks = (rows + COLUMNS - 1) / COLUMNS, stride = blocks * COLUMNS;
   thread_local std::vector<int32_t> words;
   thread_local std::vector<float> steps;
-  thread_local std::vector<uint8_t> large;
-  const int64_t tiles = SATURATES ? outputs / TILE : 0;
   // A line here is a line of the struct
   const Work work{rows, inputs, outputs, stride, (outputs + OUTPUTS_A_TASK - 1) / OUTPUTS_A_TASK,
                   x.data, scale.data, profile.data,
-                  weights.data,
+                  Weights(weights.data, outputs, {inputs / 4, 1, stride, 0}),
                   sums.data,
                   y, ort::room(steps, rows),
-                  ort::room(words, ort::count_of({inputs / 4, stride})),
-                  ort::room(large, ort::count_of({tiles, inputs / 4}))};
-  call.parallel(find_large_of, tiles, work);
+                  ort::room(words, ort::count_of({inputs / 4, stride}))};
+  if (Weights::PAIRED) call.parallel(pair, outputs / TILE, work);
   call.parallel(quantise, blocks, work);
   call.parallel(multiply_block, blocks * work.shared, work);
 }
