@@ -65,7 +65,7 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 94,
-    "languages": 97,
+    "languages": 100,
     "same": 154,
 }
 """How many lines of each set are right, of 140, 320, 200, 100, 100, 100 and 154."""
