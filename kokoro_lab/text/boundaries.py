@@ -44,12 +44,12 @@ _AHEAD = 12
 """Number of characters on either side of a border that are examined."""
 _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
 """A point that begins a word, as in `.NET`."""
-_GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
-"""A point right before a letter or digit is inside a name, an address or a number."""
+_GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
+"""A point right before a letter, a digit or a stroke is inside a name, an address or a number."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-_COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b)")
+_COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b|[B-DF-HJ-NP-Z]\b)")
 _NOTE = regex.compile(
     r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
     regex.VERBOSE,
@@ -164,7 +164,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True
-    if rest[:1].islower() and _SHORT_WORD.search(tail):
+    if rest[:1] in ",;:" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
 

@@ -257,8 +257,14 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("mixed number", r"(?<=\d\s?)[½⅓⅔¼¾⅕⅛⅜⅝⅞]", lambda m: f"又{_numeral(m)}", wakes="½⅓⅔¼¾⅕⅛⅜⅝⅞"),
     _rule(
+        "mixed fraction",
+        r"(?<![\d.,/])(?<whole>\d{1,3})\s(?<top>[1-9])/(?<bottom>[2-9])(?![\d/.]|\s?=)",
+        lambda m: f"{number(m['whole'])}又{number(m['bottom'])}分之{number(m['top'])}",
+    ),
+    _rule("size", r"(?<=\d\s?)(?<!(?<!\d)0)[xX](?=\s?\d)", lambda m: "乘", wakes="xXＸｘ"),
+    _rule(
         "fraction",
-        rf"{_START}(?<!/)(?<top>\d+)/(?<bottom>\d+)(?![\d/.]|\s?=)",
+        rf"{_START}(?<!/)(?<top>\d+(?:\.\d+)?)/(?<bottom>\d+)(?![\d/.]|\s?=)",
         lambda m: f"{number(m['bottom'])}分之{number(m['top'])}" if int(m["bottom"]) else None,
     ),
     _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
@@ -271,6 +277,7 @@ RULES: tuple[Rule, ...] = (
             |(?<=\d)[-~—](?={_CURRENCY}\d)""",
         lambda _: "到",
     ),
+    _rule("days", r"(?<=(?:周|星期)[一二三四五六日])[-~—](?=周|星期)", lambda _: "到", wakes="周期"),
     _rule("money", rf"(?<sign>{_SIGN})(?<currency>{_CURRENCY})\s?{_BEHIND}(?:[美欧港日]?元)?", _money),
     _rule("money, its currency last", rf"{_AMOUNT}\s?(?<currency>{_CURRENCY}){_NO_LATIN}", _money),
     _rule(
@@ -281,7 +288,7 @@ RULES: tuple[Rule, ...] = (
     _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
     _rule(
         "each",
-        rf"(?<=[元块]|\d\s?(?:\p{{Han}}{{1,2}}|{_UNIT}))/(?=\p{{Han}}|\d)",
+        rf"(?<=[元块]|\d\s?(?:\p{{Han}}{{1,2}}|{_UNIT}))/(?=\p{{Han}}|\d)|(?<={_CURRENCY}\s?[\d.,]{{1,12}})/(?=\p{{Han}})",
         lambda _: "每",
         wakes="/／",
     ),

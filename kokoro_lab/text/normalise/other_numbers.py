@@ -7,7 +7,7 @@ from functools import partial
 
 import regex
 
-from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, rows
+from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, rows, units
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
@@ -25,6 +25,8 @@ class OtherNumbers:
 
     def __init__(self, language: str) -> None:
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
+        self._units = units(__package__, "other_units.tsv", language)
+        self._signs = names(__package__, "other_signs.tsv")[language]
         num2words = partial(_by_num2words, self._words["locale"])
         self._say: Callable[[int], str] = _hindi if language == "hi" else partial(num2words, "cardinal")
         self.ordinal: Callable[[int], str] = (
@@ -63,8 +65,8 @@ class OtherNumbers:
 
     def _fraction(self, digits: str) -> str:
         """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
-        digit."""
-        if len(digits) > 2:
+        digit, and in Hindi all."""
+        if len(digits) > 2 or self._words["locale"] == "hi":
             return self._digits(digits)
         zeros = len(digits) - len(digits.lstrip("0०"))
         rest = [self._say(int(digits[zeros:]))] if digits[zeros:] else []

@@ -55,8 +55,17 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["pasted"] >= LEAST["pasted"], wrong["pasted"]
     assert right["later"] >= LEAST["later"], wrong["later"]
     assert right["further"] >= LEAST["further"], wrong["further"]
+    assert right["languages"] >= LEAST["languages"], wrong["languages"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
-LEAST = {"reported": 140, "own": 308, "pasted": 200, "later": 96, "further": 84, "same": 134}
-"""How many lines of each set are right, of 140, 309, 200, 100, 100 and 134."""
+LEAST = {
+    "reported": 140,
+    "own": 319,
+    "pasted": 200,
+    "later": 100,
+    "further": 94,
+    "languages": 100,
+    "same": 154,
+}
+"""How many lines of each set are right, of 140, 320, 200, 100, 100, 100 and 154."""

@@ -6,7 +6,8 @@ import pytest
 
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import normalise
-from kokoro_lab.text.normalise.pasted import left_out
+from kokoro_lab.text.normalise.pasted import RULES, left_out
+from kokoro_lab.text.normalise.rules import apply
 
 
 @pytest.mark.parametrize("language", ["en-us", "es", "fr-fr", "hi"])
@@ -46,7 +47,7 @@ def test_signs_that_nobody_says_are_left_out(language: str, written: str, said: 
     ],
 )
 def test_what_looks_like_it_stays(written: str) -> None:
-    assert normalise(AlignedText.of(written), "it").text == written
+    assert apply(AlignedText.of(written), RULES).text == written
 
 
 def test_brackets_around_an_address_are_left_out() -> None:

@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     *dates.RULES,
     *electronic.TELEPHONE,
     *counts.VERSIONS,
+    *counts.MIXED,
     *quantities.MONEY,
     *quantities.RULES,
     *roman.RULES,

@@ -7,7 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
-from kokoro_lab.text.normalise.spanish.agreement import gender_behind, plural_gender, word_before
+from kokoro_lab.text.normalise.spanish.agreement import gender_behind, gender_of, plural_gender, word_before
 from kokoro_lab.text.normalise.spanish.numerals import (
     NUMERAL,
     SIGN,
@@ -21,7 +21,8 @@ from kokoro_lab.text.normalise.spanish.numerals import (
     read,
     signed,
 )
-from kokoro_lab.text.tables import words
+from kokoro_lab.text.normalise.spanish.quantities import UNITS
+from kokoro_lab.text.tables import Gender, any_of, names, words
 
 _WORDS = words(__package__)
 _SLASHED = r"(?P<top>\d{1,4})[/⁄](?P<bottom>\d{1,7})"
@@ -69,20 +70,32 @@ def _mixed(match: Any) -> str | None:
 
 
 def _mixed_without_sign(match: Any) -> str | None:
-    groups = match.groupdict()
-    top, bottom = VULGAR.get(groups.get("vulgar") or "") or (int(match["top"]), int(match["bottom"]))
+    """`dos tazas y media`: the noun, a unit or an abbreviation, stands after the whole."""
+    top, bottom = VULGAR.get(match["vulgar"] or "") or (int(match["top"]), int(match["bottom"]))
     if not 0 < top < bottom:
         return None
-    whole = int(match["whole"])
-    noun = groups.get("noun") or ""
-    if (top, bottom) != (1, 2):
-        return f"{cardinal(whole)} y {fraction(top, bottom)} {noun}".rstrip()
-    if not noun:
-        return f"{cardinal(whole)} y medio"
-    gender = plural_gender(noun)
-    if whole == 1:
-        noun = noun.removesuffix("es") if noun.endswith(_PLURAL_IN_ES) else noun.removesuffix("s")
-    return f"{cardinal(whole, gender=gender)} {noun} y {half(gender)}"
+    whole, noun, unit = int(match["whole"]), match["noun"] or "", UNITS.get(match["unit"] or "")
+    gender: Gender | None = None
+    if unit:
+        noun, gender = unit.one if whole == 1 else unit.many, unit.gender
+    noun = _SPOONS.get(match["unit"] or "", noun)
+    if noun in _WORDS["no noun"] or (whole != 1 and noun and not noun.endswith("s")):
+        return f"{_parts(whole, '', top, bottom, None)} {noun}"
+    if noun and not unit:
+        gender = plural_gender(noun) if noun.endswith("s") else gender_of(noun)
+        if whole == 1 and noun.endswith("s"):
+            noun = noun.removesuffix("es") if noun.endswith(_PLURAL_IN_ES) else noun.removesuffix("s")
+    return _parts(whole, noun, top, bottom, gender)
+
+
+def _parts(whole: int, noun: str, top: int, bottom: int, gender: Gender | None) -> str:
+    part = half(gender) if (top, bottom) == (1, 2) else fraction(top, bottom)
+    return f"{cardinal(whole, gender=gender)} {noun} y {part}".replace("  ", " ")
+
+
+def _mark_of(match: Any) -> str:
+    full = cardinal(int(match["full"]))
+    return f"{read(match['part']).words()} sobre {full}"
 
 
 def _half_of(match: Any) -> str | None:
@@ -106,6 +119,10 @@ def _fraction(match: Any) -> str | None:
 
 
 _VULGARS = "".join(VULGAR)
+_SPOONS = {
+    written: said for written, said in names(__package__)["abbreviation"].items() if said.startswith("cuchar")
+}
+"""Spoons, as recipes shorten them."""
 
 _NAME_BEHIND = regex.compile(r"[ ]\p{Lu}")
 _COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
@@ -170,17 +187,30 @@ VERSIONS: tuple[Rule, ...] = (
     ),
 )
 
+MIXED: tuple[Rule, ...] = (
+    digit_rule(
+        "mixed fraction",
+        rf"{_START}(?P<sign>{SIGN})(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
+        rf"(?:[ ]?(?P<unit>{any_of((*UNITS, *_SPOONS))})(?![\w²³/])"
+        rf"|[ ](?P<noun>\p{{Ll}}{{2,}})(?!\w)|{_STOP})",
+        _mixed,
+    ),
+)
+"""These come before the rules for units, which would take the fraction alone."""
+
 ORDINALS: tuple[Rule, ...] = (
+    digit_rule(
+        "mark out of a full mark",
+        r"(?<![\w.,/])(?:(?P<part>\d{1,2}[.,]\d\d?)"
+        rf"|(?<=\b{any_of(_WORDS['before a mark'])}:?[ ])(?P<part>\d{{1,3}})"
+        r"|(?P<part>\d{1,2})(?=/\d+[ ](?:estrellas|⭐|★)))/(?P<full>5|10|20|100)(?![\w/]|[.,]\d)",
+        _mark_of,
+        ignore_case=True,
+    ),
     digit_rule(
         "ordinal",
         rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
         _ordinal,
-    ),
-    digit_rule(
-        "mixed fraction",
-        rf"{_START}(?P<sign>{SIGN})(?P<whole>\d{{1,4}})(?:[ ]{_SLASHED}|[ ]?(?P<vulgar>[{_VULGARS}]))"
-        rf"(?:[ ](?P<noun>\p{{Ll}}{{2,}}s)(?!\w)|{_STOP})",
-        _mixed,
     ),
     Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
     Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
 from kokoro_lab.text.normalise.spanish.abbreviations import final_stop
 from kokoro_lab.text.normalise.spanish.agreement import word_before
@@ -64,6 +65,10 @@ def _date(match: Any) -> str | None:
     month = _MONTH_NUMBERS.get(groups["month"].casefold()) or int(groups["month"])
     year, day = groups.get("year"), groups.get("day")
     return _checked(_year(year) if year else None, month, int(day) if day else None)
+
+
+def _roman_month(match: Any) -> str | None:
+    return _checked(_year(match["year"]), roman(match["month"]) or 0, int(match["day"]))
 
 
 def _day_of_month(match: Any) -> str | None:
@@ -199,6 +204,11 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\w/.-])(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})
             (?![\w/-]|[.,]\d)""",
         _numeric,
+    ),
+    digit_rule(
+        "date with a Roman month",
+        r"(?<![\w/.-])(?P<day>\d{1,2})(?P<mark>[/.-])(?P<month>[IVX]{1,4})(?P=mark)(?P<year>\d{4}|\d\d)(?![\w/-])",
+        _roman_month,
     ),
     Rule(
         "ISO date",

@@ -58,5 +58,5 @@ RULES: tuple[Rule, ...] = (
     Rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
     Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
-    Rule("either or", r"(?<=\by)/(?=o\b)", lambda _: " ", wakes="/"),
+    Rule("either or", r"(?<=\p{L})/(?=\p{L})", lambda _: " ", wakes="/"),
 )

@@ -1,0 +1,186 @@
+"""Dates, days and clock times of a language with a column in `others.tsv`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, cast
+
+from kokoro_lab.text.normalise.other_numbers import OtherNumbers, spaced
+from kokoro_lab.text.normalise.roman import roman
+from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries
+
+_QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
+_HALVES = {1: "डेढ़", 2: "ढाई"}
+_CENTURY_TURNS_AT = 50
+"""A year of two digits below this is of the 2000s, else of the 1900s."""
+
+
+class OtherDates(OtherNumbers):
+    """The rules for dates and times, and what `say-as` needs of them."""
+
+    def date(self, year: int | None, month: int | None, day: int | None) -> str:
+        """Words of a date, day first."""
+        parts = []
+        if day is not None:
+            parts.append(self._words["first of a month"] if day == 1 else self._say(day))
+        if month is not None:
+            parts.append(self._months[month])
+        if year is not None:
+            parts.append(self._year(year))
+        return spaced(f" {self._words['between parts of a date']} ".join(parts))
+
+    def time(self, hour: int, minute: int | None, second: int | None, half: str | None) -> str:
+        """Words of a clock time; a time with AM or PM is changed to the 24-hour clock."""
+        if half is not None:
+            hour = hour % 12 + (12 if half == "pm" else 0)
+        words = self._words
+        hours = words["hours and minutes"] if minute else ""
+        unit = CountedUnit(
+            hours or words["hour"], hours or words["hours"], cast(Gender, words["gender of hours"])
+        )
+        said = self._counted(hour, unit)
+        for part, name in ((minute, "minutes"), (second, "seconds")):
+            if part:
+                said += f" {words['and']} {self._say(part)} {words[name]}"
+        return spaced(said)
+
+    def _year(self, year: int) -> str:
+        """A year; Hindi says those of the centuries before this in hundreds."""
+        if self._words["locale"] == "hi" and 1100 <= year < 2000:
+            return spaced(f"{self._say(year // 100)} सौ {self._say(year % 100) if year % 100 else ''}")
+        return self.cardinal(year)
+
+    @cached_property
+    def _months(self) -> Mapping[int, str]:
+        return dict(enumerate(entries(self._words["months"]), 1))
+
+    @cached_property
+    def _short_months(self) -> Mapping[str, str]:
+        """Months by their first three letters, where these are used as an abbreviation."""
+        latin = self._words["locale"] in ("it", "pt_BR")
+        return {month[:3]: month for month in self._months.values()} if latin else {}
+
+    @cached_property
+    def _days(self) -> Mapping[str, str]:
+        """Days of the week by their names and by their first three letters."""
+        days = entries(self._words["days"])
+        return {day: day for day in days} | {day[:3]: day for day in days}
+
+    def _date_rules(self) -> Iterator[Rule]:
+        marked = r"(?<![\w/.-])(?P<d>\d{1,2})(?P<by>[/.-])"
+        yield digit_rule("date", rf"{marked}(?P<m>\d{{1,2}})(?P=by)(?P<y>\d{{4}})(?![\w/-])", self._day)
+        yield digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day)
+        yield digit_rule(
+            "date with a short year",
+            r"(?<![\w/.-])(?P<d>\d\d?)(?P<by>[/.-])(?P<m>\d\d)(?P=by)(?P<y>\d\d)(?![\w/-]|[.,]\d)",
+            self._day,
+        )
+        yield digit_rule(
+            "date with a Roman month",
+            rf"{marked}(?P<m>[IVX]{{1,4}})(?P=by)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
+            self._day,
+        )
+        before = any_of((*entries(self._words["before a day"]), *self._days))
+        yield digit_rule(
+            "date without a year",
+            rf"(?<=\b{before}:?\ )(?P<d>[0-3]?\d)/(?P<m>0[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
+            self._day,
+        )
+        yield digit_rule(
+            "month and year", r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])", self._day
+        )
+        if self._short_months:
+            yield Rule(
+                "short month",
+                rf"(?<=\d\ (?:de\ )?)(?P<m>{any_of(self._short_months)})(?:\.(?=\s|$)|(?=\ \d{{4}}))",
+                lambda match: self._short_months[match["m"].lower()],
+                ignore_case=True,
+            )
+        if self._days:
+            day = any_of(self._days)
+            yield Rule(
+                "span of days of the week",
+                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?:au?|à)\ )(?P<b>{day})(?![\p{{L}}-])\.?",
+                self._from_day_to_day,
+                ignore_case=True,
+            )
+            yield digit_rule(
+                "short day of the week",
+                rf"(?<!\p{{L}})(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ \d)",
+                lambda match: self._days[match["a"].lower()],
+                ignore_case=True,
+            )
+
+    def _time_rules(self) -> Iterator[Rule]:
+        yield digit_rule("time", r"(?<![\w:.,])(?P<h>\d{1,2}):(?P<m>[0-5]\d)\s?बजे", self._quarter)
+        before = entries(self._words["before a time with a point"])
+        if before:
+            days = rf"{any_of(self._days)}\.?"
+            yield digit_rule(
+                "time",
+                rf"(?<=\b(?:{any_of(before)}|(?i:{days})):?\ (?:\d{{1,2}}[.:]\d\d\ ?[-–]\ ?)?)"
+                r"(?P<h>\d{1,2})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                self._pointed,
+            )
+            yield digit_rule(
+                "time",
+                r"(?<![\w:.,])(?P<h>\d\d?):(?P<m>[0-5]\d)(?=\ ?[-–]\ ?\d\d?:\d\d)"
+                r"|(?<=\d:\d\d\ ?[-–]\ ?)(?P<h>\d\d?):(?P<m>[0-5]\d)(?![\w:])",
+                self._pointed,
+            )
+        yield digit_rule(
+            "time",
+            r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)(?:\s?(?P<lasts>min)\b)?"
+            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h\b)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?)"
+            r"(?![\w:]|[.,]\d)",
+            self._clock,
+            ignore_case=True,
+        )
+        yield digit_rule(
+            "dash between times",
+            r"(?<=\d\ ?h(?:\ ?[0-5]\d)?|"
+            rf"\b{any_of(before or ['h'])}:?\ \d{{1,2}}[.:]\d\d|"
+            rf"\b(?i:{any_of(self._days or ['h'])})\.?:?\ \d{{1,2}}[.:]\d\d|"
+            r"\d:\d\d)\ ?[-–](?=\ ?\d{1,2}(?:\ ?h|[.:][0-5]\d))",
+            lambda match: f" {self._words['to']}",
+        )
+
+    def _day(self, match: Any) -> str | None:
+        parts = match.groupdict()
+        written = parts.get("y") or ""
+        year = int(written) if written else None
+        if year is not None and len(written) == 2:
+            year += 2000 if year < _CENTURY_TURNS_AT else 1900
+        month = int(match["m"]) if match["m"].isdecimal() else roman(match["m"]) or 0
+        day = int(parts["d"]) if parts.get("d") else None
+        return self.date(year, month, day) if in_calendar(year, month, day) else None
+
+    def _from_day_to_day(self, match: Any) -> str:
+        first, last = (self._days[match[end].lower()] for end in "ab")
+        return f"{first} {self._words['to']} {last}"
+
+    def _clock(self, match: Any) -> str | None:
+        hour, minute = int(match["h"]), int(match["m"])
+        second, half = (match[part] for part in ("s", "half"))
+        if hour > (12 if half else 23):
+            return None
+        said = self.time(hour, minute, int(second) if second else None, f"{half.lower()}m" if half else None)
+        return f"{said} {self._units['min'].many}" if match["lasts"] and minute else said
+
+    def _pointed(self, match: Any) -> str | None:
+        hour, minute = int(match["h"]), int(match["m"])
+        if hour > 23:
+            return None
+        return " ".join([self._say(hour), *([self._words["and"], self._say(minute)] if minute else [])])
+
+    def _quarter(self, match: Any) -> str | None:
+        """Hindi counts quarters of hours: a quarter past, half past, a quarter to the next."""
+        hour, minute = int(match["h"]), int(match["m"])
+        if hour > 23 or minute not in _QUARTERS:
+            return self.time(hour, minute, None, None) if hour < 24 else None
+        if minute == 30 and hour in _HALVES:
+            return f"{_HALVES[hour]} {self._words['hours']}"
+        hour = hour % 12 + 1 if minute == 45 else hour
+        return f"{_QUARTERS[minute]} {self._say(hour)} {self._words['hours']}"
