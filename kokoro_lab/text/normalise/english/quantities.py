@@ -34,6 +34,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     optional,
     scaled,
     sign,
+    stop,
     took_part,
 )
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
@@ -140,7 +141,8 @@ def _height(match: Any) -> str:
 
 
 def _inches(match: Any) -> str:
-    return counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
+    named = counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
+    return named + stop(match)
 
 
 def _degrees(match: Any) -> str:
