@@ -67,7 +67,8 @@ _CONTINUES = regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[
 _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
 
 _LETTER_AND_SENTENCE = regex.compile(
-    rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}|U\.S|U\.K|U\.N|E\.U|D\.C|U\.S\.A|L\.A|N\.Y\.C|[ap]\.m)\.\s+"
+    rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}"
+    r"|U\.S|U\.K|U\.N|E\.U|D\.C|U\.S\.A|L\.A|N\.Y\.C|[ap]\.m)\.\s+"
     rf"(?={any_of(_WORDS['en begins a sentence'])}[ '.!,])"
 )
 

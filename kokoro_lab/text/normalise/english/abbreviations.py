@@ -233,7 +233,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|Ctrl|Esc){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

@@ -189,6 +189,12 @@ RULES: tuple[Rule, ...] = (
         rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
         lambda match: f"localhost colon {digits(match['port'])}",
     ),
+    Rule(
+        "plus or minus",  # the number that follows reads its own sign
+        r"(?<![\p{L}\p{N}_])\+/(?:(?=[-−–](?:[\d.]|\ ?[$€£]))|(?P<minus>[-−–]\ ?)(?!/))",
+        lambda match: "plus or minus" if match["minus"] else "plus or ",
+        wakes="+",
+    ),
     Rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
     Rule(
         "path",
