@@ -1,12 +1,10 @@
-"""English dates, years, decades, centuries and seasons; durations; and verses of the Bible."""
+"""English dates, years, decades, centuries and seasons; and durations."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, ordinal, two_digits, year
 from kokoro_lab.text.normalise.english.patterns import (
@@ -39,9 +37,6 @@ ERA = r"(?:\ ?(?P<era>AD|BC|BCE|CE|A\.D\.|B\.C\.(?:E\.)?|C\.E\.))"
 DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 APOSTROPHE = "'"
 THE_DAY = rf"(?:{DAY})(?:st|nd|rd|th)?"
-
-
-_BOOK = rf"(?:{any_word('book of the Bible')}\.?)"
 
 
 def date(year_number: int | None, month: int | None, day: int | None) -> str:
@@ -181,13 +176,6 @@ _COUNTED = rf"""
 _YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
 
-def _verses(match: Any) -> str:
-    """`Matthew 5:3-12`: the chapter, and the verses."""
-    return " ".join(
-        "to" if part in "-–" else cardinal(int(part)) for part in regex.findall(r"\d+|[-–]", match["verses"])
-    )
-
-
 def _season(match: Any) -> str | None:
     """A season over two years, such as 2023/24. 2008/09 may also be a month, so it is a season only where the
     text calls it one."""
@@ -205,16 +193,6 @@ def _duration(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    digit_rule(
-        "verses of the Bible",
-        rf"(?<=\b{_BOOK}\ )(?P<verses>\d{{1,3}}:\d{{1,3}}(?:[-–]\d{{1,3}})?){END}(?!:)",
-        _verses,
-    ),
-    digit_rule(
-        "book of the Bible",
-        rf"{START}(?P<number>[123])(?=\ {_BOOK}\ \d)",
-        lambda match: ordinal(int(match["number"])).capitalize(),
-    ),
     digit_rule(
         "duration",
         r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?[\d.]+s))
