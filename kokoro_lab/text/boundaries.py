@@ -49,7 +49,9 @@ _GLUED = regex.compile(r"[.．][-–\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-_COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+\b|[ivxlc]+\b)")
+PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
+"""The pronoun, which is no number behind an abbreviation."""
+_COUNTS = regex.compile(rf"\(?(?:[~≈]?[$€£]?\d|(?!{PRONOUN})[IVXLC]+\b|[ivxlc]+\b)")
 _NOTE = regex.compile(
     r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
     regex.VERBOSE,

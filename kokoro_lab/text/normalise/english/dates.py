@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, ordinal, two_digits, year
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -105,7 +107,15 @@ def _iso(match: Any) -> str | None:
     return date(*given) if in_calendar(*given) else None
 
 
+_OF_A_VERSION = regex.compile(
+    rf"\b(?i:{any_word('before a version')})\b[^!?;]*$|\b[vV]\.?\ ?$", regex.VERBOSE
+)
+"""Words before a version, which may look like a date with points: 4.17.20."""
+
+
 def _slashed(match: Any, *, british: bool = False) -> str | None:
+    if "." in match.group() and _OF_A_VERSION.search(match.string, max(0, match.start() - 60), match.start()):
+        return None
     y = match["year"]
     full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     return _in_order(int(match["first"]), int(match["second"]), full, british=british)
@@ -199,6 +209,12 @@ RULES: tuple[Rule, ...] = (
         (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
         (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+(?:\.\d+)?)s)?(?<!\ )(?![\p{L}\p{N}_])""",
         _duration,
+    ),
+    digit_rule(
+        "minutes",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/:])(?:(?<=\b(?i:{any_word("before minutes")}):?\ )(?P<minute>\d{{1,3}})m
+        |(?P<minute>\d{{1,3}})m(?=\ (?:ago|early|late)\b))(?![\p{{L}}\p{{N}}_])""",
+        lambda m: counted(m["minute"], "minute", "minutes"),
     ),
     digit_rule(
         "season",
@@ -300,9 +316,12 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "years of an era",
-        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )
-        (?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
-        lambda m: f"{year(int(m['first']))} {m['word'] or 'to'} {year(int(m['last']))}{_era(m)}",
+        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?(?P<early>BCE?|CE|AD))?
+        (?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )(?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
+        lambda m: (
+            f"{year(int(m['first']))}{' ' * bool(m['early'])}{m['early'] or ''} {m['word'] or 'to'} "
+            f"{year(int(m['last']))}{_era(m)}"
+        ),
     ),
     digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
     digit_rule(

@@ -209,6 +209,18 @@ RULES: tuple[Rule, ...] = (
         _file,
         wakes=".",
     ),
+    digit_rule(
+        "colour in hexadecimal digits",
+        r"(?<![\p{L}\p{N}_&])\#(?=\d*[\dA-F]*[A-F])(?=[A-F]*\d)(?P<code>[\dA-F]{6})(?![\p{L}\p{N}_])",
+        lambda match: f"hash {_hexadecimal(match)}",
+        ignore_case=True,
+    ),
+    Rule(
+        "prompt of a shell",
+        rf"^\$\ (?={any_word('command of a shell')}(?:\ |$))",
+        lambda match: "",
+        wakes="$",
+    ),
     Rule(
         "hashtag",
         r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)",

@@ -201,7 +201,20 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: NAMES["sign between two"][m.group()],
         wakes="<>|*",
     ),
-    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\bHTTP)/", lambda m: " ", wakes="/"),
+    Rule(
+        "either or",
+        r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\p{L})/(?=\p{N})|(?<=\p{L}\d{1,4})/(?=[\p{L}\p{N}])",
+        lambda m: " ",
+        wakes="/",
+    ),
+    Rule("stroke between prices", r"(?<=\d)\ /(?=\ \p{Lu}{0,3}[$€£]\d)", lambda m: ",", wakes="/"),
+    Rule(
+        "grade with its minus",
+        r"""(?<=\b(?:[Aa]n?|[Gg]ot|[Gg]rades?|[Mm]ark|[Ee]arned|[Rr]ated|[Ii]s|was)\ )(?P<letter>[A-D])[-−]
+        (?=[\s.,;!?)]|$)""",
+        lambda m: f"{m['letter']} minus",
+        wakes="-−",
+    ),
     Rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
