@@ -34,9 +34,7 @@ from kokoro_lab.weights.fetching import english_tagger
 log = logging.getLogger(__name__)
 
 _A_LETTER = regex.compile(r"[A-HJ-Z]\.?")
-_NEVER_BEHIND_AN_ARTICLE = frozenset(
-    ("to ", "and ", "or ", "is ", "was ", "-", "equals ", "squared ", "cubed ", "over ")
-)
+_NEVER_BEHIND_AN_ARTICLE = frozenset(("to ", "and ", "or ", "is ", "was ", "-"))
 _AN_ORDINARY_WORD = regex.compile(r"\p{L}?\p{Ll}+|[IV]+")
 _ENDINGS = ("'s", "s", "es", "ed", "d", "ing")
 

@@ -37,10 +37,6 @@ _MARK_TAGS = frozenset((".", ",", "-LRB-", "-RRB-", "``", '""', "''", ":", "$", 
 _SAID_FOR_TAG = {"-LRB-": "(", "-RRB-": ")", "``": "“", '""': "”", "''": "”"}
 
 
-_DRAWN_OUT = regex.compile(r"(\p{L})\1{2,}", regex.IGNORECASE)
-"""A letter that is written more than twice: nobody spells a word so, but many draw it out."""
-
-
 @dataclass(slots=True)
 class EnglishToken:
     """A token, or a part of one. `phonemes` is None until it is read.
@@ -152,9 +148,6 @@ def _mark(part: EnglishToken) -> str | None:
 def _look_up(token: EnglishToken, dictionary: Dictionary, following: Following) -> str | None:
     word, currency = plain(token.text if token.alias is None else token.alias), token.currency
     found = dictionary.read(word, token.tag, following)
-    if found is None and _DRAWN_OUT.search(word):  # `nooo`, `pleaseee`
-        shorter = (_DRAWN_OUT.sub(kept, word) for kept in (r"\1\1", r"\1"))
-        found = next(filter(None, (dictionary.read(each, token.tag, following) for each in shorter)), None)
     if found is None:
         return read_number(dictionary, word, currency, first=token.first)
     unit = dictionary.inflected(CURRENCIES[currency][0] + "s", "s") if currency in CURRENCIES else None

@@ -184,8 +184,6 @@ class _Formula:
     def _plain(self, token: str) -> list[str]:
         if token in self._signs:
             return [self._signs[token]]
-        if token == "a" and self._language.startswith("en"):
-            return ["A"]  # the letter, not the article
         keeps = token[-1].isalnum() or token in ",.:;?()[]" or token in _ESCAPED
         return [token.lstrip("\\")] if keeps else []
 
