@@ -49,7 +49,9 @@ _GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-_COUNTS = regex.compile(r"\(?(?:\d|[IVXLC]+\b|[ivxlc]+\b|[B-DF-HJ-NP-Z]\b)")
+PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
+"""The pronoun, which is no number behind an abbreviation."""
+_COUNTS = regex.compile(rf"\(?(?:[~≈]?[$€£]?\d|(?!{PRONOUN})[IVXLC]+\b|[ivxlc]+\b|[B-DF-HJ-NP-Z]\b)")
 _NOTE = regex.compile(
     r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
     regex.VERBOSE,
@@ -67,8 +69,9 @@ _CONTINUES = regex.compile(r"[ ]*(?:[ºª°]|\p{Ll}|[-–][ ]?\d)|[ ]*C\.(?<=\b[
 _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
 
 _LETTER_AND_SENTENCE = regex.compile(
-    rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}|U\.S|U\.K|U\.N|D\.C|[ap]\.m)\.\s+"
-    rf"(?={any_of(_WORDS['en begins a sentence'])}[ '])"
+    rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}"
+    r"|U\.S|U\.K|U\.N|E\.U|D\.C|U\.S\.A|L\.A|N\.Y\.C|[ap]\.m)\.\s+"
+    rf"(?={any_of(_WORDS['en begins a sentence'])}[ '.!,])"
 )
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0

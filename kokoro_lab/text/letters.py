@@ -17,7 +17,7 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 
 _DRESSED = regex.compile(
-    r"[ſﬀ-ﬆⒶ-ⓁⓃ-ⓩℂ-ℭℯ-ℸℼ-ℿⅅ-ⅉ０-９Ａ-Ｚａ-ｚ\U0001d400-\U0001d7ff\U0001f130-\U0001f149\U0001fbf0-\U0001fbf9]+"
+    r"[ſﬀ-ﬆⒶ-ⓁⓃ-ⓩℂ-ℭℯ-ℸℼ-ℿⅅ-ⅉ０-９Ａ-Ｚａ-ｚ％＄＃＆＋＝＠／\U0001d400-\U0001d7ff\U0001f130-\U0001f149\U0001fbf0-\U0001fbf9]+"
     r"|[\U0001f150-\U0001f169\U0001f170-\U0001f189]{2,}"
 )
 """Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display, without the

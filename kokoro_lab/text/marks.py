@@ -47,7 +47,7 @@ looks like a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
 _BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
-_ITEM = regex.compile(r"[-*•] ")
+_ITEM = regex.compile(r"(?:[-*•]|[\p{L}\d]{1,2}\)) ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
 UNSEEN = regex.compile(r"<(script|style)[>\s]", regex.IGNORECASE)

@@ -19,11 +19,19 @@ _WRITTEN = _WORDS["LaTeX of words"]
 _STRUCTURE = _WORDS["LaTeX with a shape of its own"]
 _ESCAPED = (r"\$", r"\&", r"\#")
 """Signs of ordinary text, which would be LaTeX without their backslash."""
-_FUNCTIONS = frozenset("fghPEFG")
+_FUNCTIONS = frozenset((*"fghPEFGO", "Theta", "Omega"))
 """Letters that are functions before a bracket: `f(x)`, but not `x(y + 1)`."""
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
 _COMPOSED = {"{,}": ",", r"\not=": r"\ne ", r"\not\in": r"\notin"}
 """Signs of several tokens → one token."""
+_CLOSES = {
+    r"\|": r"\|",
+    r"\lVert": r"\rVert",
+    r"\lfloor": r"\rfloor",
+    r"\lceil": r"\rceil",
+    r"\langle": r"\rangle",
+}
+"""Signs that open a pair → the sign that closes it."""
 _MOST_ORDINAL = 20
 """The largest denominator that is read as an ordinal: `3/20` is "three twentieths", `3/21` "three over
 twenty-one"."""
@@ -144,12 +152,14 @@ class _Formula:
                 return self._power()
             case "_":
                 index = self._argument()
+                if before[-1:] == [self._signs[r"\log"]]:
+                    return [self._signs["base"], *index, self._signs["of"]]
                 return index if "".join(index).isdecimal() else [self._signs["index"], *index]
             case r"\frac" | r"\dfrac" | r"\tfrac":
                 return self._fraction()
             case r"\sqrt":
                 return self._root()
-            case r"\sum" | r"\prod" | r"\int" | r"\lim":
+            case r"\sum" | r"\prod" | r"\int" | r"\iint" | r"\oint" | r"\lim" | r"\bigcup" | r"\bigcap":
                 return self._with_limits(token)
             case r"\begin" | r"\end":
                 return self._unsaid()
@@ -159,6 +169,11 @@ class _Formula:
                 return self._bracket(before)
             case "|" | r"\mid" | r"\lvert" | r"\rvert":
                 return self._bar(token, before)
+            case r"\|" | r"\lVert" | r"\lfloor" | r"\lceil" | r"\langle":
+                return self._enclosed(token)
+            case r"\binom" | r"\dbinom" | r"\tbinom":
+                above, below = self._argument(), self._argument()
+                return [*above, self._signs[r"\binom"], *below]
         if token in _WRITTEN:
             return bare(self._raw()).split()
         if token in _SETS_ONLY:
@@ -177,11 +192,13 @@ class _Formula:
         power = self._argument()
         if power in (["2"], ["3"]):
             return [self._signs["squared" if power == ["2"] else "cubed"]]
-        if power in ([self._signs[r"\circ"]], [self._signs["'"]]):
+        if power in ([self._signs[r"\circ"]], [self._signs["'"]], [self._signs[r"\top"]]):
             return power
         return [self._signs["power"], *power]
 
     def _fraction(self) -> list[str]:
+        if self._peek().isdecimal() and len(self._peek()) == 2:
+            self._tokens[self._at : self._at + 1] = self._peek()  # `\frac12`: two digits
         above, below = self._argument(), self._argument()
         if self._language.startswith("en") and (parts := _parts(above, below)):
             return parts
@@ -222,6 +239,11 @@ class _Formula:
             return [self._signs["given"]]
         inside = self.words(r"\rvert" if token == r"\lvert" else "|") if self._depth < _DEEPEST else []
         return [self._signs["absolute"], *inside] if inside else []
+
+    def _enclosed(self, token: str) -> list[str]:
+        """What stands between two signs of a pair: a norm, a floor, a ceiling."""
+        inside = self.words(_CLOSES[token]) if self._depth < _DEEPEST else []
+        return [*filter(None, (self._signs.get(token),)), *inside]
 
 
 def _parts(above: list[str], below: list[str]) -> list[str] | None:

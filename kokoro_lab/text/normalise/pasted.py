@@ -28,13 +28,13 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "sign of a note",
         r"""(?<=\p{L}{4}|(?<!\p{L})(?!sin|cos|tan|log|exp|min|sec|mol|rad|bar)\p{L}{3}|[.,;:!?…"”')\]»])
-        [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,\ ][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?![\p{L}\p{N}⁺⁻])""",
+        [⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:(?:[,\ –⁻-]|,\ )[⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?![\p{L}\p{N}⁺⁻])""",
         lambda match: "",
         wakes="⁰¹²³⁴⁵⁶⁷⁸⁹",
     ),
     Rule(
         "step of a menu",
-        r"(?<=\p{Lu}\p{L}+(?:\ \p{Ll}+)?)\ [>›→»](?=\ \p{Lu}\p{L})",
+        r"(?<=\p{Lu}\p{L}+(?:[\ -]\p{Ll}+)?)\ [>›→»](?=\ \p{Lu}\p{L})",
         lambda match: ",",
         wakes=">›→»",
     ),

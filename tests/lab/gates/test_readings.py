@@ -64,8 +64,8 @@ LEAST = {
     "own": 319,
     "pasted": 200,
     "later": 100,
-    "further": 94,
+    "further": 292,
     "languages": 100,
-    "same": 154,
+    "same": 169,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 100, 100 and 154."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 312, 100 and 169."""

@@ -39,6 +39,13 @@ from kokoro_lab.text.markdown.formulas import bare, said
         (r"c = \$5 + \$2.50", "c equals $5 plus $2.50"),
         (r"\$1{,}000 \cdot n", "$1,000 times n"),
         (r"5\$, a \& b, \#3", "five $, a & b, #3"),
+        (r"\lfloor x \rfloor < \lceil x \rceil", "the floor of x is less than the ceiling of x"),
+        (r"\left\| v \right\| + \langle u, v \rangle", "the norm of v plus u, v"),
+        (r"x \rfloor, \lfloor y", "x, the floor of y"),
+        (r"\binom{n}{k} = \binom n2", "n choose k equals n choose two"),
+        (r"B \Leftarrow C \mp 1", "B is implied by C minus or plus one"),
+        (r"\iint f, \oint_C g", "the double integral of f, the contour integral from C of g"),
+        (r"O(\log_2 n), X^\top, \frac12", "O of log base two of n, X transpose, one half"),
     ],
 )
 def test_a_formula_is_said_in_words(latex: str, words: str) -> None:

@@ -15,6 +15,7 @@ from kokoro_lab.text.normalise.english import (
     identifiers,
     quantities,
     roman,
+    scripture,
     sizes,
     times,
 )
@@ -25,6 +26,7 @@ from kokoro_lab.text.normalise.rules import Rule
 
 RULES: tuple[Rule, ...] = (
     *electronic.RULES,
+    *scripture.RULES,
     *dates.RULES,
     *times.RULES,
     *quantities.MONEY,

@@ -6,6 +6,7 @@ from typing import Any
 
 import regex
 
+from kokoro_lab.text.boundaries import PRONOUN
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -201,7 +202,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word before a number",
-        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?[IVXLC]+\b|\(?[ivxlc]+\b)",
+        rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?(?!{PRONOUN})[IVXLC]+\b|\(?[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
         wakes=".",
     ),
@@ -233,7 +234,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|Ctrl|Esc){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

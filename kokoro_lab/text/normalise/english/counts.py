@@ -54,6 +54,13 @@ def _fraction(match: Any) -> str | None:
     return sign(match) + fraction(numerator, denominator)
 
 
+def _first_fraction(match: Any) -> str:
+    if match["part"]:
+        return f"{vulgar(match['whole'], match['part'])} to"
+    whole, parts = match["whole"], (int(match["numerator"]), int(match["denominator"]))
+    return f"{mixed(int(whole), *parts) if whole else fraction(*parts)} to"
+
+
 def _range(match: Any) -> str:
     first, last = match["first"], match["last"]
     shares = first.isdecimal() and last.isdecimal() and int(first) + int(last) == 100
@@ -86,6 +93,15 @@ def _left_over(match: Any) -> str:
 
 
 BEFORE_UNITS: tuple[Rule, ...] = (
+    Rule(
+        "first of two fractions",
+        rf"""(?<![\p{{L}}\p{{N}}.,:/-])(?:(?:(?P<whole>\d{{1,2}})[\ -])?(?P<numerator>\d{{1,2}})
+        /(?P<denominator>\d{{1,2}})|(?:(?P<whole>\d{{1,2}})\ ?)?(?P<part>{VULGAR}))\ ?[-–]\ ?
+        (?=(?:\d{{1,2}}[-\ ])?\d{{1,2}}/\d{{1,2}}(?![/\d])|\d{{0,2}}\ ?{VULGAR}
+        |\d{{1,2}}\ {any_word("noun behind a fraction")}\b)""",
+        _first_fraction,
+        wakes="/¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+    ),
     digit_rule(
         "days of a dose",
         r"""(?<=\p{L}\ )x\ ?(?P<number>\d+)\ ?(?:(?P<unit>d|wks?|mo)(?![\p{L}\p{N}])
@@ -168,7 +184,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "fraction",
-        rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d))?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
+        rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d)|[~≈]\ ?)?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
         (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
         _fraction,
         wakes="/⁄",

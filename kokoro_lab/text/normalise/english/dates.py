@@ -1,4 +1,4 @@
-"""English dates, years, decades, centuries and seasons; durations; and verses of the Bible."""
+"""English dates, years, decades, centuries and seasons; and durations."""
 
 from __future__ import annotations
 
@@ -39,9 +39,6 @@ ERA = r"(?:\ ?(?P<era>AD|BC|BCE|CE|A\.D\.|B\.C\.(?:E\.)?|C\.E\.))"
 DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 APOSTROPHE = "'"
 THE_DAY = rf"(?:{DAY})(?:st|nd|rd|th)?"
-
-
-_BOOK = rf"(?:{any_word('book of the Bible')}\.?)"
 
 
 def date(year_number: int | None, month: int | None, day: int | None) -> str:
@@ -110,7 +107,15 @@ def _iso(match: Any) -> str | None:
     return date(*given) if in_calendar(*given) else None
 
 
+_OF_A_VERSION = regex.compile(
+    rf"\b(?i:{any_word('before a version')})\b[^!?;]*$|\b[vV]\.?\ ?$", regex.VERBOSE
+)
+"""Words before a version, which may look like a date with points: 4.17.20."""
+
+
 def _slashed(match: Any, *, british: bool = False) -> str | None:
+    if "." in match.group() and _OF_A_VERSION.search(match.string, max(0, match.start() - 60), match.start()):
+        return None
     y = match["year"]
     full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)
     return _in_order(int(match["first"]), int(match["second"]), full, british=british)
@@ -181,13 +186,6 @@ _COUNTED = rf"""
 _YEAR_CUE = rf"(?<=\b(?i:{any_word('before a year')})[\ -])"
 
 
-def _verses(match: Any) -> str:
-    """`Matthew 5:3-12`: the chapter, and the verses."""
-    return " ".join(
-        "to" if part in "-–" else cardinal(int(part)) for part in regex.findall(r"\d+|[-–]", match["verses"])
-    )
-
-
 def _season(match: Any) -> str | None:
     """A season over two years, such as 2023/24. 2008/09 may also be a month, so it is a season only where the
     text calls it one."""
@@ -206,21 +204,17 @@ def _duration(match: Any) -> str:
 
 RULES: tuple[Rule, ...] = (
     digit_rule(
-        "verses of the Bible",
-        rf"(?<=\b{_BOOK}\ )(?P<verses>\d{{1,3}}:\d{{1,3}}(?:[-–]\d{{1,3}})?){END}(?!:)",
-        _verses,
-    ),
-    digit_rule(
-        "book of the Bible",
-        rf"{START}(?P<number>[123])(?=\ {_BOOK}\ \d)",
-        lambda match: ordinal(int(match["number"])).capitalize(),
-    ),
-    digit_rule(
         "duration",
         r"""(?<![\p{L}\p{N}_.,/:])(?=\d+(?:d\ ?\d+[hm]|h\ ?\d+[ms]|m\ ?[\d.]+s))
         (?:(?P<day>\d+)d\ ?)?(?:(?P<hour>\d+)h\ ?)?
         (?:(?P<minute>\d+)m(?:in)?\ ?)?(?:(?P<second>\d+(?:\.\d+)?)s)?(?<!\ )(?![\p{L}\p{N}_])""",
         _duration,
+    ),
+    digit_rule(
+        "minutes",
+        rf"""(?<![\p{{L}}\p{{N}}_.,/:])(?:(?<=\b(?i:{any_word("before minutes")}):?\ )(?P<minute>\d{{1,3}})m
+        |(?P<minute>\d{{1,3}})m(?=\ (?:ago|early|late)\b))(?![\p{{L}}\p{{N}}_])""",
+        lambda m: counted(m["minute"], "minute", "minutes"),
     ),
     digit_rule(
         "season",
@@ -322,9 +316,12 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "years of an era",
-        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )
-        (?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
-        lambda m: f"{year(int(m['first']))} {m['word'] or 'to'} {year(int(m['last']))}{_era(m)}",
+        rf"""{START}(?P<first>\d{{1,4}})(?:\ ?(?P<early>BCE?|CE|AD))?
+        (?:\ ?[-–]\ ?|\ (?P<word>to|and|until|or)\ )(?P<last>\d{{1,4}}){ERA}{LOOSE_END}""",
+        lambda m: (
+            f"{year(int(m['first']))}{' ' * bool(m['early'])}{m['early'] or ''} {m['word'] or 'to'} "
+            f"{year(int(m['last']))}{_era(m)}"
+        ),
     ),
     digit_rule("year of an era", rf"{START}(?P<year>\d{{1,3}}(?:,\d{{3}})*|\d+){ERA}{LOOSE_END}", _era_year),
     digit_rule(

@@ -189,6 +189,12 @@ RULES: tuple[Rule, ...] = (
         rf"{START}localhost:(?P<port>\d{{2,5}}){END}",
         lambda match: f"localhost colon {digits(match['port'])}",
     ),
+    Rule(
+        "plus or minus",  # the number that follows reads its own sign
+        r"(?<![\p{L}\p{N}_])\+/(?:(?=[-−–](?:[\d.]|\ ?[$€£]))|(?P<minus>[-−–]\ ?)(?!/))",
+        lambda match: "plus or minus" if match["minus"] else "plus or ",
+        wakes="+",
+    ),
     Rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
     Rule(
         "path",
@@ -202,6 +208,18 @@ RULES: tuple[Rule, ...] = (
         \.(?P<end>{any_word("ending of a file")})(?![\p{{L}}\p{{N}}_/])""",
         _file,
         wakes=".",
+    ),
+    digit_rule(
+        "colour in hexadecimal digits",
+        r"(?<![\p{L}\p{N}_&])\#(?=\d*[\dA-F]*[A-F])(?=[A-F]*\d)(?P<code>[\dA-F]{6})(?![\p{L}\p{N}_])",
+        lambda match: f"hash {_hexadecimal(match)}",
+        ignore_case=True,
+    ),
+    Rule(
+        "prompt of a shell",
+        rf"^\$\ (?={any_word('command of a shell')}(?:\ |$))",
+        lambda match: "",
+        wakes="$",
     ),
     Rule(
         "hashtag",

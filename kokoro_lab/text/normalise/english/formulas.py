@@ -58,7 +58,7 @@ def _formula(match: Any) -> str | None:
         elif token in "()[]":
             continue
         else:
-            words.append(token)
+            words.append("A" if token == "a" else token)  # a letter, not the article
     return " ".join(words)
 
 
@@ -93,7 +93,7 @@ def _subscript(match: Any) -> str:
 def _ion(match: Any) -> str:
     """`SO4^2-`: its letters and numbers, then its charge."""
     formula = match["formula"].translate(_INDICES)
-    charge = match["charge"].translate(_EXPONENTS).replace("⁺", "+")
+    charge = match["charge"].replace("⁺", "+").translate(_EXPONENTS)
     said = "plus" if charge[-1] == "+" else "minus"
     return " ".join((serial(formula), *map(number, charge[:-1]), said))
 
@@ -103,13 +103,15 @@ def _scientific(match: Any) -> str:
     return f"{number(match['number'])} times ten to the power of {number(exponent)}"
 
 
+_UP = r"\^(?:[-−]?\w+|\{[^{}]*\}|\([^()]*\))"
+"""A power; a sign behind it joins the next term."""
 _TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])
-(?:[{SUPERSCRIPT}]+|\^[\w{{}}()-]+)?%?\)?)"""
+(?:[{SUPERSCRIPT}]+|{_UP})?%?\)?)"""
 _STRONG = r"(?:==|!=|<=|>=|[=≠<>≤≥≈×÷±∈∝≡*^])"
 _WEAK = r"(?:[+−–/-])"
 _TOKENS = regex.compile(
-    r"""==|!=|<=|>=|\^[\w{}()-]+|[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+|\p{L}+|√
-    |[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"""
+    rf"==|!=|<=|>=|{_UP}"
+    r"|[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+|\p{L}+|√|[-+−–×*·/÷=≠<>≤≥≈±∈→∝≡%()]"
 )
 
 _WIDE_MARKS = dict(zip("，、。！？：；", ",,.!?:;", strict=True))
@@ -140,7 +142,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "sum",
-        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)){_TERM}
+        rf"""(?<![\p{{L}}\p{{N}}_.,/-]){_TERM}(?:\ \+\ |\+|\ [-−–]\ (?=\d)|(?<={_UP}|[²³])\ ?[-−–]\ ?){_TERM}
         (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
         wakes=DIGITS + "+",
@@ -199,7 +201,20 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: NAMES["sign between two"][m.group()],
         wakes="<>|*",
     ),
-    Rule("either or", r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\bHTTP)/", lambda m: " ", wakes="/"),
+    Rule(
+        "either or",
+        r"(?<=\p{L})\ ?/\ ?(?=\p{L})|(?<=\p{L})/(?=\p{N})|(?<=\p{L}\d{1,4})/(?=[\p{L}\p{N}])",
+        lambda m: " ",
+        wakes="/",
+    ),
+    Rule("stroke between prices", r"(?<=\d)\ /(?=\ \p{Lu}{0,3}[$€£]\d)", lambda m: ",", wakes="/"),
+    Rule(
+        "grade with its minus",
+        r"""(?<=\b(?:[Aa]n?|[Gg]ot|[Gg]rades?|[Mm]ark|[Ee]arned|[Rr]ated|[Ii]s|was)\ )(?P<letter>[A-D])[-−]
+        (?=[\s.,;!?)]|$)""",
+        lambda m: f"{m['letter']} minus",
+        wakes="-−",
+    ),
     Rule(
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",

@@ -34,6 +34,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     optional,
     scaled,
     sign,
+    stop,
     took_part,
 )
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
@@ -140,7 +141,8 @@ def _height(match: Any) -> str:
 
 
 def _inches(match: Any) -> str:
-    return counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
+    named = counted(match["number"], "inch", "inch" if took_part(match, "compound") else "inches")
+    return named + stop(match)
 
 
 def _degrees(match: Any) -> str:
@@ -178,7 +180,8 @@ def amount(symbol: str, text: str, big: str | None = None) -> str:
 
 
 def _amount(match: Any) -> str:
-    return sign(match) + amount(match["symbol"], match["amount"], match["big"]) + per(match)
+    lead = "minus " if optional(match, "loss") else sign(match)
+    return lead + amount(match["symbol"], match["amount"], match["big"]) + per(match)
 
 
 def _compound(match: Any) -> str:
@@ -248,14 +251,14 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "product",
-        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]+=)){DECIMAL}
-        (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:=|[?.!]?$|[?,;]))""",
+        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]+[=≈])){DECIMAL}
+        (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:[=≈]|[?.!]?$|[?,;]))""",
         lambda match: " times ".join(number(each) for each in regex.split("[x×]", match.group())),
     ),
     digit_rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
-        (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?=)""",
+        (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?[=≈])""",
         _box,
     ),
     Rule(
@@ -398,7 +401,8 @@ MONEY: tuple[Rule, ...] = (
     ),
     Rule(
         "signed amount behind its symbol",
-        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?P<sign>[-−])(?P<amount>{DECIMAL}){_BIG}(?!\p{{N}}|[.,]\d)""",
+        rf"""{LOOSE_START}(?P<symbol>{SYMBOL})(?:(?P<sign>[-−])(?P<amount>{DECIMAL})|(?P<loss>\()
+        (?P<amount>{DECIMAL})\)){_BIG}(?!\p{{N}}|[.,]\d)""",
         _amount,
         wakes=SYMBOL_SIGNS,
     ),

@@ -11,11 +11,13 @@ from kokoro_lab.text.normalise.english.patterns import DECIMAL, any_word
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 _LEFT = r"(?<![\p{L}\p{N}_.,/:'])"
+_SPOONS = {"c": "cup", "C": "cup", "t": "teaspoon", "T": "tablespoon"}
 _FOOT = r"['′’]"
 _SIDE = rf"\d+(?:\.\d+)?\ ?{_FOOT}(?:\ ?-?\d{{1,2}}(?:\.\d+)?\ ?[\"″”])?"
 _UNQUOTED = r"(?<!(?:^|[\s(])[\"“](?=\S)[^\"”]*)"
 """No quotation is open here, which the mark for inches would close."""
-_NOUN = rf"""\ (?!(?:{any_word("dimension")}|{any_word("no noun behind an amount")}
+_NOUN = rf"""\ (?:(?:[48]K|U?HD|QHD|FHD|LCD|O?LED|IPS|TV)\ )*
+(?!(?:{any_word("dimension")}|{any_word("no noun behind an amount")}
 |said|says|asked|replied)\b)
 \p{{Ll}}{{3,}}"""
 
@@ -55,7 +57,25 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}{_UNQUOTED}(?:(?:(?P<whole>\d+)[-\ ])?(?P<numerator>\d{{1,2}})
         /(?P<denominator>2|4|8|16|32|64)
         \ ?["″”](?:(?=(?P<noun>{_NOUN}))|(?![\p{{L}}\p{{N}}]))
-        |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?=(?P<noun>{_NOUN})))""",
+        |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?:(?=(?P<noun>{_NOUN}))
+        |(?=\ (?:for|and|or|with|on|in|to|by)\b|,\ \d)))""",
         _inches,
+    ),
+    digit_rule(
+        "voltage and current",
+        rf"""{_LEFT}(?P<volts>{DECIMAL})\ ?V(?:\ ?/\ ?|,?\ )(?P<amps>{DECIMAL})\ ?A
+        (?![\p{{L}}\p{{N}}])(?P<noun>(?={_NOUN}))?""",
+        lambda m: " ".join(
+            counted(m[each], each[:-1], each[:-1] if m["noun"] is not None else each)
+            for each in ("volts", "amps")
+        ),
+    ),
+    Rule(
+        "cups and spoons by a letter",
+        r"""(?<=(?<one>(?<![\d.,/\p{L}]|\d\ )1|(?<!\d\ )(?<!\d)\d/\d|(?<!\d\ ?)[¼-¾⅐-⅞])
+        |(?<![\d.,/])\d{1,2}|\d\ \d/\d|\d\ ?[¼-¾⅐-⅞])
+        \ (?P<letter>[cCtT])\.(?=\ \p{Ll}{3,})""",
+        lambda match: f" {_SPOONS[match['letter']]}{'' if match['one'] else 's'}",
+        wakes=".",
     ),
 )

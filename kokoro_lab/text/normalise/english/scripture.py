@@ -1,0 +1,54 @@
+"""Places in the Bible in English: `1 Cor 13:4-8a`, `Gen. 1:1–2:3`, `Rom 8`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
+from kokoro_lab.text.normalise.english.patterns import END, NAMES, WORDS
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.tables import any_of
+
+BOOKS = NAMES["book of the Bible"]
+"""Books by their names and abbreviations."""
+_START = r"(?<![\p{L}\p{N}_.,/-])"
+_NUMBER = r"(?P<number>[123]|I{1,3})\ ?"
+_IN_PARTS = any_of(each for each in BOOKS if BOOKS[each] in WORDS["book in several parts"])
+_ALONE = any_of(each for each in BOOKS if BOOKS[each] not in ("Samuel", "Timothy", "Peter"))
+"""Books that need no number; Tim 3:30 may be a friend and a time."""
+_VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
+_PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
+_PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")
+
+
+def _book(match: Any) -> str:
+    number = match.groupdict().get("number")
+    count = len(number) if number and number[0] == "I" else int(number or 0)
+    lead = f"{ordinal(count).capitalize()} " if count else ""
+    return lead + BOOKS[match["book"]]
+
+
+def _passages(match: Any) -> str:
+    """The book, its chapter and the verses: "First Corinthians thirteen four to eight"."""
+    words = " ".join(
+        "to" if part in "-–" else cardinal(int(part)) if part.isdecimal() else part.upper()
+        for part in _PART.findall(match["places"])
+    )
+    return f"{_book(match)} {words}".replace(" ,", ",").replace(" ;", ",")
+
+
+RULES: tuple[Rule, ...] = (
+    digit_rule(
+        "verses of the Bible",
+        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}))\.?[ ]
+        (?P<places>{_PASSAGE}(?:[;,]\ ?{_PASSAGE})*){END}(?![:.]\d|\ ?[ap]\.?m\b)""",
+        _passages,
+    ),
+    digit_rule(
+        "book of the Bible",
+        rf"{_START}{_NUMBER}(?P<book>{_IN_PARTS})\.?(?=\ \d{{1,3}}{END}(?![.:/]\d))",
+        _book,
+    ),
+)
