@@ -51,7 +51,8 @@ _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
 """The pronoun, which is no number behind an abbreviation."""
-_COUNTS = regex.compile(rf"\(?(?:[~≈]?[$€£]?\d|(?!{PRONOUN})[IVXLC]+\b|[ivxlc]+\b|[B-DF-HJ-NP-Z]\b)")
+_COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
+_PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
     r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
     regex.VERBOSE,
@@ -71,7 +72,7 @@ _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
 _LETTER_AND_SENTENCE = regex.compile(
     rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}"
     r"|U\.S|U\.K|U\.N|E\.U|D\.C|U\.S\.A|L\.A|N\.Y\.C|[ap]\.m)\.\s+"
-    rf"(?={any_of(_WORDS['en begins a sentence'])}[ '.!,])"
+    rf"(?!\p{{Lu}}\.)(?={any_of(_WORDS['en begins a sentence'])}[ '.!,])"
 )
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
@@ -163,7 +164,9 @@ def _abbreviated(said: str, code: str) -> bool:
 
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
-    if _NUMBER.fullmatch(said) or (_COUNTS.match(rest) and _abbreviated(said, code)):
+    if _NUMBER.fullmatch(said) or (
+        _COUNTS.match(rest) and not (code == "en" and _PRONOUN.match(rest)) and _abbreviated(said, code)
+    ):
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True

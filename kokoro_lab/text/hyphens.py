@@ -8,7 +8,9 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import LATIN, Known
 from kokoro_lab.text.tables import words
 
-_CUT = regex.compile(r"(?<![\p{L}\p{N}-])(\p{L}{2,})(-\s+)(\p{Ll}+)(?![\p{L}'])")
+_CUT = regex.compile(
+    r"(?<![\p{L}\p{N}-])(\p{L}{2,}|[\p{L}--[A-D]])(-\s+)(\p{Ll}+)(?![\p{L}'])", regex.VERSION1
+)
 _WORDS = words(__package__)
 
 

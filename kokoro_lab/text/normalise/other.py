@@ -21,7 +21,10 @@ from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, 
 _BESIDE = {
     "anywhere": ("", ""),
     "before a name": ("", r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
-    "before a number": (r"(?<!\d\ )", r"(?=\s?\d|\s(?:[IVXLC]+|\p{Lu})(?![\p{L}\p{N}]))"),
+    "before a number": (
+        r"(?<!\d\ )",
+        r"(?=\s?\d|\s(?:[IVXLC]+|(?![AEOYÀÈÉ]\s\p{Ll})\p{Lu})(?![\p{L}\p{N}'’]|\.\s?\p{Lu}))",
+    ),
 }
 """Kind of abbreviation → patterns for the text before and after it."""
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
@@ -56,6 +59,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
         low = rf"(?:(?P<low>{whole}(?:{mark}\d+)?)\s?[-–]\s?)?"
         scales = any_of((*entries(words["magnitudes"]), *self._pairs("short magnitudes")))
         unit, word = any_of(self._units), r"[\p{L}\p{M}\p{N}²³]"
+        spans = any_of({"h", "j", "gg", "d"} & set(self._units))
         return (
             *self._code_rules(),
             *(
@@ -86,7 +90,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
             ),
             digit_rule(
                 "out of the whole day or week",
-                r"(?<![\w.,])(?P<whole>24|7)\ ?(?P<unit>h|j|gg|dias?)/(?P=whole)(?![\w/])",
+                rf"(?<![\w.,])(?P<whole>24|7)\ ?(?P<unit>{spans})/(?P=whole)(?![\w/])",
                 lambda match: spaced(
                     f"{self._counted(int(match['whole']), self._units[match['unit']])} {words['out of']} "
                     f"{self._say(int(match['whole']))}"
@@ -183,7 +187,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
         if stroke:
             yield digit_rule(
                 "stroke between numbers",
-                r"(?<=(?<![\w/.,-])(?!(?:19|20)\d\d/)\d{1,3})/(?=\d{1,3}(?![\w/-]|[.,]\d))",
+                r"(?<=(?<![\w/.,-])(?!(?:19|20)\d\d/)\d{1,3})/(?=(?!0)\d{1,3}(?![\w/-]|[.,]\d))",
                 lambda match: f" {stroke}",
             )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")

@@ -56,17 +56,16 @@ class OtherCodes(OtherNumbers):
         yield digit_rule(
             "number that is said to be a telephone's",
             rf"(?<=\b{any_of(entries(words['before a telephone number']))}\.?\ ?:?\ )"
-            r"\d(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
+            r"(?:(?<=:\ ?)\d|\d(?=[\d ./-]*$|(?:[ ./-]?\d){6}))(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
             self._dialled,
             ignore_case=True,
         )
         yield digit_rule(
             "version",
-            r"(?<![\w.,-])(?:(?P<letter>v\.?\ ?)(?P<parts>\d+(?:\.\d+)*)"
+            r"(?<![\w.,-])(?:(?P<letter>v(?=\d)|v\.?\ ?(?=\d+\.\d))(?P<parts>\d+(?:\.\d+)*)"
             r"|(?!\d{1,3}(?:\.\d{3})+(?![\d.])|\d\d?\.\d\d?\.(?:\d{4}|\d\d)(?![\d.]))"  # thousands, dates
             r"(?P<parts>\d{1,5}(?:\.\d{1,5}){2,3}))(?![\w-]|[.,]\d)",
             self._version,
-            ignore_case=True,
         )
         laws = entries(words["numbered by year"])
         if laws:

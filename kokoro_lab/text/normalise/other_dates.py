@@ -85,7 +85,7 @@ class OtherDates(OtherNumbers):
         before = any_of((*entries(self._words["before a day"]), *self._days))
         yield digit_rule(
             "date without a year",
-            rf"(?<=\b{before}:?\ )(?P<d>[0-3]?\d)/(?P<m>0[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
+            rf"(?<=\b(?i:{before}):?\ )(?P<d>[0-3]?\d)/(?P<m>0[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
         )
         yield digit_rule(
@@ -100,15 +100,19 @@ class OtherDates(OtherNumbers):
             )
         if self._days:
             day = any_of(self._days)
+            months = any_of({*self._months.values(), *self._short_months})
+            # Behind `mer.` a number alone may be 3 hours, and `mer` the sea
+            dated = rf"\d{{1,2}}(?:\ (?:de\ )?{months}(?!\p{{L}})|[/.:h]\d|\ ?h\b)"
             yield Rule(
                 "span of days of the week",
-                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?:au?|à)\ )(?P<b>{day})(?![\p{{L}}-])\.?",
+                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à)\ )(?P<b>{day})"
+                r"(?![\p{L}-])\.?",
                 self._from_day_to_day,
                 ignore_case=True,
             )
             yield digit_rule(
                 "short day of the week",
-                rf"(?<!\p{{L}})(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ \d)",
+                rf"(?<!\p{{L}})(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
                 lambda match: self._days[match["a"].lower()],
                 ignore_case=True,
             )
@@ -133,7 +137,7 @@ class OtherDates(OtherNumbers):
         yield digit_rule(
             "time",
             r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)(?:\s?(?P<lasts>min)\b)?"
-            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h\b)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?)"
+            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h\b)?(?:\s?(?P<half>[ap])(?:m\b|\.\s?m\.))?)"
             r"(?![\w:]|[.,]\d)",
             self._clock,
             ignore_case=True,
@@ -159,7 +163,7 @@ class OtherDates(OtherNumbers):
 
     def _from_day_to_day(self, match: Any) -> str:
         first, last = (self._days[match[end].lower()] for end in "ab")
-        return f"{first} {self._words['to']} {last}"
+        return f"{first} {match['word'] or self._words['to']} {last}"
 
     def _clock(self, match: Any) -> str | None:
         hour, minute = int(match["h"]), int(match["m"])

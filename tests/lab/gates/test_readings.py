@@ -66,6 +66,6 @@ LEAST = {
     "later": 100,
     "further": 292,
     "languages": 100,
-    "same": 169,
+    "same": 185,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 312, 100 and 169."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 312, 100 and 185."""

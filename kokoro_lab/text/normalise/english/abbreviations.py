@@ -201,6 +201,12 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"flight level {digits(match['level'])}",
     ),
     Rule(
+        "most or least",
+        r"(?<=^|[(\n])(?P<short>Max|Min)\.\ (?=[$€£]?\d)",
+        lambda match: {"Max": "Maximum ", "Min": "Minimum "}[match["short"]],
+        wakes=".",
+    ),
+    Rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?(?!{PRONOUN})[IVXLC]+\b|\(?[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],

@@ -113,8 +113,16 @@ _OF_A_VERSION = regex.compile(
 """Words before a version, which may look like a date with points: 4.17.20."""
 
 
+_ON = regex.compile(r"\b(?i:on|by|until|till|since|dated)\ $")
+
+
 def _slashed(match: Any, *, british: bool = False) -> str | None:
-    if "." in match.group() and _OF_A_VERSION.search(match.string, max(0, match.start() - 60), match.start()):
+    dated = _ON.search(match.string, max(0, match.start() - 10), match.start())
+    if (
+        "." in match.group()
+        and not dated
+        and _OF_A_VERSION.search(match.string, max(0, match.start() - 60), match.start())
+    ):
         return None
     y = match["year"]
     full = None if not y else int(y) if len(y) == 4 else 2000 + int(y) if int(y) < 70 else 1900 + int(y)

@@ -16,8 +16,14 @@ BOOKS = NAMES["book of the Bible"]
 _START = r"(?<![\p{L}\p{N}_.,/-])"
 _NUMBER = r"(?P<number>[123]|I{1,3})\ ?"
 _IN_PARTS = any_of(each for each in BOOKS if BOOKS[each] in WORDS["book in several parts"])
-_ALONE = any_of(each for each in BOOKS if BOOKS[each] not in ("Samuel", "Timothy", "Peter"))
-"""Books that need no number; Tim 3:30 may be a friend and a time."""
+_UNSURE = {
+    *WORDS["may be a name or a word"],
+    *(each for each in BOOKS if BOOKS[each] in ("Samuel", "Timothy", "Peter")),
+}
+_ALONE = any_of(each for each in BOOKS if each not in _UNSURE)
+"""Books that are recognised without a number: in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
+_WITH_POINT = any_of(WORDS["may be a name or a word"])
+"""These are recognised if a point stands behind them: `Phil. 4:13`."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
 _PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
 _PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")
@@ -42,7 +48,7 @@ def _passages(match: Any) -> str:
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "verses of the Bible",
-        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}))\.?[ ]
+        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}|{_WITH_POINT}(?=\.)))\.?[ ]
         (?P<places>{_PASSAGE}(?:[;,]\ ?{_PASSAGE})*){END}(?![:.]\d|\ ?[ap]\.?m\b)""",
         _passages,
     ),

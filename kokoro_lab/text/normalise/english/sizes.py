@@ -72,9 +72,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cups and spoons by a letter",
-        r"""(?<=(?<one>(?<![\d.,/\p{L}]|\d\ )1|(?<!\d\ )(?<!\d)\d/\d|(?<!\d\ ?)[¼-¾⅐-⅞])
-        |(?<![\d.,/])\d{1,2}|\d\ \d/\d|\d\ ?[¼-¾⅐-⅞])
-        \ (?P<letter>[cCtT])\.(?=\ \p{Ll}{3,})""",
+        rf"""(?<=(?<one>(?<![\d.,/\p{{L}}]|\d\ )1|(?<!\d\ )(?<!\d)\d/\d|(?<!\d\ ?)[¼-¾⅐-⅞])
+        |(?<![\d.,/])\d{{1,2}}|\d\ \d/\d|\d\ ?[¼-¾⅐-⅞])
+        \ (?P<letter>[cCtT])\.(?=\ (?:[\p{{Ll}}-]+,?\ ){{0,3}}{any_word("food")})""",
         lambda match: f" {_SPOONS[match['letter']]}{'' if match['one'] else 's'}",
         wakes=".",
     ),
