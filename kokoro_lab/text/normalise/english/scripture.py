@@ -17,7 +17,8 @@ _START = r"(?<![\p{L}\p{N}_.,/-])"
 _NUMBER = r"(?P<number>[123]|I{1,3})\ ?"
 _IN_PARTS = any_of(each for each in BOOKS if BOOKS[each] in WORDS["book in several parts"])
 _ALONE = any_of(each for each in BOOKS if BOOKS[each] not in ("Samuel", "Timothy", "Peter"))
-"""Books that need no number; Tim 3:30 may be a friend and a time."""
+"""Books that are recognised without a number before them. Samuel, Timothy and Peter need one (`1 Tim 3:30`):
+in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
 _PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
 _PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")
