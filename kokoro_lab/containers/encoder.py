@@ -42,7 +42,7 @@ class PcmWriter:
         self._data_bytes += self._sink.write(pcm_bytes(samples.astype(np.int16, copy=False)))
 
     def finish(self) -> None:
-        """Put the sizes into the header, if it can still be reached."""
+        """If the sink can seek, put the sizes into the header."""
         if self._header and self._sink.seekable():
             self._sink.seek(0)
             self._sink.write(wav_header(self._sample_rate_hz, data_bytes=self._data_bytes))
@@ -169,7 +169,8 @@ class Encoder:
         return self.still(silence_s)
 
     def still(self, silence_s: float) -> bytes:
-        """Silence that is not part of the speech, for a stream whose next speech is not ready."""
+        """Encode silence that is not part of the speech. A stream sends it while the next speech is not
+        ready."""
         still = silence(silence_s, self._coded_hz)
         # Bare zeros, not dithered: the dither, and so the PCM of the speech, is that of an unprimed stream
         self._writer.write(still if isinstance(self._quantiser, _FullScale) else still.astype(np.int16))
@@ -194,7 +195,7 @@ class Encoder:
         return self._ready()
 
     def finish(self) -> bytes:
-        """The remaining bytes; for a file, all of its bytes. The encoder cannot be used any more."""
+        """The remaining bytes; for a file, all of its bytes. The encoder cannot be used afterwards."""
         self._write(self._resampler.flush())
         self._writer.finish()
         self._ended = True
@@ -206,7 +207,8 @@ class Encoder:
         return b"".join([*encoded, self.finish()])
 
     def close(self) -> None:
-        """Free what an unfinished encoder holds; after `finish`, nothing."""
+        """Free what an unfinished encoder holds. After `finish` this does nothing, since `finish` has freed
+        it."""
         self._writer.close()
 
     @property

@@ -27,8 +27,8 @@ class Resampler(Processor[np.float32]):
 
     How the samples are cut into blocks changes no bit of the output (soxr computes in frames of its own).
     Nothing is shifted and no tail is lost: n samples make exactly `n * to_hz / from_hz`, rounded half up.
-    Equal rates pass unchanged. From 24 kHz, output lags by at most 38 ms, to 22.05 kHz by 80 ms, which a
-    stream at that rate adds to its TTFA.
+    Equal rates pass unchanged. From 24 kHz to 44.1 or 48 kHz, the output lags behind the input by at most 38
+    ms, and to 22.05 kHz by at most 80 ms. The TTFA of a resampled stream is later by this lag.
 
     Parameters
     ----------

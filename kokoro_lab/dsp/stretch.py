@@ -16,7 +16,8 @@ from kokoro_lab.typed import require_range
 STEP_S = 0.015
 """The output advances by this for each excerpt, which is also how long two excerpts overlap."""
 SEARCH_S = 0.010
-"""How far an excerpt may lie from its place, both ways: together more than a period of 50 Hz."""
+"""How far an excerpt may be moved from its place, to either side. Both sides together make 20 ms, one period
+of 50 Hz, so that an excerpt of any voice above 50 Hz can be put in phase."""
 STRETCH_MIN, STRETCH_MAX = 0.25, 4.0
 RUN_SAMPLES = 8_192
 """How many samples of a block are taken at a time. Held samples are copied at each step, so this must stay

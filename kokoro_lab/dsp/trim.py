@@ -128,7 +128,8 @@ class EdgeTrimmer(Processor[np.float32]):
         self._doubted = np.zeros(0, np.intp)
         """Held samples above the threshold that may be a click, counted from the first held sample."""
         self._speech_end = 0
-        """Where speech last ended, counted from the first held sample: negative if it went out."""
+        """Where speech last ended, counted from the first held sample. It is negative if that sample is no
+        longer held."""
         self._speaking = False
         self.lead_samples = 0
         self.tail_samples = 0
@@ -140,7 +141,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return bool((np.abs(block) >= max(self._threshold, self._click_peak)).any())
 
     def enter(self, lead_samples: int) -> None:
-        """Note that the first block to be pushed is from the middle of a signal, and has speech in it.
+        """Begin in the middle of a signal: the first block to be pushed has speech in it.
 
         `lead_samples` were dropped at the beginning of that signal. From the first speech on, the output is
         the same as if the whole signal had been pushed.
@@ -176,7 +177,7 @@ class EdgeTrimmer(Processor[np.float32]):
         return held[:out_to]
 
     def _click_at_end(self, held: Samples, loud: npt.NDArray[np.intp]) -> int:
-        """How many of the last `loud` samples are a click, if no more speech follows."""
+        """How many of the last `loud` samples would be a click if no more speech followed."""
         silences = np.diff(loud, prepend=self._speech_end - 1) - 1
         begins = np.flatnonzero(silences >= self._click_after)
         if not begins.size:

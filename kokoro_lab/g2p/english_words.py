@@ -19,7 +19,7 @@ from kokoro_lab.g2p.english_numbers import CURRENCIES, read_number
 
 UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
-"""Number of words whose division into parts is remembered."""
+"""Number of words for which the division into parts is remembered."""
 MOST_PARTS = 12
 """The most parts of one word. Every run of neighbouring parts is looked up. Without a limit, a word of 800
 parts, such as a row of `1/`, would take minutes."""
@@ -137,7 +137,8 @@ def _split(word: str) -> tuple[str, ...]:
 
 
 def _mark(part: EnglishToken) -> str | None:
-    """The phonemes of a mark: the mark itself, or nothing if it is silent. None if the token is no mark."""
+    """If `part` is a punctuation mark: its phonemes (the mark itself, or an empty string if it is silent);
+    else None."""
     if part.tag == ":" and part.text in ("-", "–"):
         return "—"
     if part.tag in _MARK_TAGS and not (part.text.isascii() and part.text.isalpha()):

@@ -24,7 +24,8 @@ def string_hash(text: str) -> int:
 
 
 def row_hashes(number: int, seed: int) -> tuple[int, int, int, int]:
-    """Four numbers of 32 bits: MurmurHash3 (128 bits) of `number`, as thinc computes it."""
+    """Four numbers of 32 bits: MurmurHash3 (128 bits) of `number`, as thinc, the library that spaCy's
+    networks are built with, computes it."""
     first = number * 0x87C37B91114253D5 & _MASK
     first = (first << 31 & _MASK | first >> 33) * 0x4CF5AD432745937F & _MASK
     second = seed ^ 8

@@ -187,7 +187,8 @@ def _asks(sentence: TaggedSentence, j: int) -> bool:
 
 
 def _joined(sentence: TaggedSentence, j: int) -> str | None:
-    """The form of the nearest verb before the conjunction at `j`, if it shows the tense."""
+    """If one of the seven words before the conjunction at `j` is a verb, and no `-ing` form: the tag of the
+    nearest one, `VB` for any present tense; else None."""
     for k in range(j - 1, max(j - 8, -1), -1):
         if sentence.tag(k) in ("VB", "VBD", "VBN"):
             return sentence.tag(k)

@@ -72,7 +72,7 @@ _MINUTES_BEFORE = regex.compile(r"(?:時|約|あと|後|前|およそ|分と|た
 
 
 class KanaToken(NamedTuple):
-    """A span of the sentence and its kana; None if no reading is known."""
+    """A span of the sentence and its kana; `kana` is None if no reading is known."""
 
     start: int
     end: int
@@ -205,8 +205,8 @@ class JapaneseG2P:
 
     @staticmethod
     def _grouped(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
-        """The tokens, with neighbours that form a word of misaki's list joined, as Cutlet does. Numbers
-        stay."""
+        """The tokens. Neighbours that together are a word of misaki's list `JA_WORDS` are joined, as Cutlet
+        joins them. Numbers are not joined."""
         grouped: list[KanaToken] = []
         at = 0
         while at < len(tokens):

@@ -79,7 +79,7 @@ COUNTED = regex.compile(
     rf"(?<number>何|数[十百千万億兆]+|{NUMERAL}+(?:点[{DIGITS}〇]+(?![十百])[万億兆京]?)?)"
     rf"(?<counter>{any_of(COUNTERS)}|)"
 )
-"""A number and its counter, if the table has it."""
+"""A number and the counter after it. The group `counter` is empty if the table does not have the counter."""
 
 
 class BreathGroup(NamedTuple):

@@ -105,7 +105,8 @@ class _Candidate:
     possessive: str | None
 
     def match(self, text: str, folded: str, start: int, ends: set[int]) -> FixedReading | None:
-        """This entry at `start` of a text, with its possessive ending if it has one there."""
+        """If this entry is at `start` of `text`: its reading, together with its possessive ending; else
+        None."""
         end = start + len(self.grapheme)
         if end not in ends or not folded.startswith(self.folded, start):
             return None

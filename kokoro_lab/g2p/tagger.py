@@ -33,7 +33,7 @@ Floats = NDArray[np.float32]
 
 
 class TaggedToken(NamedTuple):
-    """One token, its Penn tag, and the space that follows it, if one does."""
+    """One token, its Penn tag, and the white space after it; empty if there is none."""
 
     text: str
     tag: str

@@ -16,7 +16,8 @@ ORTH, NORM = 65, 67
 
 
 class Token(NamedTuple):
-    """A token; the form that the tagger sees, if an exception sets one; whether a space follows."""
+    """A token. `norm` is the form that the tagger sees if an exception sets one; `space` says whether a space
+    follows."""
 
     text: str
     norm: str | None = None

@@ -24,7 +24,7 @@ SURE = 0.75
 """If the sum of the weights is nearer to 0 than this, the tagger's opinion stands."""
 
 LONE_VERB = 2.4
-"""The weight if the sentence has no other finite verb."""
+"""The weight of a word as a verb if the sentence has no other finite verb."""
 FEWEST_WORDS = 4
 """A shorter text is rather a heading than a sentence."""
 

@@ -42,7 +42,8 @@ from kokoro_lab.graphs.signatures import EPSILON
 
 
 def alike(model: Model) -> Model:
-    """Apply all passes of this module: for graphs that have integers, or whose outputs go to such graphs."""
+    """Apply all passes of this module. They are for graphs with integers, and for graphs whose outputs such
+    graphs read."""
     return apply(
         model,
         (norms, layer_norms, softmaxes, gelus, arctangents, rows_as_products, single_outputs, row_sums, taps),
@@ -119,7 +120,8 @@ def gelus(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
 
 
 def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None:
-    """If an `operator` makes the tensor `name` from a tensor and a constant of this value: that tensor."""
+    """If `operator` makes the tensor `name` from another tensor and the constant `value`: the other tensor;
+    else None."""
     for constant, other in either_way(g.maker.get(name or ""), operator):
         if constant in g.constants and g.value(constant).size == 1:
             return other if np.isclose(g.value(constant).item(), value, rtol=1e-5) else None

@@ -123,7 +123,7 @@ def kept_graphs(
 
 
 def _exported(config: EngineConfig, folder: Path, native: Native) -> Path:
-    """`folder`, if the graphs in it are what its manifest promises and can run here."""
+    """Check that the graphs in `folder` are what its manifest promises and can run here; returns `folder`."""
 
     def refused(why: str, mend: str) -> WeightsError:
         return WeightsError(

@@ -40,7 +40,8 @@ def attention(model: Model) -> Model:
 
 
 def _layer(g: Graph, softmax: NodeProto) -> Swaps:
-    """The nodes that replace those of one layer; none if the layer is not of the expected form."""
+    """If the attention layer of `softmax` has the expected form: the swaps that replace its nodes; else
+    empty."""
     masked = g.made_by(softmax.input[0], "Add")
     scores = g.made_by(masked.input[0], "MatMul") if masked is not None else None
     mixture = g.only_reader(softmax.output[0], "MatMul")
@@ -92,7 +93,7 @@ def _biased(g: Graph, name: str) -> tuple[str, str]:
 
 
 def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
-    """The last two of four lengths, if they are known."""
+    """If `shape` has four lengths, and the last two are known: these two; else None."""
     if shape in g.constants:
         lengths = g.value(shape).tolist()
     else:

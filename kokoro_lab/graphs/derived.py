@@ -39,7 +39,7 @@ UNFINISHED_S = 3_600
 
 
 class GraphFolder(NamedTuple):
-    """A folder of graphs as found, with its damage, if any."""
+    """A folder of graphs as found. `damage` says what is damaged, and is empty if the folder is whole."""
 
     folder: Path
     damage: str

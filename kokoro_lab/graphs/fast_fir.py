@@ -120,8 +120,9 @@ class FastFir:
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
     """The matrices for samples, taps and products: for `outputs` at a time and `taps` in a block.
 
-    They are Bᵀ, G and Aᵀ of Lavin & Gray (2016), section 4, from `winograd.tsv`. The points are 0, ±1, ±2 and
-    ∞, for F(4, 4) also 1/2, which rounds least among simple numbers.
+    Lavin & Gray (2016), section 4, call them Bᵀ, G and Aᵀ. They are read from `winograd.tsv`. The points are
+    0, 1 and ∞ for F(2, 2); 0, ±1 and ∞ for F(2, 3); 0, ±1, ±2 and ∞ for F(4, 3); and for F(4, 4) also 1/2,
+    which rounds least among simple numbers.
     """
     found: dict[str, list[list[Fraction]]] = {"samples": [], "filters": [], "sums": []}
     for row in rows(__package__, "winograd.tsv"):

@@ -36,9 +36,9 @@ def phases_for(taps: int) -> int:
 
     With seven and eleven taps, four phases are fastest: the convolution takes 0.70 of ONNX Runtime's time.
     With three taps, two phases are fastest. Four would need fewer multiplications there, too. But on the few
-    channels of the vocoder, their additional sums cost more than that saves. On the many channels of the
-    trunk, four phases read 1.5 times as many weights as two: a convolution over 60 or 90 frames took 1.3
-    times as long as with two phases, over 120 to 150 frames as long.
+    channels of the vocoder, the additional sums of four phases cost more than the saved multiplications. On
+    the many channels of the trunk, four phases read 1.5 times as many weights as two: a convolution over 60
+    or 90 frames took 1.3 times as long as with two phases, over 120 to 150 frames as long.
     """
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 
@@ -235,7 +235,7 @@ def _is_zero(g: Graph, name: str) -> bool:
 
 
 def convolution_over_time(g: Graph, node: NodeProto) -> tuple[int, ...]:
-    """Channels out, channels in and taps of a convolution whose weights are known; empty for another node."""
+    """If `node` is a convolution with known weights: channels out, channels in and taps; else empty."""
     lengths = g.lengths(node.input[1]) if node.op_type == "Conv" else ()
     return lengths if len(lengths) == 3 else ()
 

@@ -96,7 +96,8 @@ def adain_layers(model: Model) -> list[Adain]:
 
 
 def _normalised(g: Graph, name: str) -> NodeProto | None:
-    """The division by a deviation whose quotient is a factor of `name`, if `name` is such a product."""
+    """If the tensor `name` is a product, and one of its factors is the quotient of a division by a deviation:
+    that division; else None."""
     for side, _ in either_way(g.maker.get(name), "Mul"):
         division = g.made_by(side, "Div")
         if division is not None and g.made_by(division.input[1], "Sqrt") is not None:

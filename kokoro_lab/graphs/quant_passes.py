@@ -138,7 +138,8 @@ def _native_conv(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[N
 
 
 def _stock_conv(g: Graph, conv: NodeProto, quantised: QuantisedLayer) -> list[NodeProto]:
-    """Pad, quantise, slice out the taps, join them as columns, multiply the matrices, turn back."""
+    """Pad and quantise the input, transpose it, take one shifted slice for each tap, join the slices as
+    columns, multiply by the weights, and transpose back."""
     name, dilation = conv.name, dilation_of(conv)
     out, channels, taps = quantised.weights.shape
     reach = taps // 2 * dilation

@@ -42,12 +42,12 @@ class Graph:
                 self.readers.setdefault(name, []).append(node)
 
     def made_by(self, name: str | None, operator: str) -> NodeProto | None:
-        """The node that makes a tensor, if it is an `operator`."""
+        """If an `operator` makes the tensor `name`: that node; else None."""
         node = self.maker.get(name) if name else None
         return node if node is not None and node.op_type == operator else None
 
     def only_reader(self, name: str | None, operator: str) -> NodeProto | None:
-        """The only node that reads a tensor, if it is an `operator`."""
+        """If a single node reads the tensor `name`, and is an `operator`: that node; else None."""
         readers = self.readers.get(name, []) if name else []
         return readers[0] if len(readers) == 1 and readers[0].op_type == operator else None
 
@@ -56,7 +56,7 @@ class Graph:
         return array
 
     def lengths(self, name: str) -> tuple[int, ...]:
-        """The lengths of a constant's axes; empty if the tensor is no constant."""
+        """If the tensor `name` is a constant: the lengths of its axes; else empty."""
         return tuple(self.constants[name].dims) if name in self.constants else ()
 
     def constant(self, name: str, value: npt.ArrayLike) -> str:
@@ -99,7 +99,7 @@ class Graph:
         return self.keep(nodes)
 
     def keep(self, nodes: Iterable[NodeProto]) -> Model:
-        """The model of these nodes, without those that nothing reads."""
+        """The model of `nodes`, less those with outputs that neither a node nor the caller reads."""
         nodes = list(nodes)
         while True:
             read = {i for n in nodes for i in reads(n)} | {o.name for o in self.graph.output}
@@ -132,7 +132,7 @@ def node_by_node(rule: Callable[[Graph, NodeProto], Sequence[NodeProto] | None])
 
 
 def either_way(node: NodeProto | None, operator: str) -> Iterator[tuple[str, str]]:
-    """The two inputs of a node in both orders; nothing if the node is no `operator`."""
+    """If `node` is an `operator`: its two inputs, in one order and in the other; else empty."""
     if node is not None and node.op_type == operator:
         yield from ((node.input[0], node.input[1]), (node.input[1], node.input[0]))
 

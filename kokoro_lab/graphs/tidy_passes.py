@@ -48,7 +48,7 @@ def drop_no_ops(model: Model) -> Model:
 
 
 def _handed_on(g: Graph, node: NodeProto) -> str | None:
-    """The input that a node hands on unchanged as its only output; None if it changes its input."""
+    """If `node` hands an input on unchanged as its only output: that input; else None."""
     source = str(node.input[0]) if node.input else ""
     if node.op_type == "Identity":
         return source
@@ -72,7 +72,8 @@ def _is_one(g: Graph, name: str) -> bool:
 
 
 def _order(node: NodeProto) -> list[int]:
-    """The order of axes of a transposition; empty if it reverses all axes."""
+    """The order of axes that the transposition `node` states; empty if it states none and so reverses
+    them."""
     order: list[int] = attributes_of(node).get("perm", [])
     return order
 
@@ -139,13 +140,13 @@ def _dims(model: Model) -> dict[str, Sequence[Any]]:
 
 
 def _shape_above(g: Graph, node: NodeProto) -> str | None:
-    """The tensor of whose shape a node takes a part."""
+    """If `node` takes a part of a tensor's shape: that tensor; else None."""
     above = g.made_by(node.input[0], "Shape")
     return str(above.input[0]) if above is not None and not above.attribute else None
 
 
 def _axis_asked_for(g: Graph, node: NodeProto) -> int | None:
-    """The axis whose length a node takes, if it takes one length and the axis is a constant."""
+    """If `node` takes one length out of a shape, at a constant place: that place, the axis; else None."""
     if node.input[1] not in g.constants:
         return None
     first = g.value(node.input[1])

@@ -70,7 +70,7 @@ def told_statistics(model: Model) -> Model:
 
 
 def told_channels(model: Model) -> npt.NDArray[np.int64]:
-    """The channels whose statistics can be set, counted over all AdaIN layers of a trunk."""
+    """The channels for which statistics can be set from outside, counted over all AdaIN layers of a trunk."""
     g = Graph(model)
     layers = adain_layers(model)
     made = {layer.x: g.maker[layer.x] for layer in layers}

@@ -60,7 +60,7 @@ class ProsodyChanges:
 
     @property
     def one_rate(self) -> float | None:
-        """The rate of all words, if they share one."""
+        """If all words have the same rate: that rate; else None."""
         rates = {style.rate for style in self.styles[1:-1]}
         return rates.pop() if len(rates) == 1 else None
 

@@ -97,7 +97,7 @@ class StaticWindow:
 
     @property
     def cache_key(self) -> str:
-        """A digest that changes with the weights, the passes and the size, and with nothing else."""
+        """A digest that changes only with the weights, the passes and the size."""
         about = [model_sha256("fp32"), recipe_digest(f"{self.outer} {self.inner}", native_operators=False)]
         return sha256("\n".join(about).encode()).hexdigest()[:CACHE_KEY_CHARACTERS]
 

@@ -37,7 +37,7 @@ which is rounding."""
 LATER_WINDOW_FRAMES = 60
 """The first window of a segment for which nobody waits, since the listener has unplayed speech."""
 CHUNK_FRAMES = 4
-"""Length of a stream's second chunk, if it has the usual 50 ms."""
+"""Length of a stream's second chunk if chunks have the usual 50 ms."""
 GROWTH = 1.5
 """Each window may be this many times as long as the one before, since the listener has more and more unplayed
 speech."""

@@ -132,12 +132,12 @@ class PreBuffer:
         return cls(held_s, least_s=held_s, most_s=held_s)
 
     def begin_stream(self) -> None:
-        """Note that the next chunk is the first of a new stream."""
+        """Forget the times of the last stream: the next chunk is the first of a new one."""
         self._pace_s = None
         self._arrived_s = -math.inf
 
     def arrived(self, at_s: float, length_s: float) -> float:
-        """Note a chunk of `length_s` that arrived at `at_s`.
+        """Record a chunk of `length_s` that arrived at `at_s`.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Hold:
         self.held_s = self._pre_buffer.target_s
 
     def begin_stream(self) -> None:
-        """Note that the next samples are the first of a new stream."""
+        """Reset all that was counted: the next samples are the first of a new stream."""
         self._pre_buffer.begin_stream()
         self.held_s = self._pre_buffer.target_s
         self.underruns = 0
@@ -250,7 +250,7 @@ class Hold:
         return len(times_s) == HOPELESS_UNDERRUNS and times_s[-1] - times_s[0] <= HOPELESS_WITHIN_S
 
     def arrived(self, at_s: float, length_s: float) -> None:
-        """Note that samples arrived."""
+        """Record that samples arrived."""
         if self._arrived_s is not None:
             at_s = max(at_s, self._arrived_s)  # after a pause, the sum may be rounded down
         gap_s = 0.0 if self._arrived_s is None else at_s - self._arrived_s
@@ -273,12 +273,12 @@ class Hold:
         return buffered_s >= self.held_s or at_s - waits_since_s >= max(PATIENCE_S, self.held_s)
 
     def started(self, at_s: float) -> None:
-        """Note that the waiting samples are played."""
+        """Record that the waiting samples are played from now on."""
         if self._dry_since_s is not None:
             self.silent_s += at_s - self._dry_since_s
         self._dry_since_s, self._late = None, False
 
     def ran_dry(self, at_s: float) -> None:
-        """Note that there was nothing to play before the end of the stream."""
+        """Record that the buffer is empty, and the stream has not ended."""
         self._dry_since_s = at_s
         self._waits_since_s = None

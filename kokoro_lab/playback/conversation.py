@@ -98,7 +98,7 @@ class PlayerConversation:
         return False
 
     def leave(self) -> None:
-        """Note that the client has gone. The audio that it has sent is played to its end."""
+        """Record that the client has gone. The audio that it has sent is played to its end."""
         if self._open:
             self._waiting.append(None)
 

@@ -106,7 +106,7 @@ class Reorderer(Generic[Chunk]):
         return ready
 
     def finish(self) -> None:
-        """Note that the stream has ended.
+        """End the stream.
 
         Raises
         ------

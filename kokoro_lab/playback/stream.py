@@ -115,7 +115,7 @@ class Stream:
         return (now_s if self._paused_since_s is None else self._paused_since_s) - self._paused_s
 
     def played(self, block: Pcm) -> None:
-        """Note that the sink has taken a block."""
+        """Count a block that the sink has taken, and keep it among the recent ones."""
         self.flows = not self.paused
         self.played_samples += len(block)
         self._recent.append(block)

@@ -136,8 +136,8 @@ class Claim:
         return 1.0 if self.runs_out_s is None else self.given_s / max(heard_s, 1e-9)
 
     def gave(self, length_s: float) -> None:
-        """Note that the listener was given speech. If the listener had run out of speech before, its clock
-        stood still meanwhile."""
+        """Count speech of `length_s` that was given to the listener. If the listener had run out of speech
+        before, its clock stood still meanwhile."""
         now_s = self._cores.clock()
         self.given_s += length_s
         if self.runs_out_s is None:
@@ -152,7 +152,7 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Note that computing waited for `seconds` until the listener had made room in the buffers between
+        """Count `seconds` in which computing waited until the listener had made room in the buffers between
         the two.
 
         They are full again once as much was given as the listener took. So a listener that paused has as much
@@ -292,7 +292,7 @@ class Cores:
             self.grant()  # the unit that computes, or the stream that is waited for, may have taken too long
 
     def give_back(self, unit: Unit) -> None:
-        """Note that a unit was computed, or will not be."""
+        """Give back the cores that `unit` has or waits for, once it was computed or will not be."""
         with self._lock:
             if unit in self._at_work:
                 self._at_work.remove(unit)
@@ -315,8 +315,8 @@ class Cores:
             self._grant()
 
     def lets_go(self, claim: Claim) -> None:
-        """Note that a stream has enough unplayed speech or has ended, so that other streams need not wait for
-        its next unit."""
+        """Let other streams have the cores that are kept for the next unit of `claim`: its stream has enough
+        unplayed speech, or has ended."""
         with self._lock:
             if self._kept_for is claim:
                 self._kept_for = None

@@ -60,8 +60,8 @@ class Chunker:
         self.sent_samples = self._chunk_id * self._size
 
     def mark(self, segment_id: int, at_sample: int) -> None:
-        """Note that a segment begins `at_sample` samples after the start of the stream; segments are noted in
-        order."""
+        """Record that a segment begins `at_sample` samples after the start of the stream. Segments are
+        recorded in order."""
         self._marks.append((at_sample, segment_id))
 
     def push(self, samples: Samples) -> Iterator[AudioChunk]:
@@ -78,7 +78,7 @@ class Chunker:
             yield self._chunk(joined[at : at + self._size])
 
     def flush(self) -> Iterator[AudioChunk]:
-        """The last chunk, if samples are left."""
+        """If samples are left: the last chunk, of these; else no chunk."""
         rest = np.concatenate(self._held) if self._held else np.zeros(0, np.float32)
         self._held, self.held_samples = [], 0
         if len(rest):

@@ -14,8 +14,8 @@ from cachetools import TTLCache
 from kokoro_lab.datatypes import AudioChunk
 
 PRIMED_S = 0.5
-"""Seconds of speech that are kept of an utterance: about the time in which the engine has computed the same
-speech again."""
+"""Seconds of speech that are kept of an utterance. While they are heard, the engine has about enough time to
+compute the same speech again and continue it."""
 ENTRIES = 256
 """The most entries: 12 MB of samples."""
 

@@ -5,7 +5,8 @@
 Every step starts again with each segment. So a stream that broke is resumed from the segment in which it
 broke, with the same samples. Every step is a generator, so memory does not grow with the text. The one
 exception is the measured loudness of a file, for which all samples are held. While a segment is decoded, the
-next one's text and prosody are computed, as soon as the listener has enough speech in hand.
+next one's text is turned into phonemes and its prosody is computed, as soon as the listener has enough speech
+that was received and not yet heard.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._preparation.begin()
 
     def close(self) -> None:
-        """Stop here: nothing further is computed."""
+        """Stop the stream. No more of it is computed."""
         self._chunks.close()
         self._end()
 
@@ -214,7 +215,7 @@ class SpeechStream(Iterator[AudioChunk]):
 
     @property
     def is_computed(self) -> bool:
-        """Whether nothing is left to compute."""
+        """Whether all of the stream is computed."""
         return self._report is not None
 
     @property

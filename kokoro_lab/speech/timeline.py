@@ -58,7 +58,7 @@ class Timeline:
         self._began = None
 
     def begin_speech(self, first_id: int, lead_samples: int, left_out: int, *, opens: bool) -> None:
-        """Note that the segment's speech begins here or, if its beginning is left out, began `left_out`
+        """Record that the segment's speech begins here or, if its beginning is left out, began `left_out`
         samples before.
 
         Parameters
@@ -79,7 +79,7 @@ class Timeline:
             self.speech_from = self.position
 
     def end_speech(self, durations: npt.NDArray[np.int64], kept_tail_samples: int, stretch: float) -> None:
-        """Note that the speech of the segment ends here.
+        """Record that the speech of the segment ends here.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Timeline:
         self.timings += word_timings(segment, durations, origin, spoken, stretch)
 
     def reach(self, marks: deque[Mark], breaks: Sequence[Break], *, ended: bool = False) -> None:
-        """Note the marks before the last word so far as reached, or all marks if the stream has ended.
+        """Record the marks before the last word so far as reached, or all marks if the stream has ended.
 
         Parameters
         ----------

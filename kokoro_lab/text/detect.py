@@ -264,7 +264,8 @@ def _in_doubt(words: Sequence[LatinWord], known: Known | None) -> set[int]:
 
 
 def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str, in_doubt: set[int]) -> list[str]:
-    """`path` without the runs whose evidence is too weak, or is one word of `in_doubt`."""
+    """`path` with `base` in place of runs that have too little evidence. A single word of `in_doubt` is too
+    little."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
         indices = list(run)

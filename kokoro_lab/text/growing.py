@@ -19,8 +19,9 @@ from kokoro_lab.typed import require_type
 
 _SAFE = regex.compile(SAFE, regex.REVERSE)
 LEAST_ROOM_CHARS = 4 * LONG_CHARS
-"""The least room for unread text: to find the end of the longest sentence, a reader needs the text after it
-as well."""
+"""The smallest number of characters that may wait to be read, whatever `most_ahead` says. With fewer, a
+writer would wait in the middle of a long sentence, and the reader would never see the text after the sentence
+that tells where it ends."""
 STOP_POLL_S = 0.05
 """How often a waiting thread checks whether it was stopped."""
 
@@ -185,8 +186,8 @@ class GrowingText(ReadAhead):
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Note that the writer failed. The reader reads the text so far, and then `error` is raised in its
-        thread."""
+        """End the text because the writer failed. The reader reads the text so far, and then `error` is
+        raised in its thread."""
         with self._changed:
             self._failure = error
             self.end()

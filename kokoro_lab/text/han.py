@@ -41,7 +41,8 @@ def has_han(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _spoken_for(character: str) -> tuple[str | None, bool]:
-    """The only language with this form of a character, or None; and whether only GB 2312 has the form."""
+    """If a single language has this form of `character`: that language; else None. Then whether only GB 2312
+    has it."""
     china, taiwan, japan = (_encoded(character, codec) for codec in ("gb2312", "big5", "shift_jis"))
     if japan is None:
         return (CHINESE if china or taiwan else None), bool(china and not taiwan)

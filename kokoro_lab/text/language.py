@@ -22,13 +22,13 @@ _WHOLE = {tag[:2]: tag for tag in SPOKEN if tag != "en-gb"}
 _ISO_639_2 = {code: tag[:2] for tag, row in LANGUAGES.items() for code in entries(row["iso_639_2"])}
 _WRITTEN_IN = {(tag[:2], script) for tag, row in LANGUAGES.items() for script in entries(row["scripts"])}
 _BRITISH = ("au", "ie", "in", "nz", "sg", "za")
-"""Regions whose English is nearer to British than to American."""
+"""Regions in which English is nearer to British than to American."""
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _PARTS = {
     "ja": ("fugashi", "unidic_lite", "jaconv", "mojimoji"),
     "zh": ("jieba", "pypinyin", "cn2an", "ordered_set"),
 }
-"""The modules of a language's G2P, if an extra installs them."""
+"""Language → the modules of its G2P that an extra installs."""
 
 
 def schema_pattern() -> str:
@@ -101,7 +101,7 @@ def why_not_read(language: str) -> str | None:
 
 
 def lacks_packages(name: str, tag: str, error: ImportError) -> LanguageError:
-    """The error to raise if the G2P of a language, called `name`, cannot be imported."""
+    """The error to raise if `error` came from importing the G2P of the language `tag`, called `name`."""
     return LanguageError(
         f"{name} needs packages that are not installed ({error.name}).",
         field="language",

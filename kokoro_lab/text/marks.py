@@ -132,6 +132,7 @@ def goes_on(text: str, following: str) -> bool:
 
 
 def whole_links(text: str) -> str:
-    """`text`, which was cut at its end, without a link whose address the cut divides."""
+    """`text` was cut at its end. If the cut divides a link's address: `text` without that link; else
+    `text`."""
     found = _OPEN_LINK.search(text)
     return text[: found.start()] if found and found.start() else text

@@ -40,9 +40,10 @@ FIRST_TOKENS = 40
 """A first sentence longer than this is cut at a mark within this length, if it has one, so that sound starts
 early: on two cores, time to first audio grows by about a millisecond for each token id."""
 FIRST_WHOLE_TOKENS = 50
-"""A first sentence longer than this is cut between two phrases, if there is no mark within this length."""
+"""A first sentence that is longer than this, and has no mark within this length, is cut between two
+phrases."""
 FIRST_LONG_TOKENS = 60
-"""A first sentence longer than this is cut at a weak border, too, if there is no better one."""
+"""A first sentence that is longer than this, and has no better border, is cut at a weak one."""
 FIRST_LEAST_TOKENS = 12
 """The shortest first segment: two or three words. A first segment is as short as this only if every other cut
 would leave it longer than `FIRST_WHOLE_TOKENS`. Its words are spoken as slowly as within their sentence
@@ -115,11 +116,12 @@ class SpokenSentences(Iterator[SpokenSentence]):
         return self._next is not None and self._next.columns > columns
 
     def opening(self) -> SpokenSentence | None:
-        """The words of the first `OPENING_COLUMNS` of the next sentence, if the sentence is wider."""
+        """If the next sentence is wider than `OPENING_COLUMNS`: the words within its first `OPENING_COLUMNS`;
+        else None."""
         return None
 
     def enter(self, offset: int) -> None:
-        """Note that the next sentence has been spoken up to `offset` in the original."""
+        """Skip the part of the next sentence before `offset` in the original, which has been spoken."""
         raise NotImplementedError
 
 

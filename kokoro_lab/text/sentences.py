@@ -115,7 +115,8 @@ class Sentences(Iterator[Sentence]):
         return found is not None and found.columns > columns
 
     def beginning(self, columns: int) -> AlignedText:
-        """The beginning of the next sentence, up to a space if there is one. The sentence is not consumed."""
+        """The first `columns` columns of the next sentence at most, cut at a space where possible. The
+        sentence is not consumed."""
         text = self._text.rest(1, columns)
         while columns_of(text) > columns:
             text = text[:-1]

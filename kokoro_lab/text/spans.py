@@ -104,8 +104,8 @@ def language_spans(
     base : str
         The language of the request, a canonical tag.
     accent : str, optional
-        The voice's own language. It decides between kinds of English, and Han without other evidence is
-        Chinese if the voice is.
+        The voice's own language. It decides which English is meant if `base` names none. Han characters
+        without other evidence are Chinese if it is Chinese, and else Japanese.
     mode : {"auto", "scripts", "off"}
         How words of other languages are found; see `Utterance.detect_languages`.
     forced : sequence of (start, end, language)
@@ -144,7 +144,7 @@ def _forced_at(sentence: AlignedText, i: int, j: int, forced: Forced) -> str | N
 
 
 def _forced_numbers(sentence: AlignedText, forced: Forced) -> Iterator[ScriptWord]:
-    """Numbers whose language the text names: they need not follow a neighbouring word."""
+    """Numbers for which the text itself states the language. It need not be that of a neighbouring word."""
     for match in _DIGITS.finditer(sentence.text):
         if _forced_at(sentence, match.start(), match.end(), forced):
             yield ScriptWord(match.start(), match.end(), "number")

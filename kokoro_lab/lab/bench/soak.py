@@ -71,7 +71,7 @@ class SoakReading:
     Parameters
     ----------
     name : str
-        Such as `3 en paragraph bf_emma`.
+        The text's number, language and length, and the voice, such as `3 en paragraph bf_emma`.
     """
 
     name: str

@@ -176,11 +176,11 @@ class Listener:
         self._lengths_s: list[float] = []
 
     def asks(self) -> None:
-        """Note that the request is sent now."""
+        """Record that the request is sent now."""
         self._asked_s = self._clock()
 
     def gets_bytes(self) -> None:
-        """Note that bytes have come, of any kind."""
+        """Record that bytes of any kind have come now. The first ones give the TTFB."""
         if not self._ttfb_s >= 0:
             self._ttfb_s = self._clock() - self._asked_s
 

@@ -176,8 +176,8 @@ class EngineProcess:
 def _serve(
     connection: Connection, name: str, config: EngineConfig, voice: str, make_engine: MakeEngine
 ) -> None:
-    """The process's main function: loads the engine, reports the time, and answers until the connection
-    ends."""
+    """The process's main function: loads the engine, reports how long that took and how much memory it needs,
+    then speaks each text that it is sent until the connection ends."""
     with suppress(EOFError, BrokenPipeError, ConnectionError, KeyboardInterrupt), connection:
         try:
             begun_s = time.perf_counter()

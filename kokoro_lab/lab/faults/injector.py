@@ -153,7 +153,8 @@ class Injector:
     # ------------------------------------------------------------------------------ seams
 
     def enter(self) -> None:
-        """Note that a stream begins. With the first one, faults of the whole process (memory, disk) begin."""
+        """Record that a stream begins. With the first one, faults of the whole process (memory, disk)
+        begin."""
         with self._lock:
             for fault in self._faults:
                 if isinstance(fault, Ballast) and not self._ballast:
@@ -168,12 +169,12 @@ class Injector:
             self._live += 1  # last: if memory does not suffice for the ballast, no stream has begun
 
     def leave(self) -> None:
-        """Note that a stream is over."""
+        """Record that a stream is over."""
         with self._lock:
             self._live -= 1
 
     def spoke(self, timings: Sequence[WordTiming], samples: int) -> None:
-        """Note that a stream came to its end, with these words."""
+        """Keep the words of a stream that came to its end, and its number of samples."""
         words = tuple((timing.start, timing.end) for timing in timings)
         with self._lock:
             if len(self._spoken) < MOST:

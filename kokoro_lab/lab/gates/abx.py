@@ -1,8 +1,9 @@
-"""Does a candidate precision sound like the reference? A machine listener over the pairs that people hear.
+"""Does a candidate precision sound like the reference? A program judges the sounds of a listening test.
 
-The machine listener is a program: distances in a perceptual space, and DNSMOS, a model of listeners. Its
-verdict is no mean opinion score of people, and does not replace an ABX test (`kokoro_lab.lab.listening`); it
-finds early the candidates that need no listening test.
+The program, the *machine listener*, judges the same pairs of sounds that people hear there. It uses distances
+in a perceptual space, and DNSMOS, a model of listeners. Its verdict is no mean opinion score of people, and
+does not replace an ABX test (`kokoro_lab.lab.listening`); it finds early the candidates that need no
+listening test.
 """
 
 from __future__ import annotations

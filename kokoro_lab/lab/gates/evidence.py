@@ -200,7 +200,8 @@ class Records:
         return f"its control was not tried, or not caught: {control}"
 
     def tests(self, nodes: Sequence[str]) -> EvidenceFinding:
-        """The outcome of tests, named as in pytest: a file, or a function with all its parameters."""
+        """The outcome of the tests `nodes`, named as in pytest. A file stands for all of its tests, a
+        function for its cases with all parameters."""
         if not self._cases:
             return EvidenceFinding(
                 NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"

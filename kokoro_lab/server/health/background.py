@@ -50,12 +50,12 @@ class Stages:
         self._since_s = time.perf_counter()
 
     def __call__(self, stage: str) -> None:
-        """Note that `stage` begins; the stage before it ends."""
+        """End the current stage, and record that `stage` begins."""
         self.end()
         self.current = stage
 
     def end(self) -> None:
-        """Note that the last stage has ended."""
+        """End the current stage, and record how long it took."""
         now_s = time.perf_counter()
         if self.current is not None:
             self._finished_s[self.current] = round(now_s - self._since_s, 3)

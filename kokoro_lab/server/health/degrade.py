@@ -114,7 +114,7 @@ def _several(
 
 
 def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedRequest], Missed], str | None]:
-    """A function that returns a reason in words if an objective is missed; else None."""
+    """A function. If `objective` is missed, it returns the reason in words; else None."""
 
     def because(_: Sequence[ServedRequest], missed: Missed) -> str | None:
         found = missed.get(objective)

@@ -103,7 +103,7 @@ class Doorstep:
         self._made.set()  # requests that wait for the application are refused
 
     def application(self) -> Flask | None:
-        """The application, once it is made; None if that takes longer than a request may wait."""
+        """Wait for the application; returns it, or None if it takes longer than a request may wait."""
         if self._app is None:
             self._wait()
         return self._app

@@ -70,7 +70,7 @@ def resident_mb() -> float:
 
 
 def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
-    """The memory of the machine, or of the container if that is less, in MiB."""
+    """The memory of the machine in MiB. If a container has less, that of the container."""
     found = [float(psutil.virtual_memory().total / MB)]
     for path in cgroups:
         try:
@@ -81,7 +81,7 @@ def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
 
 
 def limit_of(asked_mb: int) -> float:
-    """The limit in MiB: the setting or, if that is 0, a share of the machine's memory."""
+    """The limit in MiB: `asked_mb`. If that is 0: the share `SHARE` of `given_mb`."""
     return float(asked_mb) if asked_mb else round(SHARE * given_mb(), 1)
 
 

@@ -51,9 +51,9 @@ log = logging.getLogger(__name__)
 POLL_S = 0.02
 """How often the connection is checked for messages while there is nothing to send."""
 IDLE_S = 60.0
-"""A connection over which nothing is spoken is closed after this time."""
+"""A connection is closed if no text was spoken over it for this time."""
 NORMAL = 1000
-"""The code that closes a connection whose conversation has ended as it should."""
+"""The code with which a connection is closed at the regular end of its conversation."""
 
 
 class Conversation:
@@ -186,7 +186,8 @@ class Conversation:
             self._finish("cancelled")
 
     def _idled(self) -> None:
-        """Handle a client that was idle for too long: tell it so if it waits for something."""
+        """Handle a client that was idle for too long. If a text is being spoken, its speech ends with an
+        error."""
         if self._events is not None:
             late = Interrupted(f"No credit came for {self._stall_s:g} s.", mend="Come back with `resume`.")
             self._refuse(late, ends=True)
@@ -301,7 +302,7 @@ class Conversation:
         return described
 
     def _refuse(self, error: Exception, *, ends: bool = False) -> None:
-        """Send an error. Speech under way ends with it if `ends`, or if it had not begun."""
+        """Send an error. A synthesis under way ends if `ends` is set, or if its speech has not begun."""
         account = None if self._synthesis is None else self._synthesis.account
         outcome = outcome_of(error) if account is None else account.outcome_of(error)
         error = error if account is None else account.reason(error)

@@ -38,10 +38,12 @@ FRAGMENT_BYTES = 8_192
 chunk in it, so larger fragments would be slow."""
 
 Stage = Literal["idle", "head", "body"]
-"""How much of the next request has arrived: nothing, a part of its head, its whole head."""
+"""How much of the next request has arrived: `idle`: no byte; `head`: a part of its head; `body`: its whole
+head."""
 
 BodyEnd = Callable[[bytearray], int | None]
-"""Takes the bytes from the body's beginning on; returns where the body ends, or None if it is incomplete."""
+"""Takes the bytes from the body's beginning on. If the body is complete, it returns where it ends; else
+None."""
 
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 _CHUNK_LINE = re.compile(rb"([0-9a-fA-F]+)[ \t]*(?:;[^\n]*)?")

@@ -142,7 +142,7 @@ def caller() -> str:
 
 
 def client_socket() -> socket.socket | None:
-    """The socket of the current request, if the WSGI server (gunicorn) gives access to it."""
+    """If the WSGI server is gunicorn: the socket of the current request; else None."""
     found = request.environ.get("gunicorn.socket")
     return found if isinstance(found, socket.socket) else None
 

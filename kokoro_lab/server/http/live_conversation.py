@@ -90,8 +90,8 @@ class LiveConversation(Conversation):
         """
 
     def _tell_failure(self, described: dict[str, Any], status: int, code: int) -> None:
-        """Send an error, given in OpenAI's shape with its HTTP status and the code that closes the
-        connection."""
+        """Send an error in the dialect's own form. `described` is the error in OpenAI's shape, `status` its
+        HTTP status, and `code` the code with which the connection is then closed."""
 
     # ----------------------------------------------------------------------------------------- turns
 

@@ -17,7 +17,8 @@ blueprint = Blueprint("without_lab", __name__)
 
 
 def hang_into(app: Flask) -> None:
-    """Add the routes to `app`; if the settings ask for benchmarks at start, log what is missing."""
+    """Add the routes to `app`. If the settings ask for benchmarks at intervals, log that the lab is
+    missing."""
     state: ServerState = app.extensions[EXTENSION]
     app.register_blueprint(blueprint)
     if state.settings.benchmark_interval_s and not state.settings.skip_benchmarking:

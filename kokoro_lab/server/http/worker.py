@@ -102,8 +102,8 @@ class Connections:
         self.awaits(connection, "idle", deadline_s)
 
     def awaits(self, connection: Connection, state: State, deadline_s: float) -> None:
-        """Note that a connection now waits in `state`. All connections in one state have the same time limit,
-        so they are kept in the order in which their time ends."""
+        """Record that a connection now waits in `state`. All connections in one state have the same time
+        limit, so they are kept in the order in which their time ends."""
         self._waiting.get(connection.state, {}).pop(connection, None)
         connection.state, connection.deadline_s = state, deadline_s
         self._waiting[state][connection] = None
@@ -111,30 +111,31 @@ class Connections:
             self.heard(connection)
 
     def heard(self, connection: Connection) -> None:
-        """Note that a connection sent something: it is now the most recent one."""
+        """Record that a connection sent something. It is now the one that has been silent for the shortest
+        time."""
         self._silent.pop(connection, None)
         self._silent[connection] = None
 
     def serves(self, connection: Connection) -> None:
-        """Note that the pool has a request of a connection, which then waits for nothing."""
+        """Record that the pool serves a request of a connection. Meanwhile the connection has no deadline."""
         self._waiting[connection.state].pop(connection, None)
         self._silent.pop(connection, None)
         connection.state = "served"
 
     def holds(self, connection: Connection) -> bool:
-        """Note how many bytes a connection holds; returns whether all connections together are within their
+        """Count the bytes that a connection holds; returns whether all connections together are within their
         limit."""
         self._held_bytes += len(connection.incoming) - connection.held_bytes
         connection.held_bytes = len(connection.incoming)
         return self._held_bytes <= self.most_held_bytes
 
     def forgets(self, connection: Connection) -> None:
-        """Note that a connection's bytes are no longer needed."""
+        """Count a connection's bytes no longer."""
         self._held_bytes -= connection.held_bytes
         connection.held_bytes = 0
 
     def closes(self, connection: Connection) -> None:
-        """Note that a connection is closed, and why."""
+        """Forget a connection that is closed, and count the reason."""
         self._waiting.get(connection.state, {}).pop(connection, None)
         self._silent.pop(connection, None)
         self.forgets(connection)

@@ -196,13 +196,14 @@ class Account:
             self._figures.measured("rtf", self._rtf)
 
     def reason(self, error: Exception) -> Exception:
-        """`error`; but if it only says that the synthesis was stopped, the known reason for the stop."""
+        """If `error` only says that the synthesis was stopped, and the reason is known: the reason; else
+        `error`."""
         if isinstance(error, Interrupted) and self.interruption is not None:
             return self.interruption
         return error
 
     def interrupted(self) -> Outcome | None:
-        """The outcome if the request was stopped from outside, else None."""
+        """If the request was stopped from outside: its outcome; else None."""
         if self.interruption is None:
             return None
         return "expired" if isinstance(self.interruption, DeadlineExceeded) else "cancelled"

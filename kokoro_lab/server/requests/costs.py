@@ -27,7 +27,7 @@ class MeasuredCosts:
                 self._sums[name] = FORGOTTEN * before[0] + compute_s, FORGOTTEN * before[1] + audio_s
 
     def of(self, voice: str) -> float:
-        """The cost of a voice, or of all voices if this one has not spoken yet."""
+        """If `voice` has spoken before: its cost; else the cost of all voices together."""
         with self._lock:
             compute_s, audio_s = self._sums.get(voice) or self._sums.get("") or (START_COST, 1.0)
             return compute_s / max(audio_s, 1e-9)

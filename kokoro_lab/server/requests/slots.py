@@ -221,7 +221,7 @@ class Admission:
             self._reasons = {**own, **others} if for_good else {**others, **own}
 
     def admit(self, code: str) -> None:
-        """End a refusal for the reason with this code; no error if there is none."""
+        """End the refusal for the reason `code`. If there is none, this does nothing."""
         with self._lock:
             self._reasons.pop(code, None)
 

@@ -187,7 +187,8 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
     Raises
     ------
     ParameterError, TextError
-        The payload does not validate; `field` is the name that the client used.
+        The payload does not validate. The answer names the field as the client did (`text` for `input`): see
+        `errors.body_of`.
     """
     # Some clients send every field, null for those that were not set
     known = {*SpeechRequest.model_fields, *ALIASES} - {"input", "text"}  # one of these is required

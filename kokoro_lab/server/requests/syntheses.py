@@ -161,7 +161,7 @@ class Synthesis:
                 self.cut()
 
     def interrupt(self, reason: KokoroLabError) -> None:
-        """Stop it: nothing is computed beyond the window under way, and its answer ends."""
+        """Stop the synthesis. The window under way is the last one that is computed, and the answer ends."""
         with self._lock:
             if self.over:
                 return
@@ -300,8 +300,8 @@ class Syntheses:
             raise
 
     def begin(self, synthesis: Synthesis, stream: SpeechStream, *, streamed: bool, tells: bool) -> None:
-        """Note that its stream has begun: from now on it is shown, operators can stop it, and deadlines
-        apply.
+        """Record that the stream of `synthesis` has begun. From now on the synthesis is shown, operators can
+        stop it, and deadlines apply.
 
         From now on, this synthesis and all others under way share the processor.
         """

@@ -78,7 +78,8 @@ def bare(latex: str) -> str:
 
 
 def _ordinary_sign(command: str) -> str:
-    """The ordinary sign for a command, or else the command's name if that is read."""
+    """If there is an ordinary sign for `command`: that sign; else the command's name, or a space if that is
+    not read."""
     unread = command in _SETS_ONLY | _WRITTEN | _STRUCTURE or not command[-1].isalnum()
     return _ordinary_signs().get(command, " " if unread else f" {command[1:]} ")
 
@@ -247,7 +248,8 @@ class _Formula:
 
 
 def _parts(above: list[str], below: list[str]) -> list[str] | None:
-    """`3/4` as three quarters, in English; None if it is no fraction of small whole numbers."""
+    """If `above` and `below` are whole numbers, and `below` is small: `3/4` as three quarters, in English;
+    else None."""
     count, parts = "".join(above), "".join(below)
     speaker = reader("en-us")
     if not (speaker and count.isdecimal() and parts.isdecimal() and 1 < int(parts) <= _MOST_ORDINAL):

@@ -106,7 +106,8 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 
 def _bracket(state: StateInline, silent: bool) -> bool:
-    """The mark of a footnote, the kind of an alert, or a link whose address is elsewhere."""
+    """Parse the mark of a footnote, the kind of an alert, or a link that names its address by reference.
+    Returns whether one was found."""
     image = state.src.startswith("![", state.pos)
     start = state.pos + image
     if state.src[start : start + 1] != "[":

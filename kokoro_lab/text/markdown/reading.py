@@ -25,7 +25,7 @@ from kokoro_lab.text.ssml.grammar import EMPHASIS
 from kokoro_lab.text.tables import names, rows, words
 
 _STYLES = {"strong": EMPHASIS["strong"], "em": EMPHASIS["moderate"], "s": EMPHASIS["reduced"]}
-"""Kind of emphasis → style; if several are open, the first one here counts."""
+"""Kind of emphasis → style. If several kinds are open, the one that comes first here counts."""
 _STYLE_TAGS = {"b": "strong", "strong": "strong", "i": "em", "em": "em", "s": "s", "del": "s"}
 _LINE_TAGS = {*block_names, "br", "pre"} - {"td", "th"}
 TAGS = words(__package__)["HTML within a line"] | _LINE_TAGS

@@ -155,7 +155,8 @@ def _money(match: Any) -> str:
 
 
 def _number(match: Any) -> str:
-    """A number by itself, or two: a range if the second one is larger, else a score."""
+    """One number, or two with a mark between. Two are read as a range if the second one is larger, else as a
+    score."""
     say = _counted if match["counted"] else number
     if match["last"] and not match["sign"]:
         first, last = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("n", "last"))

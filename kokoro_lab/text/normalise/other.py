@@ -321,7 +321,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
         return f"{self._words['minus'] if sign == '-' else self._signs[sign]} " if sign else ""
 
     def _up_to(self, match: Any, said: str) -> str:
-        """A span whose first number is `low`."""
+        """If the group `low` matched: the range from that number to `said`; else `said`."""
         if not match["low"]:
             return said
         return f"{self._decimal(match['low'])} {self._words['to']} {said}"

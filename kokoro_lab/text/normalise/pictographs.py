@@ -12,7 +12,7 @@ from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.tables import names
 
 TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
-"""Signs of ordinary text that Unicode counts among the emoji: a language's rules read them, if they do."""
+"""Signs of ordinary text that Unicode counts among the emoji. They are left to the rules of each language."""
 _PICTURE = re.compile("[©®\u203c-\U0010ffff]")
 """One of these is in every emoji, in that of a digit too."""
 _DRESS = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")

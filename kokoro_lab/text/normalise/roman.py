@@ -13,7 +13,7 @@ _WELL_FORMED = re.compile(r"M*(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0
 
 
 def roman(numeral: str) -> int | None:
-    """The value of a numeral in capitals, None if it is none (`IIII`, `VX`)."""
+    """If `numeral` is a well-formed Roman numeral in capitals: its value; else (`IIII`, `VX`) None."""
     if not numeral or not _WELL_FORMED.fullmatch(numeral):
         return None
     values = [_VALUES[letter] for letter in numeral]

@@ -25,7 +25,7 @@ T = TypeVar("T")
 _WHITE = re.compile(r"[ \t\r\n]+")
 _NO_WORD = re.compile(r"[^\w\s'-]|_")
 _REPLACED = ("say-as", "phoneme", "sub")
-"""Elements whose text is replaced by other words."""
+"""Elements that have their text replaced by other words."""
 
 
 class Break(NamedTuple):
@@ -184,7 +184,7 @@ class DocumentBuilder:
     _styles: list[tuple[int, int, SpeakingStyle]] = field(default_factory=list)
     _languages: list[tuple[int, int, str | None]] = field(default_factory=list)
     _written: list[AlignedText] = field(default_factory=list)
-    """The text of the open element, if it is to be replaced."""
+    """The text so far of an open element of `_REPLACED`."""
     _voices: set[str] = field(default_factory=set)
     _row_s: float = 0.0
     """Seconds of the breaks since the last spoken text."""
@@ -239,7 +239,7 @@ class DocumentBuilder:
             self._note(written.starts[0], written.ends[-1], self.scopes[-1].language)
 
     def _bounded_s(self, element: Opening) -> float:
-        """The seconds of a `break`, which is refused if it makes the silence too long."""
+        """The seconds of the `break` `element`. Raises if they make the silence too long."""
         duration_s = grammar.pause_s(element)
         row_s, breaks_s = self._row_s + duration_s, self._breaks_s + duration_s
         for where, silence_s, most_s in (
@@ -336,7 +336,7 @@ class DocumentBuilder:
             ) from None
 
     def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
-        """Note that a passage ends here. A paragraph that ends right after a sentence ends with it."""
+        """Record that a passage ends here. A paragraph that ends right after a sentence ends with it."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False

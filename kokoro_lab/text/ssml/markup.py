@@ -283,5 +283,5 @@ class _Target:
 
 
 def _written(tag: str) -> str:
-    """An element's name, without the namespace if that is SSML's."""
+    """An element's name. SSML's own namespace is left out, another one is kept."""
     return tag.removeprefix(f"{{{SYNTHESIS}}}")

@@ -72,7 +72,7 @@ def said(text: str, kind: str, form: str | None, language: str) -> str:
 
 
 def _characters(text: str, speaker: Reader, language: str) -> str:
-    """Letters, digits and signs by their names; white space between them says nothing."""
+    """Letters, digits and signs by their names; white space between them is left out."""
     found = []
     for character in "".join(text.split()):
         if character.isdecimal():
@@ -104,7 +104,7 @@ def _said_telephone(text: str, speaker: Reader, language: str) -> str:
 
 
 def _measure(text: str, language: str) -> str:
-    """A number and its unit in words, if the language's rules know the unit."""
+    """A number and its unit in words. Raises `Unreadable` if the language's rules do not know the unit."""
     words = normalise(AlignedText.of(text), language).text
     units = set(_WORD_OR_SIGN.findall(text))
     if not units or not any(map(str.isdecimal, text)) or units & set(_WORD_OR_SIGN.findall(words)):

@@ -28,7 +28,7 @@ TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street",
 point."""
 _AMOUNT_BEFORE = regex.compile(r"\d[\ -]?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
-"""Abbreviations that are also words: they are abbreviations only if something follows."""
+"""Abbreviations that are also words. They are read as abbreviations only if more text follows."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
 
 

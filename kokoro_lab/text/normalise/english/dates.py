@@ -361,4 +361,4 @@ DAY_FIRST = {
     for each in RULES
     if each.say in (_slashed, _slashed_span)
 }
-"""The rules whose dates the British read in another order."""
+"""The rules for dates that the British read in another order."""

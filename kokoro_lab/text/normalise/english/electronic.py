@@ -134,7 +134,8 @@ def _path(match: Any) -> str:
 
 
 def _camel(text: str) -> str:
-    """The words of a name without spaces: at its capitals, digits and underscores."""
+    """The words of a name that is written without spaces, cut at its capitals, digits and underscores:
+    `my_fileName` is `my file Name`."""
     words = regex.findall(r"\p{Lu}{2,}(?=\p{Lu}\p{Ll}|\d|_|$)|\p{Lu}?\p{Ll}+|\p{L}+|\d+", text)
     return " ".join(in_pairs(word) if word.isdecimal() else word for word in words)
 

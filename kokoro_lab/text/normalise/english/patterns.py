@@ -36,12 +36,12 @@ def any_word(name: str) -> str:
 
 
 def optional(match: Any, group: str) -> str:
-    """The text of a group; empty if the group did not match or the pattern has no such group."""
+    """If the pattern has the group `group`, and it matched: its text; else empty."""
     return match.groupdict().get(group) or ""
 
 
 def took_part(match: Any, group: str) -> bool:
-    """Whether the pattern has such a group and it matched, if only the empty string."""
+    """Whether the pattern has the group `group`, and it matched. It may have matched the empty string."""
     return match.groupdict().get(group) is not None
 
 
@@ -51,7 +51,7 @@ def ends_text(match: Any) -> bool:
 
 
 def stop(match: Any) -> str:
-    """The point after an abbreviation, if it also ends the sentence."""
+    """If the point of an abbreviation ends the text, too: a point; else empty."""
     return "." if match.group().endswith(".") and ends_text(match) else ""
 
 

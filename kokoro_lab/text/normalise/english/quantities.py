@@ -62,7 +62,7 @@ _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
 def per(match: Any) -> str:
-    """` per hour`, if a slash and a unit follow an amount."""
+    """If a slash and a unit follow an amount: ` per hour` or the like; else empty."""
     unit, count = optional(match, "per"), optional(match, "count")
     return (
         f" per {scaled(count[:-1], count[-1]) if count else NAMES['per'].get(unit, unit)}"

@@ -21,7 +21,8 @@ _UNSURE = {
     *(each for each in BOOKS if BOOKS[each] in ("Samuel", "Timothy", "Peter")),
 }
 _ALONE = any_of(each for each in BOOKS if each not in _UNSURE)
-"""Books that are recognised without a number: in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
+"""Books that are recognised without a number before them. Samuel, Timothy and Peter need one (`1 Tim 3:30`):
+in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
 _WITH_POINT = any_of(WORDS["may be a name or a word"])
 """These are recognised if a point stands behind them: `Phil. 4:13`."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"

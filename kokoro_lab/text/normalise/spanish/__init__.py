@@ -29,4 +29,4 @@ RULES: tuple[Rule, ...] = (
     *counts.RULES,
     *signs.RULES,
 )
-"""More specific rules come first: a number is read as a plain number only if it is nothing else."""
+"""More specific rules come first. A number is read as a plain number only if no other rule takes it."""

@@ -139,7 +139,7 @@ NUMERAL = r"""(?:
 """A number without its sign, for patterns in verbose style."""
 
 SIGN = r"(?:(?<![\w\p{Sc}°%)\].,])[-+±])?"
-"""A sign that is one: nothing that it could join stands before it."""
+"""The sign of a number. No word or number stands right before it, which it would join to this one."""
 
 _MARKS = {",": "coma", ".": "punto"}
 _SIGNS = {"-": "menos ", "+": "más ", "±": "más menos ", "": ""}
@@ -233,7 +233,7 @@ def signed(sign: str | None, words: str) -> str:
 
 
 START = r"(?<!\w)(?<!\d[.,:/'])"
-"""Where a number may start that belongs to nothing before it."""
+"""Where a number may start: not within a word, or a number that has begun before."""
 RANGE = r"(?:[ ]?[-–][ ]?|[ ]a[ ])"
 VULGAR = {sign: tuple(map(int, normalize("NFKC", sign).split("⁄"))) for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"}
 """Fractions in one sign: above and below the stroke."""
