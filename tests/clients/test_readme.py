@@ -122,6 +122,6 @@ def test_a_field_of_kokoro_fastapi_that_is_said_to_be_refused_is(field: str) -> 
 
 
 def test_the_letters_for_languages_that_kokoro_fastapi_has_are_taken() -> None:
-    (letters,) = re.findall(r"also its letters: ([^)]+)\)", FASTAPI)
+    (letters,) = re.findall(r"letters for languages: ([^.]+)\.", FASTAPI)
     named = re.findall(r"`(\w)`", letters)
     assert len({resolve_language(letter) for letter in named}) == 9
