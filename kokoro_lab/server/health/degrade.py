@@ -128,8 +128,10 @@ def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedReques
 RULES = (
     ModeRule(
         STABILITY_FIRST,
-        f"{TROUBLED} of the last {LOOK_BACK} failed or took too long",
-        _several(lambda served: served.outcome in ("failed", "expired"), "failed or took too long"),
+        f"{TROUBLED} of the last {LOOK_BACK} failed or were stopped at a deadline",
+        _several(
+            lambda served: served.outcome in ("failed", "expired"), "failed or were stopped at a deadline"
+        ),
     ),
     ModeRule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _exceeded("rtf p95")),
     ModeRule(
