@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,7 +63,7 @@ def test_other_languages_have_words_of_their_own() -> None:
     assert bare(r"\frac{1}{2} \times \beta_1 \, x") == "1/2 × beta 1 x"
 
 
-TOKENS = r"x 7 { } ^ _ | ( ) \frac \sqrt [ ] \text \sum \lim \left \\".split()  # noqa: SIM905
+TOKENS = r"x 7 12 { } ^ _ | ( ) \frac \sqrt [ ] \text \sum \lim \left \\".split()  # noqa: SIM905
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=40))
@@ -71,3 +73,5 @@ def test_no_letter_of_a_formula_is_lost(tokens: list[str]) -> None:
     words = said(latex, "en-us")
     assert words is not None
     assert words.count("seven") == tokens.count("7")  # a seventh, too
+    halves = sum(pair == (r"\frac", "12") for pair in pairwise(tokens))  # as in TeX, where it is 1/2
+    assert tokens.count("12") - halves <= words.count("twel") <= tokens.count("12")
