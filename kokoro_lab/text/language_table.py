@@ -26,7 +26,6 @@ OTHER = 83
 PLACES = (OTHER + 1) ** np.arange(LONGEST - 1, -1, -1)
 """By what the numbers of a group's letters are multiplied. The sum is the group's code: of 32 bits, and less
 than the codes of all groups that begin with this one."""
-_AHEAD = np.arange(LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,9 @@ class LanguageTable:
     codes : numpy.ndarray
         uint32 (groups,), ascending: the groups of letters, by `PLACES`.
     steps : numpy.ndarray
-        uint8 (groups, languages): minus the logarithm of the probability of a group's last letter after the
-        others, in steps, plus 1. 0 means that the group without its last letter is used instead.
+        uint8 (groups + 1, languages): minus the logarithm of the probability of a group's last letter after
+        the others, in steps, plus 1. A language that does not know the group has the steps of the longest
+        group that it knows, of those without its last letters; 0 if it knows none. The last row is 0.
     step : float
         The step, in nats.
     """
@@ -72,11 +72,13 @@ class LanguageTable:
             letters = str(stored["letters"])
             languages = tuple(map(str, stored["languages"]))
             codes = _codes(stored["length"], stored["last"])
-            steps = np.ascontiguousarray(stored["steps"].T)
+            steps = np.zeros((len(codes) + 1, len(languages)), np.uint8)
+            steps[:-1] = stored["steps"].T
+            _fill(steps, stored["length"])
             having = np.zeros((OTHER + 1, len(languages)), np.bool_)
             having[1 : len(letters) + 1] = stored["having"]
             whole = (codes[1:] > codes[:-1]).all() and len(codes)
-            if not whole or steps.shape != (len(codes), len(languages)):
+            if not whole:
                 raise ValueError("its groups are not in order")
         except (KeyError, ValueError, IndexError) as error:
             raise IntegrityError(
@@ -87,22 +89,26 @@ class LanguageTable:
     def probabilities(self, word: str) -> dict[str, float]:
         """The probability of each language, given `word` in small letters; 0 for all if it has no letter that
         the table knows."""
-        numbers = np.zeros(len(word) + LONGEST, np.int64)
-        numbers[: len(word)] = [self.letters.find(c) + 1 or OTHER if c.isalpha() else 0 for c in word]
-        ahead = numbers[np.arange(len(word))[:, None] + _AHEAD]
-        within = np.logical_and.accumulate(ahead > 0, axis=1)  # groups end at an apostrophe and with the word
-        codes = (ahead * PLACES).cumsum(1).astype(np.uint32)
+        numbers = [self.letters.find(c) + 1 or OTHER if c.isalpha() else 0 for c in word]
+        groups: dict[int, int] = {}  # the code of each group, once → that of the group without its last letter
+        places = PLACES.tolist()
+        for begin in range(len(numbers)):
+            code = 0
+            for number, place in zip(numbers[begin:], places, strict=False):
+                if not number:  # groups end at an apostrophe and with the word
+                    break
+                shorter, code = code, code + number * place
+                groups.setdefault(code, shorter)
+        codes = np.fromiter(groups, np.uint32, len(groups))
         rows = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-        steps = np.where((self.codes[rows] == codes)[..., None], self.steps[rows], 0)
-        for k in range(1, LONGEST):
-            steps[:, k] = np.where(steps[:, k], steps[:, k], steps[:, k - 1])
-
-        # A group counts once, however often it stands in the word
-        once = list({code: k for k, code in enumerate(codes[within].tolist())}.values())
-        found = steps[within][once].astype(np.float64)
-        alone = (np.nonzero(within)[1] == 0)[once]
+        known = self.codes[rows] == codes
+        row_of = {0: len(self.codes)}  # the last row, of no group
+        for (code, shorter), row, has in zip(groups.items(), rows.tolist(), known.tolist(), strict=True):
+            row_of[code] = row if has else row_of[shorter]
+        found = self.steps[[row_of[code] for code in groups]]
+        alone = [not shorter for shorter in groups.values()]
         count = (found[alone] > 0).sum(0)
-        log = -self.step * np.maximum(found - 1, 0).sum(0) / np.maximum(count, 1)
+        log = -self.step * (found.sum(0, np.int64) - (found > 0).sum(0)) / np.maximum(count, 1)
         having = self.having[numbers].any(0)
         possible = (count > 0) & (having if having.any() else True)
         if not possible.any():
@@ -120,3 +126,13 @@ def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.u
         latest = np.maximum.accumulate(row * (length == k))
         codes += last[latest] * (length >= k) * place
     return codes
+
+
+def _fill(steps: npt.NDArray[np.uint8], length: npt.NDArray[Any]) -> None:
+    """Give each group the steps of the group without its last letter, in place, for languages that do not know
+    it."""
+    row = np.arange(len(length))
+    for k in range(2, LONGEST + 1):
+        mine = np.nonzero(length == k)[0]
+        shorter = np.maximum.accumulate(row * (length == k - 1))[mine]
+        steps[mine] = np.where(steps[mine], steps[mine], steps[shorter])

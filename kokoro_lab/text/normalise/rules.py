@@ -16,8 +16,13 @@ from kokoro_lab.text.aligned import AlignedText
 Say = Callable[[Any], str | None]
 """Takes a match and returns its spoken words; None leaves the match to later rules."""
 
-DIGITS = "0"
-"""A character for `wakes`: any decimal digit, of any script."""
+DIGITS, POINT_WITHIN, ROMAN = "0", "\x01", "\x02"
+"""Characters for `wakes`: any decimal digit, of any script; a point with a letter or digit anywhere after it;
+a word that may be a Roman number."""
+_LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
+_ROMAN = regex.compile(
+    r"(?<![\p{L}\p{N}_])(?:[IVXLCDM]++|[ivxlcdm]++)(?:[ABC]|th|st|nd|rd)?(?![\p{L}\p{N}_])"
+)
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
 
@@ -72,10 +77,14 @@ digit_rule = partial(Rule, wakes=DIGITS)
 
 
 def characters(text: str) -> set[str]:
-    """The characters of `text`, to compare with a rule's `wakes`."""
+    """The characters of `text`, and those that stand for a kind, to compare with a rule's `wakes`."""
     found = set(text)
     if any(map(str.isdecimal, found)):
         found.add(DIGITS)
+    if "." in found and _LETTER_OR_DIGIT.search(text, text.index(".")):
+        found.add(POINT_WITHIN)
+    if not found.isdisjoint("IVXLCDMivxlcdm") and _ROMAN.search(text):
+        found.add(ROMAN)
     return found
 
 

@@ -20,7 +20,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     stop,
 )
 from kokoro_lab.text.normalise.english.quantities import UNITS
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 TITLES, STREETS, STATES, NUMBERED = (NAMES[kind] for kind in ("title", "street", "state", "numbered"))
@@ -107,7 +107,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
         (?!\ \p{Lu})""",
         _street,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     digit_rule(
         "state and code",
@@ -180,7 +180,7 @@ RULES: tuple[Rule, ...] = (
         "title",
         rf"{START}(?P<title>{any_of(TITLES)})\.(?=\ ?(?:{_NAME}|\p{{Lu}}\.|\p{{Lu}}\p{{L}}|\p{{Lu}}\b))",
         _title,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
@@ -200,33 +200,32 @@ RULES: tuple[Rule, ...] = (
         rf"{START}FL\ ?(?P<level>\d{{2}}0){END}(?![.,]\d|\ {any_of(UNITS)})",
         lambda match: f"flight level {digits(match['level'])}",
     ),
-    Rule(
+    digit_rule(
         "most or least",
         r"(?<=^|[(\n])(?P<short>Max|Min)\.\ (?=[$€£]?\d)",
         lambda match: {"Max": "Maximum ", "Min": "Minimum "}[match["short"]],
-        wakes=".",
     ),
     Rule(
         "short word before a number",
         rf"{START}(?P<short>{any_of(NUMBERED)})\.\ ?(?=\(?\d|\(?(?!{PRONOUN})[IVXLC]+\b|\(?[ivxlc]+\b)",
         lambda match: NUMBERED[match["short"]],
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
-    Rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
+    digit_rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
     Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
-    Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes="."),
+    Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes=POINT_WITHIN),
     Rule(
         "degree",
         rf"{START}(?P<short>Ph\.D\.?|M\.Sc\.|B\.Sc\.|M\.Phil\.|Ed\.D\.|D\.Phil\.){LOOSE_END}",
         _plain,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     Rule(
         "letters with points",
         rf"""{START}(?P<letters>(?:\p{{L}}\.\ ?){{2,}}(?<!\ )|(?:\p{{Lu}}\.){{2,}}\p{{Lu}}(?!\p{{L}}))
         (?P<own>'s)?{LOOSE_END}""",
         lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     Rule(
         "either or",
@@ -236,7 +235,10 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     Rule(
-        "short word", rf"{START}(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}", _plain, wakes="./"
+        "short word",
+        rf"{START}(?=\p{{L}}+[./]|et\ al)(?P<short>{any_of(PLAIN)})(?<=[./]|/\p{{L}}){LOOSE_END}",
+        _plain,
+        wakes="./",
     ),
     Rule(
         "short word without a point",

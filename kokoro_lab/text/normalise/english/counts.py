@@ -27,6 +27,8 @@ from kokoro_lab.text.normalise.english.patterns import (
     NAMES,
     SPAN,
     START,
+    VULGAR,
+    VULGAR_SIGNS,
     WHOLE,
     any_word,
     optional,
@@ -36,7 +38,6 @@ from kokoro_lab.text.normalise.english.patterns import (
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
-VULGAR = "[¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
 _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 _COURSES = {"d": ("day", "days"), "w": ("week", "weeks"), "m": ("month", "months")}
 """Times for which a medicine is taken, by the letter that they begin with."""
@@ -100,7 +101,7 @@ BEFORE_UNITS: tuple[Rule, ...] = (
         (?=(?:\d{{1,2}}[-\ ])?\d{{1,2}}/\d{{1,2}}(?![/\d])|\d{{0,2}}\ ?{VULGAR}
         |\d{{1,2}}\ {any_word("noun behind a fraction")}\b)""",
         _first_fraction,
-        wakes="/¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+        wakes=f"/{VULGAR_SIGNS}",
     ),
     digit_rule(
         "days of a dose",
@@ -146,6 +147,7 @@ RULES: tuple[Rule, ...] = (
         "vulgar fraction",
         rf"(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>{VULGAR})",
         lambda match: vulgar(match["whole"], match["part"]),
+        wakes=VULGAR_SIGNS,
     ),
     Rule(
         "score of cricket",
@@ -286,6 +288,6 @@ PLAIN: tuple[Rule, ...] = (
         (?P<number>{DECIMAL})(?P<more>\+{LOOSE_END})?{END}""",
         _number,
     ),
-    Rule("whatever digits are left", r"\p{Nd}+", _left_over),
-    Rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
+    digit_rule("whatever digits are left", r"\p{Nd}+", _left_over),
+    digit_rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
 )

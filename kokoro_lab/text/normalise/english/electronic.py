@@ -17,7 +17,7 @@ from kokoro_lab.text.normalise.english.numerals import (
 )
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
 from kokoro_lab.text.normalise.english.times import time
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule, in_calendar
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
@@ -158,7 +158,7 @@ RULES: tuple[Rule, ...] = (
         (?::(?P<port>\d{2,5}))?(?P<path>[/?#][^\s<>"”“]*)?""",
         _url,
         ignore_case=True,
-        wakes="./",
+        wakes=f"{POINT_WITHIN}/",
     ),
     Rule(
         "host",
@@ -166,7 +166,7 @@ RULES: tuple[Rule, ...] = (
         (?P<path>/[^\s<>"”“]*)?(?![\p{{L}}\p{{N}}_@-])""",
         _url,
         ignore_case=True,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     digit_rule(
         "identifier of a paper",
@@ -177,7 +177,7 @@ RULES: tuple[Rule, ...] = (
         "name with its packages",
         r"(?<![\p{L}\p{N}_.@/-])[\p{L}_][\p{L}\p{N}_]++(?:\.[\p{L}_][\p{L}\p{N}_]++){2,}(?=\(|[,:]?(?:\s|$))",
         lambda match: " dot ".join(match.group().split(".")),
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     digit_rule(
         "IP address",
@@ -208,7 +208,7 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<![\p{{L}}\p{{N}}_./])(?P<name>[\p{{L}}\p{{N}}_][\p{{L}}\p{{N}}_.-]*(?:/[\p{{L}}\p{{N}}_.-]+)*)
         \.(?P<end>{any_word("ending of a file")})(?![\p{{L}}\p{{N}}_/])""",
         _file,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
     digit_rule(
         "colour in hexadecimal digits",

@@ -152,8 +152,9 @@ RULES: tuple[Rule, ...] = (
         rf"""{START}(?P<base>\d+(?:\.\d+)?|\p{{L}}{{1,3}})(?P<power>[⁺⁻]?[{SUPERSCRIPT}]+
         |\^(?:-?\d+|\p{{L}}\b|\{{[^}}]+\}}))""",
         _exponent,
+        wakes=f"^{SUPERSCRIPT}",
     ),
-    Rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript),
+    Rule("subscript", rf"(?P<base>\p{{L}})(?P<index>[{SUBSCRIPT}]+)", _subscript, wakes=SUBSCRIPT),
     Rule(
         "square root",
         rf"√\ ?(?P<number>{DECIMAL})",
@@ -219,8 +220,9 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         "Greek letter",
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
         lambda m: GREEK[m["letter"]],
+        wakes="".join(GREEK),
     ),
-    Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()]),
+    Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()], wakes="".join(SIGNS)),
     Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),
     Rule(
         "mark beside Chinese or Japanese",

@@ -27,6 +27,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     NAMES,
     SPAN,
     START,
+    VULGAR_SIGNS,
     WITH_COMMA,
     WORDS,
     any_word,
@@ -243,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         |(?<=\d)in(?:\.(?=\ \p{{Ll}}))?{LOOSE_END}){_COMPOUND}""",
         _inches,
     ),
-    Rule(
+    digit_rule(
         "sides with their units",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
         (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
@@ -266,7 +267,7 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>[¼-¾⅐-⅞])\ ?
         (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}""",
         _measured_part,
-        wakes="¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+        wakes=VULGAR_SIGNS,
     ),
     digit_rule(
         "one unit or another",
@@ -354,10 +355,15 @@ RULES: tuple[Rule, ...] = (
 
 RATES: tuple[Rule, ...] = (
     Rule(
+        "unit behind per",
+        rf"\bper\ \K(?P<unit>{any_of(NAMES['per'].keys() - {'in'})}){LOOSE_END}",
+        lambda m: NAMES["per"][m["unit"]],
+    ),
+    Rule(
         "unit alone",
-        rf"""(?:(?<=\bper\ )(?P<per>{any_of(NAMES["per"].keys() - {"in"})})
-        |(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(u for u in UNITS if "/" in u)})){LOOSE_END}""",
-        lambda m: NAMES["per"][m["per"]] if m["per"] else UNITS[m["unit"]].many,
+        rf"(?<![\p{{L}}\p{{N}}_./]|\d\ )(?P<unit>{any_of(u for u in UNITS if '/' in u)}){LOOSE_END}",
+        lambda m: UNITS[m["unit"]].many,
+        wakes="/",
     ),
 )
 

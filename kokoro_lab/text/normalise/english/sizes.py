@@ -8,7 +8,7 @@ import regex
 
 from kokoro_lab.text.normalise.english.numerals import counted, fraction, mixed, number
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, any_word
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 
 _LEFT = r"(?<![\p{L}\p{N}_.,/:'])"
 _SPOONS = {"c": "cup", "C": "cup", "t": "teaspoon", "T": "tablespoon"}
@@ -76,6 +76,6 @@ RULES: tuple[Rule, ...] = (
         |(?<![\d.,/])\d{{1,2}}|\d\ \d/\d|\d\ ?[¼-¾⅐-⅞])
         \ (?P<letter>[cCtT])\.(?=\ (?:[\p{{Ll}}-]+,?\ ){{0,3}}{any_word("food")})""",
         lambda match: f" {_SPOONS[match['letter']]}{'' if match['one'] else 's'}",
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
 )
