@@ -30,7 +30,7 @@ more than `LONG_TOKENS` token ids depend on at most this many characters, all ot
 or `OPENING_COLUMNS`."""
 REST_CHARS = 60
 """The least length of the rest of a sentence that is cut."""
-HARD_LINE_CHARS = 50
+HARD_LINE_COLUMNS = 50
 """A line of fewer columns than this ends a sentence, like an item of a list, unless the next line begins with
 a small letter or is the time of a subtitle."""
 _MOST_CHARS = SENTENCE_CHARS + 2 * QUOTE_CHARS
@@ -206,7 +206,7 @@ class Sentences(Iterator[Sentence]):
             if marks.goes_on(paragraph[:stop], rest):
                 continue
             goes_on = rest[:1].islower() or _SUBTITLE_TIME.match(rest) is not None
-            if marks.divides(line, rest) or (columns_of(line) < HARD_LINE_CHARS and not goes_on):
+            if marks.divides(line, rest) or (columns_of(line) < HARD_LINE_COLUMNS and not goes_on):
                 return stop
         return end
 
