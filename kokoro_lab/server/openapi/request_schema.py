@@ -20,6 +20,7 @@ from kokoro_lab.g2p.lexicon_entries import (
     sounds,
 )
 from kokoro_lab.g2p.vocab import symbols
+from kokoro_lab.server.openapi.schemas import one_line
 from kokoro_lab.server.requests.resume import FRAME_ID, TOKEN
 from kokoro_lab.text.language import schema_pattern
 from kokoro_lab.weights.store import voice_names
@@ -61,9 +62,7 @@ def anchored(pattern: re.Pattern[str]) -> str:
 def describe(schema: Schema) -> None:
     """Add to the schema of `SpeechRequest` the rules of every server."""
     fields = schema["properties"]
-    for field in fields.values():
-        if "description" in field:
-            field["description"] = field["description"].replace("\n", " ")
+    one_line(schema)
     fields["input"]["minLength"] = 1
     describe_voice(schema)
     _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own
