@@ -32,6 +32,9 @@ _WITH_BODY = (408, 415)
 _KEY = "key"
 _STATUSES = {int(row["status"]): row for row in rows(__package__, "statuses.tsv")}
 """The description of each status, and the header that it has besides those of every answer."""
+_HEADERS = tuple(rows(__package__, "headers.tsv"))
+EXPOSED_HEADERS = ", ".join(row["header"] for row in _HEADERS)
+"""The headers of answers that the pages of a listed origin may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,12 @@ def operation_id(method: str, endpoint: str) -> str:
     return f"{method}_{endpoint.replace('.', '_')}"
 
 
+def described_headers(there: str) -> dict[str, str]:
+    """The meanings of headers by their names: of the headers of `every` answer, or of those that answers with
+    `speech` always have, or have only `at times`."""
+    return {row["header"]: row["says"] for row in _HEADERS if row["there"] == there}
+
+
 def _path(rule: Rule) -> str:
     return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
 
@@ -207,7 +216,7 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 
 def _headers(found: Mapping[str, str], at_times: Mapping[str, str] | None = None) -> dict[str, Any]:
     at_times = at_times or {}
-    every = {"X-Request-Id": "By which the log knows the request", **found, **at_times}
+    every = {**described_headers("every"), **found, **at_times}
     return {
         name: {"description": about, "required": name not in at_times, "schema": {"type": "string"}}
         for name, about in every.items()
