@@ -15,7 +15,7 @@ from werkzeug.routing import Rule
 
 from kokoro_lab._version import __version__
 from kokoro_lab.server.openapi.schemas import ErrorBody
-from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.state import ServerState, state_of
 from kokoro_lab.text.tables import rows
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -126,7 +126,7 @@ def document(app: Flask) -> dict[str, Any]:
     models: list[type[BaseModel]] = [ErrorBody]
     refinements: list[tuple[type[BaseModel], Refine]] = []
     paths: dict[str, dict[str, Any]] = {}
-    state: ServerState = app.extensions[EXTENSION]
+    state = state_of(app)
     locked = bool(state.settings.api_key)
     for rule, method, view in sorted(operations, key=lambda o: (o[0].rule, o[1])):
         about: ViewDescription = getattr(view, _ATTRIBUTE, ViewDescription())
