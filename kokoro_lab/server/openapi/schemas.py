@@ -11,6 +11,7 @@ from kokoro_lab.config import VARIANTS
 from kokoro_lab.containers import Format
 from kokoro_lab.datatypes import MarkTiming, WordTiming
 from kokoro_lab.playback.buffering import PROFILES
+from kokoro_lab.server.requests.json_body import StrictBody
 
 
 def _whole(value: Any) -> Any:
@@ -397,10 +398,8 @@ class SessionStatus(BaseModel):
     running: list[Running]
 
 
-class ResetRequest(BaseModel):
+class ResetRequest(StrictBody):
     """The request to stop. Without an id, all requests are stopped and the figures are reset."""
-
-    model_config = ConfigDict(extra="forbid")
 
     request_id: str | None = None
 
