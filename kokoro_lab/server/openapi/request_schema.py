@@ -7,7 +7,9 @@ has anything to speak) are left to the errors.
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.config import VARIANTS
@@ -41,16 +43,7 @@ SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})
 OUR_PREFIX = "kokoro-"
 """A prefix that a variant's name in `model` may have."""
 
-EXAMPLES: list[Schema] = [
-    {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
-    {"input": "A mixture of two voices.", "voice": "af_bella(2)+af_sky(1)", "response_format": "wav"},
-    {"input": "Events, with words.", "stream_format": "sse", "timestamps": True, "chunk_ms": 30},
-    {"input": "A file, with words.", "stream": False, "timestamps": True, "response_format": "flac"},
-    {"input": '<speak>One<break time="300ms"/>two.</speak>', "input_format": "ssml"},
-    {"input": "## A heading\n\n- an *item*\n", "input_format": "markdown", "code": "name", "emoji": "skip"},
-    {"input": "Say nginx.", "lexicon": {"nginx": "ˈɛnʤən ˈɛks"}},
-    {"text": "As Raycast sends it.", "format": "pcm", "lang": "en-gb", "speed": 1.25},
-]
+EXAMPLES: list[Schema] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
 _WEIGHT = r"(?:\([1-9][0-9]{0,3}(?:\.[0-9]{1,3})?\))?"
 
 
