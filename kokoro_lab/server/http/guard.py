@@ -144,9 +144,8 @@ def client_socket() -> socket.socket | None:
 
 def has_left(connection: socket.socket) -> bool:
     """Whether the client has closed its side; leaves the bytes that it sent unread."""
-    readable = (
-        select.poll()
-    )  # polled first, because `recv` waits for the socket's time limit whatever its flags
+    # Polled first, because `recv` waits for the socket's time limit whatever its flags
+    readable = select.poll()
     readable.register(connection, select.POLLIN)
     if not readable.poll(0):
         return False

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -316,11 +317,9 @@ def _lost(chunk_id: int) -> SynthesisError:
 
 
 def _drain(items: queue.Queue[Any]) -> None:
-    while True:
-        try:
+    with suppress(queue.Empty):
+        while True:
             items.get_nowait()
-        except queue.Empty:
-            return
 
 
 @dataclass(frozen=True, slots=True)
