@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -51,10 +51,8 @@ def main(context: click.Context) -> None:
     # Our loggers alone: a library's messages at that level may quote a text
     if settings().verbose_logs:
         logging.getLogger("kokoro_lab").setLevel(logging.DEBUG)
-    if context.invoked_subcommand not in (
-        "serve",
-        "wyoming",
-    ):  # a server writes misspelt variables into its log, in the log's own form
+    # A server writes misspelt variables into its log, in the log's own form
+    if context.invoked_subcommand not in ("serve", "wyoming"):
         for sentence in misspelt():
             click.echo(f"Warning: {sentence}", err=True)
 
@@ -63,9 +61,5 @@ for command in COMMANDS:
     main.add_command(getattr(import_module(f"kokoro_lab.commands.{command}"), command))
 
 
-def _entry() -> NoReturn:
-    sys.exit(main())
-
-
 if __name__ == "__main__":
-    _entry()
+    main()

@@ -25,7 +25,7 @@ from kokoro_lab.server.health.logs import OurGunicorn, configure
 from kokoro_lab.server.health.objectives import ObjectiveWatch, remedies
 from kokoro_lab.server.health.watchdog import Watchdog, give_large_blocks_back, given_back, limit_of, settle
 from kokoro_lab.server.http import errors, front_page, guard, speech, websocket, without_lab
-from kokoro_lab.server.http.listening import listener, page_url, room_for
+from kokoro_lab.server.http.listening import listener, room_for, url_of
 from kokoro_lab.server.http.worker import PatientWorker
 from kokoro_lab.server.requests.slots import Admission, Slots
 from kokoro_lab.server.requests.syntheses import Syntheses
@@ -194,7 +194,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
     # We bind the address: gunicorn would try five times, and then say that it cannot connect
     port_setting = "WYOMING_PORT" if wyoming else "PORT"
     bound = listener(settings.host, settings.port, settings.connections, port_setting)
-    address, url = bound.getsockname()[:2], page_url(bound)
+    address = bound.getsockname()[:2]
     options = {
         "bind": f"fd://{bound.detach()}",
         "worker_connections": room_for(settings.connections) + 1,
@@ -215,6 +215,7 @@ def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> No
         if settings.api_key:
             log.warning("Wyoming has no keys: anyone who reaches it may speak. KOKORO_API_KEY is ignored.")
     else:
+        url = url_of(*address)
         log.info("Open %s in a browser, or give %sv1 to a client of OpenAI's.", url, url)
     _Gunicorn(lambda: Doorstep(make_app, settings), options).run()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kokoro_lab.datatypes import Samples
@@ -10,7 +10,6 @@ from kokoro_lab.dsp import Dither
 from kokoro_lab.playback.deck import Deck, running
 from kokoro_lab.playback.sinks import Sink
 from kokoro_lab.playback.stream import PlayerStatus, StreamOver
-from kokoro_lab.playback.system_player import PLAYERS
 
 
 class Aloud:
@@ -50,23 +49,22 @@ class Aloud:
 
 
 @contextmanager
-def aloud(sink: Sink, dither: Dither, players: Sequence[str] = PLAYERS) -> Iterator[Aloud]:
-    """A context in which pushed samples are played. Leaving it before `finish` cuts the sound off.
+def aloud(sink: Sink, dither: Dither) -> Iterator[Aloud]:
+    """A context in which pushed samples are played. If the sink fails or does not open, the system's player
+    plays them. Leaving it before `finish` cuts the sound off.
 
     Parameters
     ----------
     sink : Sink
     dither : Dither
         As `Aloud`.
-    players : sequence of str
-        The system's players, used if the sink fails or does not open.
 
     Raises
     ------
     PlaybackError
         The sink does not open, and there is no other player.
     """
-    deck = Deck(sink, players=players)
+    deck = Deck(sink)
     deck.open()
     with running(deck):
         yield Aloud(deck, dither)

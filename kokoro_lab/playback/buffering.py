@@ -203,20 +203,15 @@ class Hold:
     Times are on the player's clock, which stands still while the player is paused, so that a sender that
     waits meanwhile does not count as late.
 
-    Parameters
-    ----------
-    pre_buffer : PreBuffer, optional
-        The pre-buffer with what it has learnt so far.
-
     Attributes
     ----------
     held_s : float
         Seconds that are held back at the next start.
     """
 
-    def __init__(self, pre_buffer: PreBuffer | None = None) -> None:
+    def __init__(self) -> None:
         self._adaptive = True
-        self._pre_buffer = pre_buffer or PreBuffer()
+        self._pre_buffer = PreBuffer()
         self.begin_stream()
 
     def fix(self, held_s: float | None) -> None:

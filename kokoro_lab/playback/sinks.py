@@ -7,7 +7,7 @@ import wave
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -48,8 +48,8 @@ LEAD_S = 3 * BLOCK_S
 plays them, so with the block under way they must stay below 50 ms."""
 
 
-class Sink(Protocol):
-    """Plays samples. One thread uses it; others may read `unheard_samples`.
+class Sink:
+    """The base of sinks, which play samples. One thread uses a sink; others may read `unheard_samples`.
 
     Attributes
     ----------
@@ -69,7 +69,8 @@ class Sink(Protocol):
 
     @property
     def unheard_samples(self) -> int:
-        """Samples that were taken and not heard yet."""
+        """Samples that were taken and not heard yet: none, unless the sink plays at the pace of speech."""
+        return 0
 
     def drop(self) -> None:
         """Fall silent at once: samples that were taken and not heard are dropped."""
@@ -78,7 +79,7 @@ class Sink(Protocol):
         """Close the device or file. It may be opened again."""
 
 
-class ClockedSink:
+class ClockedSink(Sink):
     """A sink without sound, which takes samples at the pace of speech.
 
     Parameters
@@ -96,9 +97,6 @@ class ClockedSink:
         self._clock = clock or Clock()
         self._ends_s = -1.0
         self._kept: list[Pcm] | None = [] if keep else None
-
-    def open(self) -> None:
-        pass
 
     def play(self, pcm: Pcm) -> None:
         now_s = self._clock.now_s()
@@ -126,8 +124,9 @@ class ClockedSink:
         self.drop()
 
 
-class WavSink:
-    """Writes samples into a WAV file as fast as they come. The file is valid after each block.
+class WavSink(Sink):
+    """Writes samples into a WAV file as fast as they come. The file is valid after each block, and written
+    samples stay: `drop` does nothing.
 
     Parameters
     ----------
@@ -167,13 +166,6 @@ class WavSink:
         except OSError as error:
             raise PlaybackError(f"{self._path} takes no more: {error.strerror or error}.") from error
 
-    @property
-    def unheard_samples(self) -> int:
-        return 0
-
-    def drop(self) -> None:
-        """Do nothing: written samples stay."""
-
     def close(self) -> None:
         file, raw, self._file, self._raw = self._file, self._raw, None, None
         if file is not None and raw is not None:
@@ -202,7 +194,7 @@ def portaudio() -> ModuleType:
     return cast(ModuleType, sounddevice)
 
 
-class SoundCard:
+class SoundCard(Sink):
     """Plays through PortAudio. Blocks are written, not fetched by a callback, so that no Python runs in the
     audio thread.
 

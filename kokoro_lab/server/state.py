@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from flask import current_app
+from flask import Flask, current_app
 
 from kokoro_lab.config import Settings
 from kokoro_lab.server.health.background import WarmUp
@@ -51,7 +51,12 @@ class ServerState:
     """Returns the figures of open connections; None under another WSGI server than ours."""
 
 
+def state_of(app: Flask) -> ServerState:
+    """The state of an application that `create_app` has made."""
+    state: ServerState = app.extensions[EXTENSION]
+    return state
+
+
 def server_state() -> ServerState:
     """The state of the application that is handling the current request."""
-    state: ServerState = current_app.extensions[EXTENSION]
-    return state
+    return state_of(current_app)

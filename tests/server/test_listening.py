@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from kokoro_lab.errors import SettingsError
-from kokoro_lab.server.http.listening import OTHER_DESCRIPTORS, listener, page_url
+from kokoro_lab.server.http.listening import OTHER_DESCRIPTORS, listener, url_of
 
 
 def test_port_0_is_one_that_is_free() -> None:
@@ -41,7 +41,7 @@ def test_the_page_is_where_a_browser_on_this_machine_finds_it(host: str, url: st
             pytest.skip(str(error))
         raise
     with bound:
-        assert page_url(bound) == url.format(bound.getsockname()[1])
+        assert url_of(*bound.getsockname()[:2]) == url.format(bound.getsockname()[1])
 
 
 @pytest.mark.parametrize("port", [-1, 65_536, 99_999])

@@ -12,6 +12,8 @@ import prometheus_client as prometheus
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kokoro_lab.text.tables import entries, rows
+
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 WINDOW = 200
@@ -27,24 +29,8 @@ Measure = Literal["ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s"]
 is computed completely before its first byte is sent."""
 MEASURES: tuple[Measure, ...] = ("ttfa_s", "ttfa_file_s", "ttfb_s", "rtf", "chunk_gap_s")
 
-_HISTOGRAMS: dict[Measure, tuple[str, str, tuple[float, ...]]] = {
-    "ttfa_s": (
-        "kokoro_ttfa_seconds",
-        "Accepted request to first speech of a stream, computed and not from the cache",
-        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0),
-    ),
-    "rtf": (
-        "kokoro_rtf",
-        "Seconds of computing per second of audio",
-        (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 3.0),
-    ),
-    "chunk_gap_s": (
-        "kokoro_chunk_gap_seconds",
-        "Time between two chunks beyond the length of the first",
-        (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
-    ),
-}
-"""The histograms for Prometheus: name, help and buckets."""
+_METRICS = {row["metric"]: row for row in rows(__package__, "metrics.tsv")}
+"""What `/metrics` says of each metric for Prometheus; for a histogram also its measure and its buckets."""
 
 
 class ServerFigures:
@@ -78,14 +64,17 @@ class ServerFigures:
         self._underruns = self._streams_dry = self._stalls = 0
         self._registry = prometheus.CollectorRegistry()
         self._requests = prometheus.Counter(
-            "kokoro_requests", "Requests for speech, by how they ended", ["outcome"], registry=self._registry
+            "kokoro_requests", _METRICS["kokoro_requests"]["says"], ["outcome"], registry=self._registry
         )
         self._histograms = {
-            name: prometheus.Histogram(metric, says, buckets=buckets, registry=self._registry)
-            for name, (metric, says, buckets) in _HISTOGRAMS.items()
+            row["measure"]: prometheus.Histogram(
+                name, row["says"], buckets=entries(row["buckets"]), registry=self._registry
+            )
+            for name, row in _METRICS.items()
+            if row["measure"]
         }
         self._late_chunks = prometheus.Counter(
-            "kokoro_underruns", "Chunks that came later than a player needed them", registry=self._registry
+            "kokoro_underruns", _METRICS["kokoro_underruns"]["says"], registry=self._registry
         )
 
     def measured(self, name: Measure, value: float) -> None:
@@ -130,8 +119,8 @@ class ServerFigures:
                 "streams_with_underruns": self._streams_dry,
             }
 
-    def add_gauges(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
-        """Add gauges for Prometheus, which `read` returns when it is asked: help and value by name."""
+    def add_gauges(self, read: Callable[[], Mapping[str, float]]) -> None:
+        """Add gauges for Prometheus, whose values by name `read` returns when it is asked."""
         self._registry.register(_Gauges(read))
 
     def for_prometheus(self) -> bytes:
@@ -140,7 +129,7 @@ class ServerFigures:
 
 
 class _Gauges(Collector):
-    def __init__(self, read: Callable[[], Mapping[str, tuple[str, float]]]) -> None:
+    def __init__(self, read: Callable[[], Mapping[str, float]]) -> None:
         self._read = read
 
     def describe(self) -> Iterable[Metric]:
@@ -148,8 +137,8 @@ class _Gauges(Collector):
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        for name, (says, value) in self._read().items():
-            yield GaugeMetricFamily(name, says, value=value)
+        for name, value in self._read().items():
+            yield GaugeMetricFamily(name, _METRICS[name]["says"], value=value)
 
 
 def percentiles(values: Iterable[float]) -> dict[str, float | int | None]:

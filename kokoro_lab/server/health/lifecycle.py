@@ -32,7 +32,7 @@ from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.server.health.background import Stages
 from kokoro_lab.server.http import errors, guard
 from kokoro_lab.server.openapi.schemas import Health
-from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.state import ServerState, state_of
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Doorstep:
         with self._lock:
             self._stopping_s = within_s
             if self._app is not None:
-                begin_to_stop(_state_of(self._app), within_s)
+                begin_to_stop(state_of(self._app), within_s)
         self._made.set()  # requests that wait for the application are refused
 
     def application(self) -> Flask | None:
@@ -130,7 +130,7 @@ class Doorstep:
             log.exception("Loading failed.")
             self._end(Arbiter.WORKER_BOOT_ERROR)
         else:
-            state = _state_of(app)
+            state = state_of(app)
             state.worker, state.connections = worker, self._connections
             with self._lock:
                 self._app = app
@@ -202,11 +202,6 @@ def say_goodbye(state: ServerState) -> None:
 def replace_this_worker() -> None:
     """End this process as by SIGTERM; gunicorn's master starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _state_of(app: Flask) -> ServerState:
-    state: ServerState = app.extensions[EXTENSION]
-    return state
 
 
 def _end_process(code: int) -> None:

@@ -9,7 +9,7 @@ import threading
 import warnings
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 from gunicorn.glogging import Logger as GunicornLogger
 
@@ -45,9 +45,6 @@ class JsonLines(logging.Formatter):
 class PlainLines(logging.Formatter):
     """The log for people: a line of words, then the fields as `name=value`."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
     def format(self, record: logging.LogRecord) -> str:
         stamp = f"{self.formatTime(record)} {record.levelname} {record.name}: {record.getMessage()}"
         fields = getattr(record, _FIELDS, {})
@@ -79,12 +76,7 @@ def configure(kind: Format, *, verbose: bool) -> None:
 
 
 def _log_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Log a library's warning by kind and place: its message may quote what a client sent."""
     log.warning("%s in %s, line %d", category.__name__, filename, lineno)

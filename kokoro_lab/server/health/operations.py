@@ -141,50 +141,35 @@ def computing(state: ServerState) -> dict[str, Any]:
     }
 
 
-def gauges(state: ServerState) -> dict[str, tuple[str, float]]:
-    """The gauges of `/metrics`, read at each request: help and value by name."""
+def gauges(state: ServerState) -> dict[str, float]:
+    """The gauges of `/metrics`, read at each request."""
     cache = state.engine.first_audio.figures()
     phonemes = state.engine.front_end.cache.figures()
     memory = state.watchdog.figures()
     cores = computing(state)
     return {
-        "kokoro_active": ("Syntheses under way", state.slots.active),
-        "kokoro_waiting": ("Requests in the queue", state.slots.waiting),
-        "kokoro_admitted": ("Syntheses admitted at a time", state.slots.limit),
-        "kokoro_windows_waiting": ("Windows that wait to be computed", cores["waiting"]),
-        "kokoro_window_wait_p95_seconds": (
-            "Seconds that windows of listeners wait",
-            cores["wait_s"]["p95"] or 0.0,
-        ),
-        "kokoro_utilisation": (
-            "Share of the last minute in which something is computed",
-            cores["utilisation"],
-        ),
-        "kokoro_load": ("Seconds of computing that listeners need in a second", cores["load"]),
-        "kokoro_capacity": ("Seconds of computing that listeners may need in a second", cores["capacity"]),
-        "kokoro_cost": ("Seconds of computing for a second of speech", state.syntheses.costs.of("")),
-        "kokoro_ready": ("1 once the warm-up is over", state.warm_up.state == "ok"),
-        "kokoro_degraded": ("1 in any degrade mode", state.degrader.mode.name != "normal"),
-        "kokoro_provider_fallbacks": (
-            "Providers that were given up",
-            len(state.engine.placement.fallbacks),
-        ),
-        "kokoro_slo_warnings": ("Objectives that are missed", len(state.degrader.objectives.warnings())),
-        "kokoro_resident_memory_bytes": (
-            "Resident memory of the process",
-            psutil.Process().memory_info().rss,
-        ),
-        "kokoro_memory_limit_bytes": ("Limit of resident memory; 0: no limit", memory["limit_mb"] * 2**20),
-        "kokoro_memory_cleanups": ("Clean-ups of memory", memory["cleanups"]),
-        "kokoro_refusing": ("1 while nothing new is taken", bool(state.admission.reasons)),
-        "kokoro_worker_number": ("Workers that this server has had", state.worker),
-        "kokoro_warm_up_seconds": (
-            "Seconds that the warm-up took; 0 before its end",
-            state.warm_up.seconds or 0.0,
-        ),
-        "kokoro_open_websockets": ("WebSockets that are open", state.sockets.active),
-        "kokoro_phoneme_cache_entries": ("Sentences whose phonemes are kept", phonemes["entries"]),
-        "kokoro_phoneme_cache_hits": ("Sentences whose phonemes came from the cache", phonemes["hits"]),
-        "kokoro_first_audio_cache_entries": ("First audio that is kept", cache["entries"]),
-        "kokoro_first_audio_cache_hits": ("Requests whose first audio came from the cache", cache["hits"]),
+        "kokoro_active": state.slots.active,
+        "kokoro_waiting": state.slots.waiting,
+        "kokoro_admitted": state.slots.limit,
+        "kokoro_windows_waiting": cores["waiting"],
+        "kokoro_window_wait_p95_seconds": cores["wait_s"]["p95"] or 0.0,
+        "kokoro_utilisation": cores["utilisation"],
+        "kokoro_load": cores["load"],
+        "kokoro_capacity": cores["capacity"],
+        "kokoro_cost": state.syntheses.costs.of(""),
+        "kokoro_ready": state.warm_up.state == "ok",
+        "kokoro_degraded": state.degrader.mode.name != "normal",
+        "kokoro_provider_fallbacks": len(state.engine.placement.fallbacks),
+        "kokoro_slo_warnings": len(state.degrader.objectives.warnings()),
+        "kokoro_resident_memory_bytes": psutil.Process().memory_info().rss,
+        "kokoro_memory_limit_bytes": memory["limit_mb"] * 2**20,
+        "kokoro_memory_cleanups": memory["cleanups"],
+        "kokoro_refusing": bool(state.admission.reasons),
+        "kokoro_worker_number": state.worker,
+        "kokoro_warm_up_seconds": state.warm_up.seconds or 0.0,
+        "kokoro_open_websockets": state.sockets.active,
+        "kokoro_phoneme_cache_entries": phonemes["entries"],
+        "kokoro_phoneme_cache_hits": phonemes["hits"],
+        "kokoro_first_audio_cache_entries": cache["entries"],
+        "kokoro_first_audio_cache_hits": cache["hits"],
     }

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AliasChoices, Field, StrictBool, StrictStr
 
 from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.server.http.live_conversation import LiveConversation, Turn
-from kokoro_lab.server.requests.json_body import model_of
+from kokoro_lab.server.requests.json_body import StrictBody, model_of
 from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEvents, Words
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 
@@ -35,11 +35,7 @@ VoiceSetting = Literal["speed", "stability", "similarity_boost", "style", "use_s
 _BEHIND_A_WORD = re.compile(r"\W*")
 
 
-class _StrictModel(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ConnectionQuery(_StrictModel):
+class ConnectionQuery(StrictBody):
     """The query parameters of the connection."""
 
     model_id: str | None = None
@@ -56,7 +52,7 @@ class ConnectionQuery(_StrictModel):
     seed: int | None = None
 
 
-class ElevenLabsMessage(_StrictModel):
+class ElevenLabsMessage(StrictBody):
     """A client's message. An API key in it is not read: the key belongs in the request's headers."""
 
     text: StrictStr | None = None

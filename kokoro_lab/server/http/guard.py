@@ -18,6 +18,7 @@ from werkzeug.routing import BaseConverter
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.origins import allowed_hosts, answers_to, listed, same_origin
+from kokoro_lab.server.openapi.document import EXPOSED_HEADERS
 from kokoro_lab.server.requests.syntheses import LONGEST_ID
 from kokoro_lab.server.state import server_state
 
@@ -36,12 +37,6 @@ REQUEST_ID = re.compile(rf"(?!ws$|realtime$|[.]{{1,2}}$)[A-Za-z0-9._:-]{{1,{LONG
 """The ids that a client may give its request; with any other, the request gets an id of ours. An id is part
 of the path that stops a stream, so it may not be the path of a WebSocket, nor `.` or `..`."""
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?:\s*,\s*[A-Za-z0-9-]+)*")
-_EXPOSED = (
-    "X-Request-Id, X-Kokoro-Voice, X-Kokoro-Variant, X-Kokoro-Provider, X-Kokoro-Streamed, "
-    "X-Kokoro-Ignored, X-Kokoro-Fallbacks, X-Kokoro-Statistics, X-Kokoro-Mode, X-Kokoro-Chunk-Ms, "
-    "X-Kokoro-Pre-Buffer-Ms, X-Kokoro-RTF, X-Kokoro-TTFA-Ms, X-Kokoro-First-Audio, X-Kokoro-Stream-Id, "
-    "X-Sample-Rate, Retry-After"
-)
 
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -83,7 +78,7 @@ def register(app: Flask, settings: Settings) -> None:
             response.vary.add("Origin")
         if origin in origins:
             response.headers["Access-Control-Allow-Origin"] = origin
-            response.headers["Access-Control-Expose-Headers"] = _EXPOSED
+            response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
         return response
 
     app.before_request(check)
@@ -149,9 +144,8 @@ def client_socket() -> socket.socket | None:
 
 def has_left(connection: socket.socket) -> bool:
     """Whether the client has closed its side; leaves the bytes that it sent unread."""
-    readable = (
-        select.poll()
-    )  # polled first, because `recv` waits for the socket's time limit whatever its flags
+    # Polled first, because `recv` waits for the socket's time limit whatever its flags
+    readable = select.poll()
     readable.register(connection, select.POLLIN)
     if not readable.poll(0):
         return False

@@ -53,11 +53,6 @@ def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> 
     return bound
 
 
-def page_url(bound: socket.socket) -> str:
-    """The URL for a browser on this machine, of a server that listens on `bound`."""
-    return url_of(*bound.getsockname()[:2])
-
-
 def url_of(host: str, port: int) -> str:
     """The URL for a browser on this machine, of a server that listens on `host` and `port`."""
     host = host.strip("[]")

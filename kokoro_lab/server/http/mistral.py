@@ -14,28 +14,24 @@ import base64
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, StrictStr
+from pydantic import StrictStr
 
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.server.http.live_conversation import LiveConversation, Turn
-from kokoro_lab.server.requests.json_body import model_of
+from kokoro_lab.server.requests.json_body import StrictBody, model_of
 from kokoro_lab.server.requests.speech_events import AudioBytes, Done
 
 FULL_SCALE = 32_768
 
 
-class MistralQuery(BaseModel):
+class MistralQuery(StrictBody):
     """The query parameters of the connection."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: str | None = None
 
 
-class MistralSession(BaseModel):
+class MistralSession(StrictBody):
     """The fields that a `session.update` may change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     voice: StrictStr | None = None
     ref_audio: None = None
@@ -44,10 +40,8 @@ class MistralSession(BaseModel):
     expressiveness: float | None = None
 
 
-class MistralMessage(BaseModel):
+class MistralMessage(StrictBody):
     """A client's message."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: Literal["session.update", "input_text.append", "input_text.flush", "input_text.end"]
     text: StrictStr | None = None

@@ -35,7 +35,7 @@ from kokoro_lab.server.http.guard import (
     has_left,
     require_key,
 )
-from kokoro_lab.server.openapi.document import Parameter, documented, operation_id
+from kokoro_lab.server.openapi.document import Parameter, described_headers, documented, operation_id
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
@@ -66,26 +66,8 @@ _MEDIA = {content_type(kind, 24_000).partition(";")[0] for kind in FORMATS} | se
     media=tuple(sorted(_MEDIA)),
     errors=(401, 409, 410, 429, 499, 500, 503, 504, 507),
     parameters=(Parameter("X-Kokoro-Client", {"type": "string", "pattern": anchored(CLIENT)}, "header"),),
-    headers={
-        "X-Kokoro-Stream-Id": "The id by which this speech can be stopped",
-        "X-Kokoro-Voice": "The voice that speaks",
-        "X-Kokoro-Variant": "Precision of the weights",
-        "X-Kokoro-Provider": "The provider that computes",
-        "X-Kokoro-Streamed": "`true` if it is sent while it is spoken",
-        "X-Kokoro-Mode": "The degrade mode in force",
-        "X-Kokoro-Statistics": "The statistics of normalisation: predicted or exact",
-        "X-Sample-Rate": "The sample rate in Hz",
-    },
-    at_times={
-        "X-Kokoro-First-Audio": "Of a stream: `computed`, or `cache` if it was kept from an equal request",
-        "X-Kokoro-Ignored": "Fields of the request that have no effect, separated by commas, such as `model`",
-        "X-Kokoro-Fallbacks": "The number of fallbacks of each stage, such as `g2p=1`; for a stream, of "
-        "those known when it began",
-        "X-Kokoro-Chunk-Ms": "Of a stream: the length of its chunks",
-        "X-Kokoro-Pre-Buffer-Ms": "Of a stream: the advised pre-buffer",
-        "X-Kokoro-RTF": "Of a file: seconds of computing per second of audio",
-        "X-Kokoro-TTFA-Ms": "Of a file: milliseconds from the accepted request to its speech",
-    },
+    headers=described_headers("speech"),
+    at_times=described_headers("at times"),
     links={
         "stop": {
             "operationId": operation_id("delete", "speech.stop"),

@@ -9,7 +9,7 @@ from flask import Blueprint, Flask
 
 from kokoro_lab.errors import MissingExtra, install
 from kokoro_lab.server.openapi.document import documented
-from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.state import state_of
 
 log = logging.getLogger(__name__)
 
@@ -19,9 +19,9 @@ blueprint = Blueprint("without_lab", __name__)
 def hang_into(app: Flask) -> None:
     """Add the routes to `app`. If the settings ask for benchmarks at intervals, log that the lab is
     missing."""
-    state: ServerState = app.extensions[EXTENSION]
+    settings = state_of(app).settings
     app.register_blueprint(blueprint)
-    if state.settings.benchmark_interval_s and not state.settings.skip_benchmarking:
+    if settings.benchmark_interval_s and not settings.skip_benchmarking:
         log.warning("No benchmark is begun at intervals, since the lab is not installed. %s", install("lab"))
 
 

@@ -15,7 +15,7 @@ from werkzeug.routing import Rule
 
 from kokoro_lab._version import __version__
 from kokoro_lab.server.openapi.schemas import ErrorBody
-from kokoro_lab.server.state import EXTENSION, ServerState
+from kokoro_lab.server.state import ServerState, state_of
 from kokoro_lab.text.tables import rows
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -32,6 +32,9 @@ _WITH_BODY = (408, 415)
 _KEY = "key"
 _STATUSES = {int(row["status"]): row for row in rows(__package__, "statuses.tsv")}
 """The description of each status, and the header that it has besides those of every answer."""
+_HEADERS = tuple(rows(__package__, "headers.tsv"))
+EXPOSED_HEADERS = ", ".join(row["header"] for row in _HEADERS)
+"""The headers of answers that the pages of a listed origin may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def document(app: Flask) -> dict[str, Any]:
     models: list[type[BaseModel]] = [ErrorBody]
     refinements: list[tuple[type[BaseModel], Refine]] = []
     paths: dict[str, dict[str, Any]] = {}
-    state: ServerState = app.extensions[EXTENSION]
+    state = state_of(app)
     locked = bool(state.settings.api_key)
     for rule, method, view in sorted(operations, key=lambda o: (o[0].rule, o[1])):
         about: ViewDescription = getattr(view, _ATTRIBUTE, ViewDescription())
@@ -157,6 +160,12 @@ def document(app: Flask) -> dict[str, Any]:
 def operation_id(method: str, endpoint: str) -> str:
     """The OpenAPI operation id of a Flask endpoint such as `speech.stop`, for links."""
     return f"{method}_{endpoint.replace('.', '_')}"
+
+
+def described_headers(there: str) -> dict[str, str]:
+    """The meanings of headers by their names: of the headers of `every` answer, or of those that answers with
+    `speech` always have, or have only `at times`."""
+    return {row["header"]: row["says"] for row in _HEADERS if row["there"] == there}
 
 
 def _path(rule: Rule) -> str:
@@ -207,7 +216,7 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 
 def _headers(found: Mapping[str, str], at_times: Mapping[str, str] | None = None) -> dict[str, Any]:
     at_times = at_times or {}
-    every = {"X-Request-Id": "By which the log knows the request", **found, **at_times}
+    every = {**described_headers("every"), **found, **at_times}
     return {
         name: {"description": about, "required": name not in at_times, "schema": {"type": "string"}}
         for name, about in every.items()

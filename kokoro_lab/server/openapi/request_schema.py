@@ -7,7 +7,9 @@ has anything to speak) are left to the errors.
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.config import VARIANTS
@@ -20,6 +22,7 @@ from kokoro_lab.g2p.lexicon_entries import (
     sounds,
 )
 from kokoro_lab.g2p.vocab import symbols
+from kokoro_lab.server.openapi.schemas import one_line
 from kokoro_lab.server.requests.resume import FRAME_ID, TOKEN
 from kokoro_lab.text.language import schema_pattern
 from kokoro_lab.weights.store import voice_names
@@ -40,16 +43,7 @@ SPEED_IN_TEXT = r"^(0\.(2[5-9]|[3-9])[0-9]{0,7}|[1-3](\.[0-9]{1,9})?|4(\.0{1,9})
 OUR_PREFIX = "kokoro-"
 """A prefix that a variant's name in `model` may have."""
 
-EXAMPLES: list[Schema] = [
-    {"model": "kokoro", "input": "Hello there.", "voice": "af_heart"},
-    {"input": "A mixture of two voices.", "voice": "af_bella(2)+af_sky(1)", "response_format": "wav"},
-    {"input": "Events, with words.", "stream_format": "sse", "timestamps": True, "chunk_ms": 30},
-    {"input": "A file, with words.", "stream": False, "timestamps": True, "response_format": "flac"},
-    {"input": '<speak>One<break time="300ms"/>two.</speak>', "input_format": "ssml"},
-    {"input": "## A heading\n\n- an *item*\n", "input_format": "markdown", "code": "name", "emoji": "skip"},
-    {"input": "Say nginx.", "lexicon": {"nginx": "ˈɛnʤən ˈɛks"}},
-    {"text": "As Raycast sends it.", "format": "pcm", "lang": "en-gb", "speed": 1.25},
-]
+EXAMPLES: list[Schema] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
 _WEIGHT = r"(?:\([1-9][0-9]{0,3}(?:\.[0-9]{1,3})?\))?"
 
 
@@ -61,9 +55,7 @@ def anchored(pattern: re.Pattern[str]) -> str:
 def describe(schema: Schema) -> None:
     """Add to the schema of `SpeechRequest` the rules of every server."""
     fields = schema["properties"]
-    for field in fields.values():
-        if "description" in field:
-            field["description"] = field["description"].replace("\n", " ")
+    one_line(schema)
     fields["input"]["minLength"] = 1
     describe_voice(schema)
     _of_text(fields["language"], pattern=f"^$|{schema_pattern()}")  # empty: the voice's own

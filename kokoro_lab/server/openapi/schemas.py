@@ -11,6 +11,7 @@ from kokoro_lab.config import VARIANTS
 from kokoro_lab.containers import Format
 from kokoro_lab.datatypes import MarkTiming, WordTiming
 from kokoro_lab.playback.buffering import PROFILES
+from kokoro_lab.server.requests.json_body import StrictBody
 
 
 def _whole(value: Any) -> Any:
@@ -33,7 +34,20 @@ NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
 Warmth = Literal["warming", "ok", "failed"]
 
 
-class Answer(BaseModel):
+def one_line(schema: dict[str, Any]) -> None:
+    """Join the lines of each field's description, which is a docstring in the code."""
+    for field in schema["properties"].values():
+        if "description" in field:
+            field["description"] = field["description"].replace("\n", " ")
+
+
+class _Described(BaseModel):
+    """The base of models whose fields are described by docstrings."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True, json_schema_extra=one_line)
+
+
+class Answer(_Described):
     """The base of answers that may have further fields besides those that are described here."""
 
     model_config = ConfigDict(extra="allow")
@@ -67,15 +81,16 @@ class Health(Answer):
     """How far the server is: status 200 and `ok` once the engine has spoken its first words, else 503."""
 
     status: Warmth
-    stage: str | None = Field(
-        None,
-        description="Stage under way: imports, weights, graphs (loading), voice, text, model (warm-up)",
-    )
-    stages_s: dict[str, float] = Field(description="Seconds that each stage took")
+    stage: str | None = None
+    """Stage under way: imports, weights, graphs (loading), voice, text, model (warm-up)"""
+    stages_s: dict[str, float]
+    """Seconds that each stage took"""
     version: str
     variant: str
-    active_provider: str | None = Field(None, description="The provider that computes, once it is known")
-    reason: str | None = Field(None, description="Why the warm-up failed")
+    active_provider: str | None = None
+    """The provider that computes, once it is known"""
+    reason: str | None = None
+    """Why the warm-up failed"""
 
 
 class Requests(BaseModel):
@@ -106,9 +121,8 @@ class Degraded(Answer):
     because: str
     changes: str
     since_s: float
-    lighter_after_s: float | None = Field(
-        description="Seconds until the mode may end at the earliest; null if it does not end by itself"
-    )
+    lighter_after_s: float | None
+    """Seconds until the mode may end at the earliest; null if it does not end by itself"""
     setting: str
     chunk_ms: int
     pre_buffer_ms: int
@@ -151,27 +165,30 @@ class Running(Answer):
     chunks: int
     segments: int
     underruns: int
-    fill: dict[str, float] = Field(
-        description="Segments prepared ahead, samples that do not fill a chunk yet, and seconds of speech "
-        "that a listener in real time has not heard yet"
-    )
-    waited_s: float = Field(description="Seconds that it waited while other syntheses computed")
+    fill: dict[str, float]
+    """Segments prepared ahead, samples that do not fill a chunk yet, and seconds of speech that a
+    listener in real time has not heard yet"""
+    waited_s: float
+    """Seconds that it waited while other syntheses computed"""
 
 
-class Computing(BaseModel):
+class Computing(_Described):
     """How many syntheses compute or wait for it, and what speech costs."""
 
-    computing: int = Field(description="Windows, or whole segments, that are computed now")
-    waiting: int = Field(description="Windows, or whole segments, that wait to be computed")
-    wait_s: Percentiles = Field(description="Seconds that a stream's window waits before it is computed")
-    utilisation: float = Field(description="Share of the last minute in which something was computed")
-    load: float = Field(description="Seconds of computing that listeners need in a second")
-    capacity: float = Field(
-        description="The load that listeners may need together; a listener who would need more waits"
-    )
-    costs: dict[str, float] = Field(
-        description="Seconds of computing for a second of speech, by voice; the empty name: all voices"
-    )
+    computing: int
+    """Windows, or whole segments, that are computed now"""
+    waiting: int
+    """Windows, or whole segments, that wait to be computed"""
+    wait_s: Percentiles
+    """Seconds that a stream's window waits before it is computed"""
+    utilisation: float
+    """Share of the last minute in which something was computed"""
+    load: float
+    """Seconds of computing that listeners need in a second"""
+    capacity: float
+    """The load that listeners may need together; a listener who would need more waits"""
+    costs: dict[str, float]
+    """Seconds of computing for a second of speech, by voice; the empty name: all voices"""
 
 
 class WarmUpState(BaseModel):
@@ -184,64 +201,75 @@ class WarmUpState(BaseModel):
     reason: str | None
 
 
-class Watched(BaseModel):
+class Watched(_Described):
     """What keeps memory under its limit, and what it has done so far."""
 
-    state: Literal["off", "ok", "cleaning", "refusing"] = Field(description="At the last check")
-    limit_mb: float = Field(description="Resident memory that the process may have; 0: no limit")
-    warm_mb: float | None = Field(description="Resident memory of the worker when it was warm")
+    state: Literal["off", "ok", "cleaning", "refusing"]
+    """At the last check"""
+    limit_mb: float
+    """Resident memory that the process may have; 0: no limit"""
+    warm_mb: float | None
+    """Resident memory of the worker when it was warm"""
     peak_mb: float
     cleanups: int
     freed_mb: float
-    actions: dict[str, int] = Field(description="How many times each kind of memory was freed")
+    actions: dict[str, int]
+    """How many times each kind of memory was freed"""
 
 
-class Worker(BaseModel):
+class Worker(_Described):
     """The process that speaks. After a crash, another process takes its place."""
 
     pid: int
-    number: int = Field(description="How many worker processes this server has had, with this one")
+    number: int
+    """How many worker processes this server has had, with this one"""
 
 
-class ConnectionsState(BaseModel):
+class ConnectionsState(_Described):
     """Connections that are open. Only connections that are being served occupy a thread of the pool."""
 
-    most: int = Field(description="Most open connections; for a further one, the longest silent is closed")
+    most: int
+    """Most open connections; for a further one, the longest silent is closed"""
     open: int
-    idle: int = Field(description="Connections that have sent nothing of their next request")
-    reading: int = Field(description="Connections whose request has arrived in part")
-    leaving: int = Field(description="Connections that got their last answer and are not closed yet")
-    served: int = Field(
-        description="Connections whose request is answered, or waits for a thread; with that of this request"
-    )
-    threads: int = Field(description="Threads of the pool")
-    held_bytes: int = Field(description="Bytes of requests that are not answered yet")
-    most_held_bytes: int = Field(
-        description="Limit of `held_bytes`; beyond it, the longest silent connection with bytes is closed"
-    )
+    idle: int
+    """Connections that have sent nothing of their next request"""
+    reading: int
+    """Connections whose request has arrived in part"""
+    leaving: int
+    """Connections that got their last answer and are not closed yet"""
+    served: int
+    """Connections whose request is answered, or waits for a thread; with that of this request"""
+    threads: int
+    """Threads of the pool"""
+    held_bytes: int
+    """Bytes of requests that are not answered yet"""
+    most_held_bytes: int
+    """Limit of `held_bytes`; beyond it, the longest silent connection with bytes is closed"""
     accepted: int
-    closed: dict[str, int] = Field(description="Connections that the server has closed, by reason")
+    closed: dict[str, int]
+    """Connections that the server has closed, by reason"""
 
 
-class Memory(BaseModel):
+class Memory(_Described):
     """Memory of the server's process, in MiB."""
 
     rss_mb: float
-    arena_limit_mb: int = Field(description="Limit of the memory that ONNX Runtime allocates; 0: no limit")
-    available_mb: float = Field(description="Memory of the machine that is available to programs")
+    arena_limit_mb: int
+    """Limit of the memory that ONNX Runtime allocates; 0: no limit"""
+    available_mb: float
+    """Memory of the machine that is available to programs"""
     watchdog: Watched
 
 
-class PlacementState(BaseModel):
+class PlacementState(_Described):
     """Where each stage of the model runs now, and which providers were given up, and why."""
 
     requested: str
     active: str
     because: str
     stages: dict[str, str]
-    nodes: dict[str, str] = Field(
-        description="By stage, unless it runs on the CPU: how many nodes of its graph its provider takes"
-    )
+    nodes: dict[str, str]
+    """By stage, unless it runs on the CPU: how many nodes of its graph its provider takes"""
     fallbacks: list[str]
 
 
@@ -251,9 +279,8 @@ class Status(Answer):
     status: Warmth
     uptime_s: float
     worker: Worker
-    refuses: list[str] = Field(
-        description="Why new requests are refused: server_stopping, memory_short; empty if they are admitted"
-    )
+    refuses: list[str]
+    """Why new requests are refused: server_stopping, memory_short; empty if they are admitted"""
     warm_up_s: float | None
     warm_up: WarmUpState
     variant: Literal[VARIANTS]  # type: ignore[valid-type]
@@ -263,13 +290,15 @@ class Status(Answer):
     placement: PlacementState
     threads: int
     voices: int
-    connections: ConnectionsState | None = Field(description="Null under another WSGI server than ours")
-    voices_not_offered: dict[str, str] = Field(
-        description="Voices that `/voices` leaves out, and why their own language cannot be read here. They "
-        "speak if `language` names another language"
-    )
-    active: int = Field(description="Syntheses under way")
-    waiting: int = Field(description="Requests in the queue")
+    connections: ConnectionsState | None
+    """Null under another WSGI server than ours"""
+    voices_not_offered: dict[str, str]
+    """Voices that `/voices` leaves out, and why their own language cannot be read here. They speak if
+    `language` names another language"""
+    active: int
+    """Syntheses under way"""
+    waiting: int
+    """Requests in the queue"""
     concurrency: int
     queue: int
     computing: Computing
@@ -278,18 +307,19 @@ class Status(Answer):
     sessions: list[Running]
     requests: Requests
     window: int
-    ttfa_s: Percentiles = Field(
-        description="Streams: seconds from the accepted request to the first speech, not from the cache"
-    )
+    ttfa_s: Percentiles
+    """Streams: seconds from the accepted request to the first speech, not from the cache"""
     ttfa_file_s: Percentiles
     ttfb_s: Percentiles
     rtf: Percentiles
-    chunk_gap_s: Percentiles = Field(description="Seconds between two chunks, less the length of the first")
+    chunk_gap_s: Percentiles
+    """Seconds between two chunks, less the length of the first"""
     underruns: int
     streams_with_underruns: int
     degrade: Degraded
     slo: Objectives
-    faults: Faults | None = Field(description="Faults injected on purpose; null if no fault can be injected")
+    faults: Faults | None
+    """Faults injected on purpose; null if no fault can be injected"""
     lexicon: dict[str, Any]
     first_audio_cache: dict[str, float]
     phoneme_cache: dict[str, float | None]
@@ -298,11 +328,12 @@ class Status(Answer):
     memory_rss_mb: float
     memory: Memory
     versions: dict[str, str]
-    math: dict[str, str] = Field(description="How exactly the engine computes, and with which denormals")
-    toolchain: dict[str, Any] = Field(
-        description="Compiler and runtime, and files of fitted parameters with their digests"
-    )
-    conversion: dict[str, Any] = Field(description="How the graphs were made; empty for published weights")
+    math: dict[str, str]
+    """How exactly the engine computes, and with which denormals"""
+    toolchain: dict[str, Any]
+    """Compiler and runtime, and files of fitted parameters with their digests"""
+    conversion: dict[str, Any]
+    """How the graphs were made; empty for published weights"""
 
 
 class Voice(BaseModel):
@@ -367,10 +398,8 @@ class SessionStatus(BaseModel):
     running: list[Running]
 
 
-class ResetRequest(BaseModel):
+class ResetRequest(StrictBody):
     """The request to stop. Without an id, all requests are stopped and the figures are reset."""
-
-    model_config = ConfigDict(extra="forbid")
 
     request_id: str | None = None
 
@@ -424,7 +453,7 @@ class Usage(BaseModel):
     total_tokens: int
 
 
-class TimedSpeech(BaseModel):
+class TimedSpeech(_Described):
     """A whole file and when its words are heard: the answer to `timestamps` without events."""
 
     object: Literal["audio.speech"]
@@ -432,26 +461,29 @@ class TimedSpeech(BaseModel):
     sample_rate: int
     duration_s: float
     words: list[TimedWord]
-    marks: list[TimedMark] = Field([], description="The `mark` elements of SSML, if the text has any")
+    marks: list[TimedMark] = []
+    """The `mark` elements of SSML, if the text has any"""
     usage: Usage
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
 
 
-class SpeechDelta(BaseModel):
+class SpeechDelta(_Described):
     """A chunk of the audio."""
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
-    resume: str | None = Field(None, description="In a segment's first chunk: the token to resume with")
+    resume: str | None = None
+    """In a segment's first chunk: the token to resume with"""
 
 
-class SpeechWords(BaseModel):
+class SpeechWords(_Described):
     """When the words of a segment are heard, if `timestamps` were asked for."""
 
     type: Literal["speech.audio.words"]
     segment_id: int
     words: list[TimedWord]
-    marks: list[TimedMark] = Field([], description="The `mark` elements of SSML, if the text has any")
+    marks: list[TimedMark] = []
+    """The `mark` elements of SSML, if the text has any"""
 
 
 class SpeechDone(BaseModel):
@@ -461,20 +493,20 @@ class SpeechDone(BaseModel):
     usage: Usage
 
 
-class SpeechEvent(BaseModel):
+class SpeechEvent(_Described):
     """One server-sent event. Without an `event:` it is of the kind that SSE calls `message`."""
 
     event: Literal["message", "error"] = "message"
-    id: str | None = Field(None, description="`segment.chunk` of a delta, for `last_id`")
+    id: str | None = None
+    """`segment.chunk` of a delta, for `last_id`"""
     data: Json[SpeechDelta | SpeechWords | SpeechDone | ErrorBody]
 
 
-class Stopped(BaseModel):
+class Stopped(_Described):
     """The answer to `DELETE /v1/audio/speech/{stream_id}`: the id, and the syntheses that were stopped."""
 
     id: str
     object: Literal["audio.speech"]
     cancelled: bool
-    stopped: list[str] = Field(
-        description="Ids of the syntheses that were stopped: several requests may have come with one id"
-    )
+    stopped: list[str]
+    """Ids of the syntheses that were stopped: several requests may have come with one id"""

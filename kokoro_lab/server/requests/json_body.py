@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pydantic_core
 from flask import Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from werkzeug.exceptions import ClientDisconnected, RequestTimeout, UnsupportedMediaType
 
 from kokoro_lab.errors import ParameterError
@@ -16,6 +16,12 @@ from kokoro_lab.errors import ParameterError
 M = TypeVar("M", bound=BaseModel)
 
 _SHOWN_CHARACTERS = 40
+
+
+class StrictBody(BaseModel):
+    """The base of bodies in which an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def json_object(request: Request) -> dict[str, Any]:
@@ -68,9 +74,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> None:
     for name, _ in pairs:
         if name in seen:
             shown = name[:_SHOWN_CHARACTERS]
-            raise ParameterError(
-                f"{shown!r} stands twice in one object.", field=shown, value=shown, mend="Send it once."
-            )
+            raise ParameterError(f"{shown!r} stands twice in one object.", field=shown, mend="Send it once.")
         seen.add(name)
 
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -316,11 +317,9 @@ def _lost(chunk_id: int) -> SynthesisError:
 
 
 def _drain(items: queue.Queue[Any]) -> None:
-    while True:
-        try:
+    with suppress(queue.Empty):
+        while True:
             items.get_nowait()
-        except queue.Empty:
-            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +398,7 @@ def open_stream(
             asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, chunk_s=profile.chunk_s
         )
         if asked.chunk_ms is not None and from_.chunk_s != profile.chunk_s:
-            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.chunk_s))
+            raise _cut_otherwise(round(1000 * from_.chunk_s))
     chunk_s = from_.chunk_s
     account.streams(profile.cut_by(chunk_s))
     # Only PCM at the model's own rate with white dither has no memory: any other encoder needs all earlier
@@ -453,12 +452,11 @@ def open_stream(
     )
 
 
-def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
+def _cut_otherwise(begun_ms: int) -> ParameterError:
     """The error for a resumed stream with another chunk length: ids count chunks, so they would not fit."""
     return ParameterError(
         "A stream is resumed in chunks of the length that it began with.",
         field="chunk_ms",
-        value=asked_ms,
         allowed=f"{begun_ms}",
         mend="Leave chunk_ms out, or ask for the whole speech anew.",
     )

@@ -8,44 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
+from string import Template
 
 from platformdirs import user_config_path
 
 from kokoro_lab.server.service.supervisor import MARK, NAME, TITLE, Service, ServiceState, Supervisor
 
 UNIT = f"{NAME}.service"
-_TEXT = f"""\
-# {MARK}, which would write it anew: `systemctl --user edit {NAME}` for changes of your own.
-[Unit]
-Description={TITLE}
-StartLimitIntervalSec=300
-StartLimitBurst=5
-
-[Service]
-# The server says when it listens: a port that is taken is an error of `systemctl start`
-Type=notify
-ExecStart=%s
-%s
-Restart=on-failure
-RestartSec=2
-# A setting that is wrong stays so
-RestartPreventExitStatus=2
-# The master is told to end, and ends its worker once streams have ended
-KillMode=mixed
-TimeoutStopSec=%d
-# What needs a namespace (ProtectSystem, PrivateTmp) is left out: some systems let no user have one
-UMask=0077
-NoNewPrivileges=yes
-LockPersonality=yes
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-SystemCallArchitectures=native
-
-[Install]
-WantedBy=default.target
-"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "%": "%%"}
 
 
@@ -65,7 +35,15 @@ class Systemd(Supervisor):
         variables = (
             f"Environment={_quoted(f'{name}={value}')}" for name, value in service.environment.items()
         )
-        return _TEXT % (_command(service.command), "\n".join(variables), service.stop_s)
+        unit = Template(Path(__file__).with_suffix(".service").read_text("utf-8"))
+        return unit.substitute(
+            mark=MARK,
+            name=NAME,
+            title=TITLE,
+            command=_command(service.command),
+            variables="\n".join(variables),
+            stop_s=service.stop_s,
+        )
 
     def environment(self, text: str) -> Mapping[str, str]:
         quoted = re.findall(r'^Environment="(.*=.*)"$', text, re.MULTILINE)

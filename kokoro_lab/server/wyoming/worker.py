@@ -12,7 +12,7 @@ from uuid import uuid4
 from gunicorn.workers.base import Worker
 
 from kokoro_lab.server.health.lifecycle import Doorstep, still_loading
-from kokoro_lab.server.state import EXTENSION
+from kokoro_lab.server.state import state_of
 from kokoro_lab.server.wyoming.conversation import WyomingConversation, say_error
 
 LOOK_S = 0.5
@@ -58,4 +58,4 @@ class WyomingWorker(Worker):  # type: ignore[misc]
                 say_error(connection, still_loading(), uuid4().hex)
                 return
             with app.app_context():
-                WyomingConversation(connection, app.extensions[EXTENSION]).run()
+                WyomingConversation(connection, state_of(app)).run()
