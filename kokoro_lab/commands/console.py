@@ -45,7 +45,9 @@ def text_of(text: str | None, file: Path | None) -> str:
             mend="Convert it, for example with iconv.",
         ) from error
     except OSError as error:
-        raise TextError(f"{file} cannot be read: {error.strerror}.", field="--input") from error
+        raise TextError(
+            f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
+        ) from error
 
 
 def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: None) -> Iterator[str]:

@@ -21,7 +21,7 @@ def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     from kokoro_lab.lab.gates.golden_files import load_golden
 
     if everything and cases:
-        raise ParameterError("--all takes no CASE.", field="--all")
+        raise ParameterError("--all takes no CASE.", field="--all", value=", ".join(cases))
     clips = load_golden()
     if not (cases or everything):
         _list(clips, as_json)

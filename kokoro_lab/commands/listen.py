@@ -80,6 +80,7 @@ def _show(place: Path, as_json: bool) -> None:
         raise AnswersError(
             f"There is no listening test in {place}.",
             field="FOLDER",
+            value=str(place),
             mend="--serve makes one, for people to take; or name the folder of another.",
         )
     result = open_session(place).result()
@@ -111,6 +112,7 @@ def _session(
         raise ParameterError(
             f"The test in {place} has {session.plan.judged} trials.",
             field="trials",
+            value=trials,
             mend="Leave --trials out, or name another FOLDER for another test.",
         )
     return session

@@ -31,7 +31,7 @@ def _folder(context: click.Context, parameter: click.Parameter, given: Path | No
     from kokoro_lab.lab.results import results_folder
 
     if given is not None and not given.is_dir():
-        raise ParameterError(f"There is no folder {given}.", field="--results")
+        raise ParameterError(f"There is no folder {given}.", field="--results", value=str(given))
     return given or results_folder()
 
 
@@ -169,12 +169,15 @@ def open_run(name: str | None, sound: str | None, folder: Path) -> None:
         return
     if sound:
         raise ParameterError(
-            "--sound needs a RUN.", field="--sound", mend="Name it first: `results open 30 --sound`."
+            "--sound needs a RUN.",
+            field="--sound",
+            value=sound,
+            mend="Name it first: `results open 30 --sound`.",
         )
     page = run.report if run else write_index(folder)
     if page is None:
         said = f"{name} left no report; it left {left_in(run.folder)}." if run else ""
-        raise ParameterError(said, field="run")
+        raise ParameterError(said, field="run", value=name)
     address = page.resolve().as_uri()
     click.echo(address)
     if not webbrowser.open(address):
@@ -191,6 +194,7 @@ def _sound_of(run: KeptRun, wanted: str) -> Path:
         raise ParameterError(
             "It is not said which sound is the worst." if unsaid else f"There is no sound {wanted!r}.",
             field="--sound",
+            value=wanted,
             allowed=", ".join(sounds) or "none: this run kept no sound",
         )
     return sounds[found[0]]
@@ -205,7 +209,7 @@ def _play(path: Path) -> None:
 
     samples, rate_hz = read_wav(path)
     if samples.ndim > 1 or rate_hz != SAMPLE_RATE_HZ:
-        raise ParameterError(f"{path} is not mono at {SAMPLE_RATE_HZ} Hz.", field="--sound")
+        raise ParameterError(f"{path} is not mono at {SAMPLE_RATE_HZ} Hz.", field="--sound", value=path.name)
     click.echo(f"playing {path} ({len(samples) / rate_hz:.1f} s)")
     with aloud(SoundCard(), ditherer("tpdf", rate_hz, 0)) as heard:
         heard.push(samples)
@@ -299,7 +303,7 @@ def _found(folder: Path, *names: str) -> list[KeptRun]:
     runs = read_runs(folder)
     if not runs:
         mend = "Make one: kokoro-lab run 00_quickstart."
-        raise ParameterError(f"{folder} holds no run.", field="run", mend=mend)
+        raise ParameterError(f"{folder} holds no run.", field="run", value=names[0], mend=mend)
     return [find_run(name, runs) for name in names]
 
 

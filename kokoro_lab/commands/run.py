@@ -246,7 +246,7 @@ def _pairs(texts: Iterable[str], option: str, values: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in (_pair(text, option, values) for text in texts):
         if name in found:
-            raise ParameterError(f"{option} is given twice for {name}.", field=option)
+            raise ParameterError(f"{option} is given twice for {name}.", field=option, value=name)
         found[name] = value
     return found
 
@@ -255,7 +255,7 @@ def _pair(text: str, option: str, values: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         mend = f"Write {option} {name or 'NAME'}={values}; `kokoro-lab run NOTEBOOK --list` has the names."
-        raise ParameterError(f"{option} {text!r} is not NAME={values}.", field=option, mend=mend)
+        raise ParameterError(f"{option} {text!r} is not NAME={values}.", field=option, value=text, mend=mend)
     return name, value
 
 

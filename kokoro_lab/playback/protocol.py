@@ -85,7 +85,9 @@ def read_message(message: str | bytes) -> Audio | PlayerCommand:
         _check_format(data.get("format"))
         sequence = data.get("sequence")
         return Audio(_bytes_of(data.get("chunk")), sequence if isinstance(sequence, int) else None)
-    if kind in ("end_stream", "heartbeat", "status"):
+    if kind == "end_stream":
+        return PlayerCommand("end_stream", {})
+    if kind == "heartbeat" or kind == "status":
         return PlayerCommand(kind, {})
     if kind != "control":
         raise _unknown("type", TYPES)
