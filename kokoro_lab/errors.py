@@ -1,9 +1,8 @@
 """The errors that users and machines can cause, each with the field, what is allowed, and how to mend it.
 
 Every error that a user's input or machine can cause is a leaf of `KokoroLabError`. It names the
-field, what is allowed and, where there is one, the mend; the command line prints it as one paragraph,
-the server puts the same parts into the OpenAI error shape. Where a caller in Python may read it, the
-error has the value, too.
+field, the value, what is allowed and, where there is one, the mend; the command line prints it as
+one paragraph, the server puts the same parts into the OpenAI error shape.
 """
 
 from __future__ import annotations

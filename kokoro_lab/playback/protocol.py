@@ -44,7 +44,6 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import KokoroLabError, ParameterError
 from kokoro_lab.playback.pcm_input import require_format
 from kokoro_lab.playback.stream import PlayerStatus
-from kokoro_lab.typed import require_range
 
 PRE_BUFFER_MAX_MS = 10_000
 
@@ -90,10 +89,10 @@ def read_message(message: str | bytes) -> Audio | PlayerCommand:
     if kind == "heartbeat" or kind == "status":
         return PlayerCommand(kind, {})
     if kind != "control":
-        raise _unknown("type", TYPES)
+        raise _unknown("type", kind, TYPES)
     action: Any = data.get("action")
     if action not in get_args(Action):
-        raise _unknown("action", get_args(Action))
+        raise _unknown("action", action, get_args(Action))
     params = data.get("params")
     return PlayerCommand(action, params if isinstance(params, dict) else {})
 
@@ -112,7 +111,7 @@ def configured(params: dict[str, Any]) -> tuple[float | Literal["auto"] | None, 
     known = ("format", "bufferSize", "pre_buffer_ms", "volume")
     for name in params:
         if name not in known:
-            raise _unknown("params", known)
+            raise _unknown("params", name, known)
     _check_format(params.get("format"))
     held_ms, volume = params.get("pre_buffer_ms"), params.get("volume")
     if held_ms is not None and held_ms != "auto":
@@ -207,9 +206,14 @@ def _check_format(given: Any) -> None:
 
 
 def _number(name: str, value: Any, most: float) -> float:
-    require_range(name, value, 0, most, f"{name} is out of range.")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        raise ParameterError(
+            f"{name} is out of range.", field=name, value=str(value)[:40], allowed=f"0 to {most:g}"
+        )
     return float(value)
 
 
-def _unknown(field: str, known: tuple[str, ...]) -> ParameterError:
-    return ParameterError(f"A player knows no such {field}.", field=field, allowed=", ".join(known))
+def _unknown(field: str, value: Any, known: tuple[str, ...]) -> ParameterError:
+    return ParameterError(
+        f"A player knows no such {field}.", field=field, value=str(value)[:40], allowed=", ".join(known)
+    )

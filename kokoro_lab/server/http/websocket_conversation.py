@@ -71,6 +71,7 @@ class WebSocketConversation(Conversation):
             raise ParameterError(
                 "There is no such message.",
                 field="type",
+                value=str(kind)[:40],
                 allowed="speak, resume, append, flush, end, credit, cancel",
             )
 
@@ -80,6 +81,7 @@ class WebSocketConversation(Conversation):
             raise ParameterError(
                 f"No live text is under way, so there is nothing to {kind}.",
                 field="type",
+                value=kind,
                 mend='Send `speak` with "live": true.',
             )
         if kind == "flush":
@@ -128,7 +130,10 @@ class WebSocketConversation(Conversation):
             )
         if asked.captions:
             raise ParameterError(
-                "A WebSocket has no captions.", field="response_format", mend="Ask for timestamps."
+                "A WebSocket has no captions.",
+                field="response_format",
+                value=asked.captions,
+                mend="Ask for timestamps.",
             )
         if asked.response_format is None:
             asked = asked.model_copy(update={"response_format": "pcm"})
@@ -197,11 +202,14 @@ def _live(fields: dict[str, Any]) -> LiveText | None:
     """The options of a live text in a message, which are removed from its fields."""
     live, max_wait_ms = fields.pop("live", False), fields.pop("max_wait_ms", None)
     if not isinstance(live, bool):
-        raise ParameterError("live is true or false.", field="live", allowed="true, false")
+        raise ParameterError(
+            "live is true or false.", field="live", value=str(live)[:40], allowed="true, false"
+        )
     if max_wait_ms is not None and not (live and type(max_wait_ms) is int and 1 <= max_wait_ms <= 60_000):
         raise ParameterError(
             "max_wait_ms is how long the writer of a live text may pause.",
             field="max_wait_ms",
+            value=str(max_wait_ms)[:40],
             allowed="1 to 60000, with live",
         )
     if not live:
@@ -220,5 +228,10 @@ def _kind_of(message: str | bytes) -> str | None:
 
 def _credit(value: object, field: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= CREDIT_MAX:
-        raise ParameterError(f"{field} is a number of messages.", field=field, allowed=f"1 to {CREDIT_MAX}")
+        raise ParameterError(
+            f"{field} is a number of messages.",
+            field=field,
+            value=str(value)[:40],
+            allowed=f"1 to {CREDIT_MAX}",
+        )
     return value

@@ -74,7 +74,9 @@ def _once_each(pairs: list[tuple[str, Any]]) -> None:
     for name, _ in pairs:
         if name in seen:
             shown = name[:_SHOWN_CHARACTERS]
-            raise ParameterError(f"{shown!r} stands twice in one object.", field=shown, mend="Send it once.")
+            raise ParameterError(
+                f"{shown!r} stands twice in one object.", field=shown, value=shown, mend="Send it once."
+            )
         seen.add(name)
 
 

@@ -120,6 +120,7 @@ def resumption_of(
         raise ParameterError(
             "The id of the last chunk cannot be read.",
             field="last_id",
+            value=last_id[:40],
             allowed="segment.chunk, as in the `id:` of an event, such as 3.57",
         )
     after = int(frame["chunk"])

@@ -457,6 +457,7 @@ def _cut_otherwise(begun_ms: int) -> ParameterError:
     return ParameterError(
         "A stream is resumed in chunks of the length that it began with.",
         field="chunk_ms",
+        value=asked_ms,
         allowed=f"{begun_ms}",
         mend="Leave chunk_ms out, or ask for the whole speech anew.",
     )

@@ -198,7 +198,9 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
     for alias, ours in ALIASES.items():
         if alias in payload and (ours in payload or names[ours] != alias):
             ours = ours if ours in payload else names[ours]
-            raise ParameterError(f"{alias!r} and {ours!r} are the same field; send one of them.", field=alias)
+            raise ParameterError(
+                f"{alias!r} and {ours!r} are the same field; send one of them.", field=alias, value=alias
+            )
     try:
         asked = SpeechRequest.model_validate({ALIASES.get(name, name): v for name, v in payload.items()})
     except ValidationError as error:
@@ -207,6 +209,7 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
         raise TextError(
             f"The text has {len(asked.input)} characters.",
             field="input",
+            value=len(asked.input),
             allowed=f"up to {settings.max_input_chars}",
             mend="Send it in parts.",
         )
@@ -214,6 +217,7 @@ def speech_request_of(payload: dict[str, Any], settings: Settings, variant: str)
         raise ParameterError(
             f"The variant {other!r} is not the one served here.",
             field="model",
+            value=asked.model,
             allowed=f"{variant}, or a name that leaves the choice open: {', '.join(GENERAL_MODELS)}",
             mend=f"Serve it with `kokoro-lab serve --variant {other}`.",
         )
@@ -233,12 +237,14 @@ def _check_transport(asked: SpeechRequest) -> None:
         raise ParameterError(
             "Captions are sent as a text file.",
             field="response_format",
+            value=asked.captions,
             allowed="with stream_format audio, without timestamps",
         )
     if events and not asked.stream:
         raise ParameterError(
             "Events are always streamed.",
             field="stream",
+            value=False,
             allowed="true with stream_format sse",
             mend="With stream_format audio, timestamps come in one JSON answer.",
         )
@@ -246,12 +252,14 @@ def _check_transport(asked: SpeechRequest) -> None:
         raise ParameterError(
             "A stream of audio has no room for timestamps.",
             field="timestamps",
+            value=True,
             allowed="with stream_format sse, or with stream false for one JSON answer",
         )
     if not events and (asked.resume is not None or asked.last_id is not None):
         raise ParameterError(
             "Raw audio has no ids by which it could be resumed.",
             field="resume" if asked.resume is not None else "last_id",
+            value=asked.last_id or "a token",
             allowed="with stream_format sse, or over the WebSocket",
         )
     require_last_id(asked)
@@ -313,18 +321,23 @@ def _readable(error: ValidationError, names: Mapping[str, str]) -> ParameterErro
     value = "" if ours in _NEVER_SHOWN else repr(first["input"])[:_SHOWN_CHARACTERS]
     if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
         known = [*SpeechRequest.model_fields, *ALIASES]
-        return ParameterError(f"There is no field {field!r}.", field=field, allowed=", ".join(known))
+        return ParameterError(
+            f"There is no field {field!r}.", field=field, value=field, allowed=", ".join(known)
+        )
     if first["type"] == "missing" and len(first["loc"]) == 1:
         return ParameterError(f"The field {field!r} is missing.", field=field)
     if ours == "voice":
         return ParameterError(
             "The voice cannot be read.",
             field=field,
+            value=value,
             allowed='a name such as "af_heart", or {"id": "af_heart"}',
         )
     if first["type"] == "literal_error":
         allowed = first["ctx"]["expected"].replace(" or ", ", ").replace("'", "")
-        return ParameterError(f"{field} {value} is not offered.", field=field, allowed=allowed)
+        return ParameterError(f"{field} {value} is not offered.", field=field, value=value, allowed=allowed)
     message = _range_of(ours) if first["type"] in _OUT_OF_RANGE else first["msg"]
     message = message.removeprefix("Input should be ")
-    return ParameterError(f"{field}{value and f' {value}'} is not valid.", field=field, allowed=message)
+    return ParameterError(
+        f"{field}{value and f' {value}'} is not valid.", field=field, value=value, allowed=message
+    )

@@ -382,6 +382,7 @@ class Syntheses:
             raise ParameterError(
                 "This is no name for a client.",
                 field="client",
+                value=client[:40],
                 allowed="1 to 64 letters, digits, points, colons, dashes and underscores",
             )
         with self._lock:
