@@ -90,7 +90,7 @@ class LanguageTable:
         """The probability of each language, given `word` in small letters; 0 for all if it has no letter that
         the table knows."""
         numbers = [self.letters.find(c) + 1 or OTHER if c.isalpha() else 0 for c in word]
-        groups: dict[int, int] = {}  # the code of each group, once → that of the group without its last letter
+        groups: dict[int, int] = {}  # the code of each group → that of the group without its last letter
         places = PLACES.tolist()
         for begin in range(len(numbers)):
             code = 0
@@ -129,8 +129,8 @@ def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.u
 
 
 def _fill(steps: npt.NDArray[np.uint8], length: npt.NDArray[Any]) -> None:
-    """Give each group the steps of the group without its last letter, in place, for languages that do not know
-    it."""
+    """For languages that do not know a group, give it the steps of the group without its last letter, in
+    place."""
     row = np.arange(len(length))
     for k in range(2, LONGEST + 1):
         mine = np.nonzero(length == k)[0]

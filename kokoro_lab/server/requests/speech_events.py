@@ -398,7 +398,7 @@ def open_stream(
             asked.last_id, asked.resume, digest, ttl_s=state.settings.resume_ttl_s, chunk_s=profile.chunk_s
         )
         if asked.chunk_ms is not None and from_.chunk_s != profile.chunk_s:
-            raise _cut_otherwise(round(1000 * from_.chunk_s))
+            raise _cut_otherwise(asked.chunk_ms, round(1000 * from_.chunk_s))
     chunk_s = from_.chunk_s
     account.streams(profile.cut_by(chunk_s))
     # Only PCM at the model's own rate with white dither has no memory: any other encoder needs all earlier
@@ -452,7 +452,7 @@ def open_stream(
     )
 
 
-def _cut_otherwise(begun_ms: int) -> ParameterError:
+def _cut_otherwise(asked_ms: int, begun_ms: int) -> ParameterError:
     """The error for a resumed stream with another chunk length: ids count chunks, so they would not fit."""
     return ParameterError(
         "A stream is resumed in chunks of the length that it began with.",
