@@ -29,20 +29,9 @@ from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeContro
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 from kokoro_lab.typed import require_choice
 
-PARTS = (
-    "functional",
-    "performance",
-    "audio",
-    "streaming",
-    "text",
-    "security",
-    "API",
-    "observability",
-    "release",
-    "docs",
-)
 NAME = "90_verification_checklist"
 LINES = Path(__file__).with_name("checklist.json")
+PARTS = tuple(json.loads(LINES.read_text("utf-8"))["parts"])
 COLOURS = {PASSED: plots.GREEN, STALE: plots.YELLOW, NOT_MEASURED: plots.MUTED, FAILED: plots.ORANGE}
 COLUMNS = (
     *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
