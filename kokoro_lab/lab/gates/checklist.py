@@ -251,10 +251,8 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
     commands = dict.fromkeys(_command(each, records) for each in line.evidence)
     notes = [*(one.note for one in found), unnoticed, f"needs {line.needs}" if line.needs else ""]
     files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
-    return {
-        "part": line.part,
-        "requirement": line.requirement,
-        "line": line.line,
+    about = ("part", "requirement", "line", "owner", "reviewed", "needs")
+    return {name: getattr(line, name) for name in about} | {
         "figure": "\n".join(one.figure or "–" for one in found),
         "threshold": "\n".join(one.threshold for one in found),
         "verdict": min(verdicts, key=VERDICTS.index),
@@ -262,9 +260,6 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
         "evidence": "\n".join(files),
         "fails with": line.fails_with,
         "note": "\n".join(dict.fromkeys(filter(None, notes))),
-        "owner": line.owner,
-        "reviewed": line.reviewed,
-        "needs": line.needs,
         "dirty": any(one.dirty for one in found),
     }
 

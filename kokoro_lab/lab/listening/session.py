@@ -197,19 +197,13 @@ class ListeningSession:
     def pairs_table(self) -> pd.DataFrame:
         """A row for each pair: the gains that made both sides equally loud, and remaining differences that
         could tell them apart."""
-        return pd.DataFrame(
-            [
-                {
-                    "pair": pair.name,
-                    "audio_s": len(pair.reference) / pair.sample_rate_hz,
-                    "duration_difference_s": pair.duration_difference_s,
-                    "candidate_gain_db": pair.candidate_gain_db,
-                    "residual_lu": pair.residual_lu,
-                    "level_lufs": pair.level_lufs,
-                }
-                for pair in self.plan.pairs
-            ]
-        )
+        figures = ("duration_difference_s", "candidate_gain_db", "residual_lu", "level_lufs")
+        rows = [
+            {"pair": pair.name, "audio_s": len(pair.reference) / pair.sample_rate_hz}
+            | {name: getattr(pair, name) for name in figures}
+            for pair in self.plan.pairs
+        ]
+        return pd.DataFrame(rows)
 
 
 def open_session(
