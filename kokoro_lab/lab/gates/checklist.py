@@ -179,18 +179,20 @@ def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
     """All lines, the names of those that did not pass, the names of those for which no mutation or control is
     known, and the person who has signed."""
     unpassed = {
-        f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
+        f"{verdict} lines": _named(rows)
         for verdict, rows in table.groupby("verdict")
         if verdict != VERDICTS[-1]
     }
     return {
         **unpassed,
-        "lines without a mutation": [
-            f"{row.requirement}: {row.line}" for row in _unproven(table).itertuples()
-        ],
+        "lines without a mutation": _named(_unproven(table)),
         "signed off by": signed_off_by,
         "lines": table.to_dict("records"),
     }
+
+
+def _named(rows: pd.DataFrame) -> list[str]:
+    return [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:

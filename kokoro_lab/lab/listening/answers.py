@@ -204,11 +204,8 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_header(row: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(row.get("test"), str)
-        and isinstance(row.get("listener"), str)
-        and isinstance(row.get("trials"), int)
-    )
+    kinds = {"test": str, "listener": str, "trials": int}
+    return all(isinstance(row.get(name), kind) for name, kind in kinds.items())
 
 
 def _is_answer(row: Mapping[str, Any], trial: int) -> bool:
