@@ -143,6 +143,7 @@ class _NodeQuestion:
 
 
 def _only(why: str, holds: Callable[[_NodeQuestion], bool]) -> Callable[[_NodeQuestion], str | None]:
+    """A note of `_NOTES` that refuses a node, with the reason `why`, unless something `holds` for it."""
     return lambda a: None if holds(a) else why
 
 
