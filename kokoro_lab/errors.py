@@ -7,7 +7,10 @@ one paragraph, the server puts the same parts into the OpenAI error shape.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class KokoroLabError(Exception):
@@ -270,6 +273,11 @@ class AnswersError(KokoroLabError):
     """A file of a listening test is damaged, or belongs to another test."""
 
     code = "listening_test"
+
+    @classmethod
+    def of(cls, file: Path, message: str, mend: str, field: str = "answers") -> AnswersError:
+        """The error for `file`, which cannot be used."""
+        return cls(message, field=field, value=file.name, mend=mend)
 
 
 class ResultError(KokoroLabError):

@@ -205,8 +205,8 @@ class AbxResult:
         95 % interval of the true proportion, two-sided.
     upper : float
         One-sided 95 % upper limit of the proportion of right answers.
-    d_prime, d_prime_interval
-        Sensitivity for the proportion, and for the ends of its interval.
+    d_prime : float
+        Sensitivity for the proportion.
     """
 
     right: int
@@ -215,7 +215,6 @@ class AbxResult:
     interval: tuple[float, float]
     upper: float
     d_prime: float
-    d_prime_interval: tuple[float, float]
 
     @property
     def proportion(self) -> float:
@@ -256,15 +255,13 @@ def outcome(right: int, trials: int) -> AbxResult:
     ParameterError
         The counts are impossible.
     """
-    low, high = proportion_interval(right, trials)
     return AbxResult(
         right=right,
         trials=trials,
         p=p_value(right, trials),
-        interval=(low, high),
+        interval=proportion_interval(right, trials),
         upper=upper_limit(right, trials),
         d_prime=d_prime(right / trials),
-        d_prime_interval=(d_prime(low), d_prime(high)),
     )
 
 

@@ -120,29 +120,16 @@ def _bursts(rate: int, meter: Meter) -> Iterator[CheckResult]:
         read = partial(_read, meter, quantity, rate=rate)
         bursts = (_tones(rate, (None, delay_s * i), (-23.0, window_s), (None, 1.0)) for i in range(20))
         yield _furthest(single, f"max {quantity}", -23.0, [_max(read(burst)) for burst in bursts])
-        yield _rising(rising, f"max {quantity}", rate, read, window_s, delay_s, HOPS_S[quantity])
-
-
-def _rising(
-    case: str,
-    quantity: str,
-    rate: int,
-    read: Callable[[Values], Values],
-    window_s: float,
-    delay_s: float,
-    hop_s: float,
-) -> CheckResult:
-    """Bursts of one window's length in one signal, louder and later each time; the maximum is read after
-    each."""
-    levels = [-38.0 + i for i in range(20)]
-    parts: list[tuple[Level, float]] = []
-    for i, level in enumerate(levels):
-        parts += [(None, delay_s * i), (level, window_s), (None, window_s - delay_s * i)]
-    series = read(_tones(rate, *parts))
-    ends = [round((2 * window_s * (i + 1) - window_s) / hop_s) + 1 for i in range(20)]
-    readings = [_max(series[:end]) for end in ends]
-    expected, measured = max(zip(levels, readings, strict=True), key=lambda pair: _off(pair[1] - pair[0]))
-    return CheckResult(case, quantity, expected, measured, below=0.1, above=0.1)
+        levels = [-38.0 + i for i in range(20)]
+        parts: list[tuple[Level, float]] = []
+        for i, level in enumerate(levels):
+            parts += [(None, delay_s * i), (level, window_s), (None, window_s - delay_s * i)]
+        series = read(_tones(rate, *parts))
+        # The maximum is read after each burst
+        ends = [round((2 * window_s * (i + 1) - window_s) / HOPS_S[quantity]) + 1 for i in range(20)]
+        readings = [_max(series[:end]) for end in ends]
+        expected, measured = max(zip(levels, readings, strict=True), key=lambda pair: _off(pair[1] - pair[0]))
+        yield CheckResult(rising, f"max {quantity}", expected, measured, below=0.1, above=0.1)
 
 
 def _true_peak(rate: int, meter: Meter) -> Iterator[CheckResult]:

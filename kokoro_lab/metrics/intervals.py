@@ -53,9 +53,7 @@ class Estimate:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-def mean_of(
-    values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95, seed: int = 0
-) -> Estimate:
+def mean_of(values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95) -> Estimate:
     """Mean of a figure over units, each of which counts once, with the median of its figures.
 
     Parameters
@@ -82,18 +80,13 @@ def mean_of(
     mean, count = float(by_unit.mean()), len(by_unit)
     if count < FEWEST_UNITS:
         return Estimate(mean, -np.inf, np.inf, count)
-    low, high = _bootstrap_ends([by_unit], np.mean, confidence, seed)
+    low, high = _bootstrap_ends([by_unit], np.mean, confidence)
     half = stats.t.ppf((1 + confidence) / 2, count - 1) * by_unit.std(ddof=1) / count**0.5
     return Estimate(mean, min(low, float(mean - half)), max(high, float(mean + half)), count)
 
 
 def paired_ratio(
-    reference: npt.ArrayLike,
-    candidate: npt.ArrayLike,
-    units: Sequence[Hashable],
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
+    reference: npt.ArrayLike, candidate: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95
 ) -> Estimate:
     """Geometric mean of candidate ÷ reference, with its interval: 0.9 is a tenth less.
 
@@ -115,18 +108,13 @@ def paired_ratio(
     before, after = columns_of(units, reference, candidate)
     if not (len(before) and np.isfinite([before, after]).all() and min(before.min(), after.min()) > 0):
         raise ParameterError("Only finite figures over 0 have a ratio.", field="candidate")
-    found = mean_of(np.log(after / before), units, confidence=confidence, seed=seed)
+    found = mean_of(np.log(after / before), units, confidence=confidence)
     value, low, high = (float(np.exp(end)) for end in (found.value, found.low, found.high))
     return Estimate(value, low, high, found.units)
 
 
 def rate_of(
-    amounts: npt.ArrayLike,
-    of: npt.ArrayLike,
-    units: Sequence[Hashable],
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
+    amounts: npt.ArrayLike, of: npt.ArrayLike, units: Sequence[Hashable], *, confidence: float = 0.95
 ) -> Estimate:
     """One sum divided by another, such as errors by words. The BCa bootstrap draws whole units.
 
@@ -141,11 +129,8 @@ def rate_of(
     """
     above, below = columns_of(units, amounts, of)
     sums = [np.array([column[rows].sum() for rows in rows_of(units)]) for column in (above, below)]
-    return Estimate(
-        float(above.sum() / below.sum()),
-        *_bootstrap_ends(sums, ratio_of_sums, confidence, seed),
-        len(sums[0]),
-    )
+    low, high = _bootstrap_ends(sums, ratio_of_sums, confidence)
+    return Estimate(float(above.sum() / below.sum()), low, high, len(sums[0]))
 
 
 def median_of(values: npt.ArrayLike, *, confidence: float = 0.95) -> Estimate:
@@ -201,7 +186,6 @@ def bootstrapped(
     *,
     confidence: float,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    seed: int = 0,
 ) -> Any:
     """Efron's BCa bootstrap of units, as `scipy.stats.bootstrap` returns it: the interval, and the statistics
     that were drawn.
@@ -215,19 +199,19 @@ def bootstrapped(
         n_resamples=RESAMPLES,
         confidence_level=confidence,
         alternative=alternative,
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng(0),
     )
 
 
 def _bootstrap_ends(
-    columns: Sequence[Doubles], statistic: Callable[..., Any], confidence: float, seed: int
+    columns: Sequence[Doubles], statistic: Callable[..., Any], confidence: float
 ) -> tuple[float, float]:
     """Both ends of the interval; if the bootstrap cannot compute them, the least and the largest value of the
     units."""
     own = [float(statistic(*(column[k : k + 1] for column in columns))) for k in range(len(columns[0]))]
     ends = [min(own), max(own)]
     if len(own) >= FEWEST_UNITS and not np.allclose(own, own[0], rtol=0, atol=1e-12):
-        drawn = bootstrapped(columns, statistic, confidence=confidence, seed=seed).confidence_interval
+        drawn = bootstrapped(columns, statistic, confidence=confidence).confidence_interval
         if np.isfinite(drawn).all():
             ends = list(map(float, drawn))
     return ends[0], ends[1]

@@ -94,8 +94,8 @@ def test_an_outcome_holds_every_figure() -> None:
     assert found.proportion == 0.75
     assert found.heard
     assert found.d_prime == pytest.approx(1.79, abs=0.005)
-    low, high = found.d_prime_interval
-    assert low < found.d_prime < high
+    low, high = found.interval
+    assert low < 0.75 < high
     assert abx.outcome(19, 40).shown_inaudible()
 
 

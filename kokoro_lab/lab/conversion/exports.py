@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from kokoro_lab.lab.conversion import mil_reference
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import Decoder, SegmentRequest, StagedDecoder
-from kokoro_lab.model.predictor import StatisticsPredictor
 from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.static_vocoder import (
     WINDOWS,
@@ -264,12 +263,21 @@ class VocoderInputs:
     shift: Values
 
     @classmethod
-    def of(cls, decoder: StagedDecoder, token_ids: Sequence[int], style: Values) -> VocoderInputs:
-        """Prepare a segment with a decoder in single precision."""
+    def of(cls, decoder: StagedDecoder, token_ids: Sequence[int], style: Values) -> Self:
+        """Compute everything before the vocoder for a segment.
+
+        Parameters
+        ----------
+        decoder : StagedDecoder
+        token_ids : sequence of int
+            The segment's ids, without pads.
+        style : numpy.ndarray
+            float32 (1, 256): the style vector that speaks it.
+        """
         prosody = decoder.prosody.predict(token_ids, style, 1.0)
-        statistics = StatisticsPredictor.load().predict(prosody)
-        modulation = decoder.vocoder.layers.scale_and_shift(*statistics, prosody.style)
-        return cls(tuple(token_ids), prosody, *modulation)
+        windowed = decoder.windowed
+        statistics = windowed.predictor.predict(prosody)
+        return cls(tuple(token_ids), prosody, *windowed.vocoder.layers.scale_and_shift(*statistics, style))
 
     def feed(self, window: StaticWindow, spectrum: Values) -> dict[str, Values]:
         """The inputs of a window in the middle of the segment."""
@@ -329,13 +337,13 @@ def _check_windows(
         return _evaluated(VocoderInputs.of(decoder, *segments[0]), fixed, making, precision)
     make_stages(making / "prosody", config, PADDED)
     padding_error = _padded(making / "prosody", config, *segments[0])
-    return _spoken(decoder, fixed, segments) | {"padding_error_ratio": padding_error}
-
-
-def _spoken(decoder: StagedDecoder, fixed: StaticVocoder, segments: Segments) -> dict[str, Any]:
     agreements = [windows_agree_db(decoder, fixed, VocoderInputs.of(decoder, *given)) for given in segments]
     least = _least_agreement(agreements, "The fixed windows agree with those of any length")
-    return {"segments_count": len(agreements), "agreement_db": round(least, 1)}
+    return {
+        "segments_count": len(agreements),
+        "agreement_db": round(least, 1),
+        "padding_error_ratio": padding_error,
+    }
 
 
 def _padded(folder: Path, config: EngineConfig, token_ids: Sequence[int], style: Values) -> float:

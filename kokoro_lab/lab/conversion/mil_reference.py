@@ -176,14 +176,6 @@ def _leaky_relu(i: Inputs) -> Sequence[Array]:
     return [np.where(x >= 0, x, np.float32(i["alpha"]) * x)]
 
 
-def _split(i: Inputs) -> Sequence[Array]:
-    return np.split(i["x"], np.cumsum(i["split_sizes"])[:-1], axis=int(i["axis"]))
-
-
-def _concat(i: Inputs) -> Sequence[Array]:
-    return [np.concatenate(i["values"], axis=int(i["axis"]))]
-
-
 def _slice_by_index(i: Inputs) -> Sequence[Array]:
     x = i["x"]
     rank = range(x.ndim)
@@ -209,7 +201,7 @@ _EVALUATED: Mapping[str, Callable[[Inputs], Sequence[Array]]] = {
     "conv": _conv,
     "conv_transpose": _conv_transpose,
     "leaky_relu": _leaky_relu,
-    "split": _split,
-    "concat": _concat,
+    "split": lambda i: np.split(i["x"], np.cumsum(i["split_sizes"])[:-1], axis=int(i["axis"])),
+    "concat": lambda i: [np.concatenate(i["values"], axis=int(i["axis"]))],
     "slice_by_index": _slice_by_index,
 }

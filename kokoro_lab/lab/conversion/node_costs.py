@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
@@ -20,6 +19,7 @@ from onnx import NodeProto, TensorProto
 from kokoro_lab.graphs.rewriting import Graph
 
 SMALL_BYTES = 4096
+MATRIX_PRODUCTS = ("MatMul", "Gemm", "MatMulInteger", "MatMulIntegerToFloat")
 Feed = Mapping[str, npt.NDArray[Any]]
 
 
@@ -153,26 +153,39 @@ def _options(level: Any) -> ort.SessionOptions:
 
 
 def _operations(node: NodeProto, graph: Graph, args: Mapping[str, Any]) -> float:
-    """The operations of one run of a node. A node that computes no products has one for each value of its
-    outputs."""
-    first = _lengths(args["input_type_shape"], 0)
     made = sum(
         math.prod(_lengths(args["output_type_shape"], k)) for k in range(len(args["output_type_shape"]))
     )
-    weights = [
+    shapes = [
         tuple(graph.constants[i].dims) if i in graph.constants else _lengths(args["input_type_shape"], k)
         for k, i in enumerate(node.input)
     ]
-    if node.op_type == "Conv":
-        return 2.0 * made * math.prod(weights[1][1:])
-    if node.op_type == "ConvTranspose":
-        return 2.0 * math.prod(first) * math.prod(weights[1][1:])
-    if node.op_type in ("MatMul", "Gemm"):
-        return 2.0 * made * first[-1]
-    if node.op_type == "LSTM":
-        return 2.0 * math.prod(first[:2]) * sum(math.prod(w) for w in weights[1:3])
-    if node.op_type == "STFT":
-        return 2.0 * made * int(np.prod(weights[2]))
+    return node_operations(node.op_type, shapes, made)
+
+
+def node_operations(kind: str, shapes: Sequence[tuple[int, ...]], made: int) -> float:
+    """The additions and multiplications of one run of a node, as its kind is defined, not as a fast algorithm
+    computes them. A node that computes no products has one for each value of its outputs.
+
+    Parameters
+    ----------
+    kind : str
+        ONNX's name of the operator.
+    shapes : sequence of tuple of int
+        The shape of each input.
+    made : int
+        The number of values in all outputs.
+    """
+    if kind == "Conv":
+        return 2.0 * made * math.prod(shapes[1][1:])
+    if kind == "ConvTranspose":
+        return 2.0 * math.prod(shapes[0]) * math.prod(shapes[1][1:])
+    if kind in MATRIX_PRODUCTS:
+        return 2.0 * made * shapes[0][-1]
+    if kind == "LSTM":
+        return 2.0 * math.prod(shapes[0][:2]) * sum(math.prod(shape) for shape in shapes[1:3])
+    if kind == "STFT":
+        return 2.0 * made * math.prod(shapes[2])
     return float(made)
 
 

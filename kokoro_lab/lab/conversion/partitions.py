@@ -142,8 +142,12 @@ class _NodeQuestion:
         return default if held is None else onnx.helper.get_attribute_value(held)
 
 
-def _constants(first: int) -> Callable[[_NodeQuestion], str | None]:
-    return lambda a: None if a.constant(first) else "needs constants"
+def _only(why: str, holds: Callable[[_NodeQuestion], bool]) -> Callable[[_NodeQuestion], str | None]:
+    """A note of `_NOTES` that refuses a node, with the reason `why`, unless something `holds` for it."""
+    return lambda a: None if holds(a) else why
+
+
+_CONSTANTS = _only("needs constants", lambda a: a.constant(1))
 
 
 def _conv(a: _NodeQuestion) -> str | None:
@@ -167,39 +171,22 @@ def _conv_transpose(a: _NodeQuestion) -> str | None:
 def _slice(a: _NodeQuestion) -> str | None:
     if None in a.lengths(0):
         return DYNAMIC
-    return _constants(1)(a)
+    return _CONSTANTS(a)
 
 
-def _gather(a: _NodeQuestion) -> str | None:
-    return None if a.lengths(1) else "a single index"
-
-
-def _pad(a: _NodeQuestion) -> str | None:
-    return (
-        None if a.constant(1) and a.attribute("mode", b"constant") == b"constant" else "only with a constant"
-    )
-
-
-def _pow(a: _NodeQuestion) -> str | None:
-    return None if a.tensors[a.node.input[1]][0] in _FLOATS else NO_FLOATS
-
-
-def _resize(a: _NodeQuestion) -> str | None:
-    return None if len(a.lengths(0)) == 4 else "only of four axes"
+def _padded_by_a_constant(a: _NodeQuestion) -> bool:
+    return a.constant(1) and bool(a.attribute("mode", b"constant") == b"constant")
 
 
 _NOTES: Mapping[str, Callable[[_NodeQuestion], str | None]] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
-    "Gather": _gather,
-    "Gemm": _constants(1),
-    "Pad": _pad,
-    "Pow": _pow,
-    "ReduceMean": _constants(1),
-    "ReduceSum": _constants(1),
-    "Resize": _resize,
+    "Gather": _only("a single index", lambda a: bool(a.lengths(1))),
+    **dict.fromkeys(("Gemm", "ReduceMean", "ReduceSum", "Split"), _CONSTANTS),
+    "Pad": _only("only with a constant", _padded_by_a_constant),
+    "Pow": _only(NO_FLOATS, lambda a: a.tensors[a.node.input[1]][0] in _FLOATS),
+    "Resize": _only("only of four axes", lambda a: len(a.lengths(0)) == 4),
     "Slice": _slice,
-    "Split": _constants(1),
 }
 
 

@@ -8,22 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.g2p.frontend import FrontEnd
-from kokoro_lab.g2p.vocab import PAD_ID
-from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.making import make_stages
 from kokoro_lab.graphs.mlprogram import ERROR_HIGH
 from kokoro_lab.graphs.recipes import recipes
-from kokoro_lab.graphs.signatures import INNER, KNOWN, SCALE, SHIFT, whole_trunk
+from kokoro_lab.graphs.signatures import whole_trunk
 from kokoro_lab.graphs.static_passes import SPECTRUM
 from kokoro_lab.lab.conversion import node_costs, partitions
 from kokoro_lab.lab.conversion.exports import VocoderInputs, evaluated, windows_agree_db
+from kokoro_lab.lab.research.operator_cases import first_feed
 from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.lab.tuning.reporter import whole_vocoder
 from kokoro_lab.model import static_vocoder
 from kokoro_lab.model.decoder import StagedDecoder
 from kokoro_lab.model.static_vocoder import WINDOWS, StaticVocoder, StaticWindow, static_folder
@@ -70,19 +69,9 @@ def _decoder(engine: Engine) -> StagedDecoder:
 
 def _feed(sentence: VocoderInputs) -> dict[str, Any]:
     """Every input of every graph, by name, outputs of earlier graphs included."""
-    p = sentence.prosody
-    return {
-        "input_ids": np.array([[PAD_ID, *sentence.token_ids, PAD_ID]], np.int64),
-        "style": p.style,
-        "speed": np.ones(1, np.float32),
-        signatures.DECODER_STYLE: p.style[:, :128],
-        signatures.TRUNK: p.trunk,
-        signatures.EXCITATION: p.excitation,
-        SCALE: sentence.scale,
-        SHIFT: sentence.shift,
-        INNER: np.array(2 * [0, p.frames]),
-        KNOWN: np.array(True),
-    } | whole_trunk(p.frames // 2)
+    prosody = sentence.prosody
+    first = first_feed(sentence.token_ids, prosody.style) | whole_trunk(prosody.frames // 2)
+    return first | whole_vocoder(prosody, sentence.scale, sentence.shift, known=True)
 
 
 def analyse(config: EngineConfig, sentence: VocoderInputs, *, runs: int = 1) -> pd.DataFrame:

@@ -8,7 +8,7 @@ listening test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -163,7 +163,6 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
         reference, and `position`, where the candidate's distance lies between those of the anchors. Distances
         are NaN where the timing differs, since they would measure the timing.
     """
-    measures = [_MEASURES[part] for part in parts]
     rows = []
     for text, voice, pair, *_ in tqdm(spoken, desc="machine listener"):
         level = match_loudness(pair)
@@ -176,14 +175,12 @@ def measure(spoken: Sequence[SpokenPair], parts: Sequence[str] = (QUALITY, DISTA
             "duration_difference_s": pair.duration_difference_s,
             "residual_lu": level.residual_lu,
         }
-        for of in measures:
-            row |= of(first, second, rate)
+        if QUALITY in parts:
+            row |= {"dnsmos_reference": dnsmos(first, rate), "dnsmos_candidate": dnsmos(second, rate)}
+        if DISTANCE in parts:
+            row |= _distances(first, second, rate)
         rows.append(row)
     return pd.DataFrame(rows).set_index("pair")
-
-
-def _qualities(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
-    return {"dnsmos_reference": dnsmos(first, rate_hz), "dnsmos_candidate": dnsmos(second, rate_hz)}
 
 
 def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float]:
@@ -198,12 +195,6 @@ def _distances(first: Samples, second: Samples, rate_hz: int) -> dict[str, float
         "candidate": distance,
         "position": float(np.log(max(distance, near) / near) / np.log(far / near)),
     }
-
-
-_MEASURES: dict[str, Callable[[Samples, Samples, int], dict[str, float]]] = {
-    QUALITY: _qualities,
-    DISTANCE: _distances,
-}
 
 
 def judge(table: pd.DataFrame, timing: str = SHARED) -> list[Check]:

@@ -10,7 +10,7 @@ review.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,20 +29,9 @@ from kokoro_lab.lab.results import FAILED, PASSED, RESULT, Check, NegativeContro
 from kokoro_lab.provenance import TESTED_COMMIT, TESTED_DIRTY
 from kokoro_lab.typed import require_choice
 
-PARTS = (
-    "functional",
-    "performance",
-    "audio",
-    "streaming",
-    "text",
-    "security",
-    "API",
-    "observability",
-    "release",
-    "docs",
-)
 NAME = "90_verification_checklist"
 LINES = Path(__file__).with_name("checklist.json")
+PARTS = tuple(json.loads(LINES.read_text("utf-8"))["parts"])
 COLOURS = {PASSED: plots.GREEN, STALE: plots.YELLOW, NOT_MEASURED: plots.MUTED, FAILED: plots.ORANGE}
 COLUMNS = (
     *("part", "requirement", "line", "figure", "threshold", "verdict", "command", "evidence", "fails with"),
@@ -190,18 +179,20 @@ def details(table: pd.DataFrame, signed_off_by: str = "") -> dict[str, Any]:
     """All lines, the names of those that did not pass, the names of those for which no mutation or control is
     known, and the person who has signed."""
     unpassed = {
-        f"{verdict} lines": [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
+        f"{verdict} lines": _named(rows)
         for verdict, rows in table.groupby("verdict")
         if verdict != VERDICTS[-1]
     }
     return {
         **unpassed,
-        "lines without a mutation": [
-            f"{row.requirement}: {row.line}" for row in _unproven(table).itertuples()
-        ],
+        "lines without a mutation": _named(_unproven(table)),
         "signed off by": signed_off_by,
         "lines": table.to_dict("records"),
     }
+
+
+def _named(rows: pd.DataFrame) -> list[str]:
+    return [f"{row.requirement}: {row.line}" for row in rows.itertuples()]
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -262,10 +253,8 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
     commands = dict.fromkeys(_command(each, records) for each in line.evidence)
     notes = [*(one.note for one in found), unnoticed, f"needs {line.needs}" if line.needs else ""]
     files = dict.fromkeys(_shown(one.file, records.folder) for one in found if one.file)
-    return {
-        "part": line.part,
-        "requirement": line.requirement,
-        "line": line.line,
+    about = ("part", "requirement", "line", "owner", "reviewed", "needs")
+    return {name: getattr(line, name) for name in about} | {
         "figure": "\n".join(one.figure or "–" for one in found),
         "threshold": "\n".join(one.threshold for one in found),
         "verdict": min(verdicts, key=VERDICTS.index),
@@ -273,9 +262,6 @@ def _row(line: Line, records: Records) -> dict[str, Any]:
         "evidence": "\n".join(files),
         "fails with": line.fails_with,
         "note": "\n".join(dict.fromkeys(filter(None, notes))),
-        "owner": line.owner,
-        "reviewed": line.reviewed,
-        "needs": line.needs,
         "dirty": any(one.dirty for one in found),
     }
 
@@ -300,76 +286,42 @@ def _shown(path: Path, folder: Path) -> str:
     return str(Path(folder.name) / path.relative_to(folder))
 
 
-NOW = Now("c0ffee" * 6, "made up", {"made up": "5a" * 32})
-CHECK, LOW, HIGH = "made_up_db", -1.0, 1.0
-TEST = "tests/test_made_up.py::test_it"
-GOOD_CHECK = {"name": CHECK, "value": 0.5, "low": LOW, "high": HIGH, "passed": True}
-GOOD = {
-    "verdict": PASSED,
-    "failures": [],
-    "checks": [GOOD_CHECK],
-    "controls": [{"name": "a click", "caught": True}],
-    "variant": NOW.variant,
-    "model_sha256": NOW.weights[NOW.variant],
-    "git": {"commit": NOW.commit, "dirty": False},
-}
-FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "a result without a fault passes": (PASSED, {}),
-    "a figure beyond its limit that says passed": (FAILED, {"checks": [GOOD_CHECK | {"value": HIGH + 0.1}]}),
-    "a figure beyond limits that were widened": (
-        FAILED,
-        {"checks": [GOOD_CHECK | {"value": HIGH + 0.1, "high": 9.0}]},
-    ),
-    "a figure that is not finite": (FAILED, {"checks": [GOOD_CHECK | {"value": None}]}),
-    "a figure of another name": (NOT_MEASURED, {"checks": [GOOD_CHECK | {"name": "another_db"}]}),
-    "a fault that the gate misses": (FAILED, {"controls": [{"name": "a click", "caught": False}]}),
-    "a run that failed with nothing amiss": (FAILED, {"verdict": FAILED, "failures": ["it burnt"]}),
-    "a result of another commit": (STALE, {"git": {"commit": "bad" * 12, "dirty": False}}),
-    "a result of no commit": (STALE, {"git": {"commit": None, "dirty": False}}),
-    "a result of other weights": (STALE, {"model_sha256": "0" * 64}),
-    "a result of another variant": (STALE, {"variant": "another"}),
-    "a run with other parameters": (NOT_MEASURED, {"parameters": {}}),
-}
-"""Fault → the verdict that it must get, and the change to a good result."""
-
-
 def controls() -> list[NegativeControl]:
-    """Tests of the checklist itself: made-up results, each wrong in one way, which must not pass.
+    """Tests of the checklist itself: the made-up results and reports of tests that `checklist.json` holds
+    under `controls`, each wrong in one way, which must not pass.
 
     A fault counts as noticed only with the right verdict: a stale result must be called stale, not failed.
     One result and one report of tests without a fault are among them; these must pass. All files go to a
     temporary folder.
     """
+    made_up = json.loads(LINES.read_text("utf-8"))["controls"]
     measured = replace(measurements()[0], full={"made_up": 1}, variant="")
-    good = GOOD | {"parameters": defaults(find_notebook(measured.name)) | dict(measured.full)}
+    good = made_up["result"] | {"parameters": defaults(find_notebook(measured.name)) | dict(measured.full)}
     with TemporaryDirectory() as folder:
-        records = Records(Path(folder), NOW)
+        records = Records(Path(folder), Now(**made_up["now"]))
 
         def verdict() -> str:
-            return records.figure(measured, CHECK, LOW, HIGH).verdict
+            return records.figure(measured, **made_up["figure"]).verdict
 
         found = [NegativeControl("no result", verdict() == NOT_MEASURED)]
-        for name, (wanted, changes) in FAULTS.items():
-            write_json(records.folder / measured.folder / "20000101T000000Z-0000" / RESULT, good | changes)
-            found.append(NegativeControl(name, verdict() == wanted))
-        return found + _of_tests(Path(folder))
+        for one in made_up["results"]:
+            path = records.folder / measured.folder / "20000101T000000Z-0000" / RESULT
+            write_json(path, good | one["changes"])
+            found.append(NegativeControl(one["name"], verdict() == one["verdict"]))
+        return found + _of_tests(records, made_up)
 
 
-def _of_tests(root: Path) -> list[NegativeControl]:
+def _of_tests(records: Records, made_up: Mapping[str, Any]) -> list[NegativeControl]:
     """Controls with made-up reports of tests, like those with made-up results."""
-    good = {"commit": str(NOW.commit), "name": "test_it[a]", "inside": ""}
-    cases: dict[str, tuple[dict[str, str], str]] = {
-        "a test that passed passes": ({}, PASSED),
-        "a test that failed": ({"inside": '<failure message="no"/>'}, FAILED),
-        "a test that was skipped": ({"inside": '<skipped message="no"/>'}, NOT_MEASURED),
-        "a test that did not run": ({"name": "test_it_not"}, NOT_MEASURED),
-        "tests of another commit": ({"commit": "bad" * 12}, STALE),
-    }
-    found = [NegativeControl("no report of tests", Records(root, NOW).tests([TEST]).verdict == NOT_MEASURED)]
-    (root / TESTS).parent.mkdir(parents=True)
-    for name, (edit, verdict) in cases.items():
-        (root / TESTS).write_text(_report(**good | edit), "utf-8")
-        found.append(NegativeControl(name, Records(root, NOW).tests([TEST]).verdict == verdict))
+
+    def verdict() -> str:
+        return replace(records).tests([made_up["test"]]).verdict  # a copy reads the reports again
+
+    found = [NegativeControl("no report of tests", verdict() == NOT_MEASURED)]
+    (records.folder / TESTS).parent.mkdir(parents=True)
+    for one in made_up["reports"]:
+        (records.folder / TESTS).write_text(_report(**made_up["report"] | one["changes"]), "utf-8")
+        found.append(NegativeControl(one["name"], verdict() == one["verdict"]))
     return found
 
 

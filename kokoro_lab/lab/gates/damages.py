@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.dsp.stretch import TimeStretch
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.clips.judged import TimedWord
 
 DAMAGE_S = 0.1
 """Length of the silenced, cut, repeated or swapped part: two chunks of a stream."""
@@ -112,17 +112,7 @@ def without(samples: Samples, word: slice) -> Samples:
     return np.delete(samples, word)
 
 
-class WordInterval(Protocol):
-    """When a word is heard, from the start of a clip."""
-
-    @property
-    def start_s(self) -> float: ...
-
-    @property
-    def end_s(self) -> float: ...
-
-
-def longest_word(words: Iterable[WordInterval]) -> slice:
+def longest_word(words: Iterable[TimedWord]) -> slice:
     """The range of samples in which the longest of `words` is heard."""
     word = max(words, key=lambda each: each.end_s - each.start_s)
     return slice(round(word.start_s * SAMPLE_RATE_HZ), round(word.end_s * SAMPLE_RATE_HZ))

@@ -169,25 +169,17 @@ class Records:
         threshold = " and ".join(wanted.limits)
         path, found, problem = self._newest(measured)
         if found is None:
-            return EvidenceFinding(NOT_MEASURED, threshold=threshold, file=path, note=problem)
+            return EvidenceFinding(NOT_MEASURED, "", threshold, path, problem)
         value = _figure(found, name)
         if value is None:
-            return EvidenceFinding(
-                NOT_MEASURED, threshold=threshold, file=path, note=f"it has no figure {name}"
-            )
+            return EvidenceFinding(NOT_MEASURED, "", threshold, path, f"it has no figure {name}")
         faults = list(_faults(found, name))
         if not replace(wanted, value=value).passed:
             faults.insert(0, "the figure is beyond its limit" if math.isfinite(value) else "it is not finite")
         git = found.record.get("git", {})
         aged = self._aged(git.get("commit")) or self._other_weights(found.record, measured)
-        return _finding(
-            f"{name} = {value:.4g}",
-            threshold,
-            path,
-            aged=aged,
-            faults=faults,
-            dirty=git.get("dirty") is not False,
-        )
+        dirty = git.get("dirty") is not False
+        return _finding(f"{name} = {value:.4g}", threshold, path, aged=aged, faults=faults, dirty=dirty)
 
     def without_control(self, measured: Measurement, control: str) -> str:
         """Why the newest run of `measured` does not show that `control` was caught; empty if it does.
@@ -203,14 +195,12 @@ class Records:
         """The outcome of the tests `nodes`, named as in pytest. A file stands for all of its tests, a
         function for its cases with all parameters."""
         if not self._cases:
-            return EvidenceFinding(
-                NOT_MEASURED, threshold="all pass", note="no report of the tests can be read"
-            )
+            return EvidenceFinding(NOT_MEASURED, "", "all pass", None, "no report of the tests can be read")
         ran = [[case for case in self._cases if _is_of(case.name, node)] for node in nodes]
         path = self._cases[0].file
         if unknown := [node for node, found in zip(nodes, ran, strict=True) if not found]:
             note = f"did not run: {', '.join(unknown)}"
-            return EvidenceFinding(NOT_MEASURED, threshold="all pass", file=path, note=note)
+            return EvidenceFinding(NOT_MEASURED, "", "all pass", path, note)
         found = [case for one in ran for case in one]
         outcomes = [case.outcome for case in found]
         passed, broken = outcomes.count(results.PASSED), outcomes.count(results.FAILED)
@@ -220,14 +210,9 @@ class Records:
             return EvidenceFinding(NOT_MEASURED, figure, "all pass", path, note)
         faults = [f"{broken} of its tests failed"] if broken else []
         abouts = {case.file: case.about for case in found}
-        return _finding(
-            figure,
-            "all pass",
-            next(iter(abouts)),
-            aged=next(filter(None, (self._aged(about.get(TESTED_COMMIT)) for about in abouts.values())), ""),
-            faults=faults,
-            dirty=any(about.get(TESTED_DIRTY) != "False" for about in abouts.values()),
-        )
+        aged = next(filter(None, (self._aged(about.get(TESTED_COMMIT)) for about in abouts.values())), "")
+        dirty = any(about.get(TESTED_DIRTY) != "False" for about in abouts.values())
+        return _finding(figure, "all pass", next(iter(abouts)), aged=aged, faults=faults, dirty=dirty)
 
     def shown_by(self) -> set[Path]:
         """For each measurement, the folder of its newest run in a mode that counts."""

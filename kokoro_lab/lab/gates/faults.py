@@ -245,16 +245,9 @@ def worst(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
 
 
 def _in_words(fault: AnyFault) -> str:
-    said = {name: value for name, value in fault.model_dump().items() if name not in ("kind", "seam")}
-    return " ".join(
-        [
-            fault.kind,
-            *(
-                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-                for name, value in said.items()
-            ),
-        ]
-    )
+    given = fault.model_dump(exclude={"kind", "seam"})
+    said = {name: f"{value:g}" if isinstance(value, float) else value for name, value in given.items()}
+    return " ".join([fault.kind, *(f"{name}={value}" for name, value in said.items())])
 
 
 def controls(
@@ -323,14 +316,10 @@ def _unread(whole: DisturbedStream, text: str) -> list[NegativeControl]:
         "a word that was spoken twice": words[:2] + words[1:],
         "two words that changed places": (words[1], words[0], *words[2:]),
     }
+    streams = {name: replace(other, spoken=(replace(spoken, words=said),)) for name, said in changed.items()}
     return [
-        NegativeControl(
-            name,
-            not outcome_of(
-                replace(other, spoken=(replace(spoken, words=said),)), whole, text, stalled, "sse"
-            )["passed"],
-        )
-        for name, said in changed.items()
+        NegativeControl(name, not outcome_of(stream, whole, text, stalled, "sse")["passed"])
+        for name, stream in streams.items()
     ]
 
 
@@ -338,11 +327,9 @@ def _unnoticed(whole: DisturbedStream, text: str, scenario: Scenario) -> list[Ne
     """Controls: a complete stream that came too late, and one in which no fault was injected."""
     arrivals_s = whole.heard.arrivals_s
     late = [at + (i > 0) * (arrivals_s[-1] + LATE_S) for i, at in enumerate(arrivals_s)]
+    too_late = replace(whole, struck=1, heard=replace(whole.heard, arrivals_s=late))
     streams = {
-        "a silence of over a second": (
-            replace(whole, struck=1, heard=replace(whole.heard, arrivals_s=late)),
-            "longest_silence_s",
-        ),
+        "a silence of over a second": (too_late, "longest_silence_s"),
         "a fault that never struck": (replace(whole, struck=0), "streams_without_their_fault_count"),
     }
     found = []

@@ -112,11 +112,7 @@ def measure(
         rows.append(
             {"text": text.id, "voice": voice, "speed": speed, "way": way, "file": path.name}
             | figures_of_file(path)
-            | {
-                "gain_db": clip.report.gain_db,
-                "limited_db": clip.report.limited_db,
-                "rtf": clip.report.rtf,
-            }
+            | {name: getattr(clip.report, name) for name in ("gain_db", "limited_db", "rtf")}
         )
     return pd.DataFrame(rows)
 

@@ -61,17 +61,10 @@ def measure(languages: tuple[str, ...] = CORPORA) -> pd.DataFrame:
     rows = []
     for language in languages:
         for pair in load_rows(f"normalisation_{language}"):
-            read = as_said(pair["written"], language)
-            rows.append(
-                {
-                    "language": language,
-                    "category": pair["category"],
-                    "written": pair["written"],
-                    "expected": pair["spoken"],
-                    "read": read,
-                    "right": same(read, pair["spoken"], language),
-                }
-            )
+            written, expected = pair["written"], pair["spoken"]
+            read = as_said(written, language)
+            row = {"language": language, "category": pair["category"], "written": written}
+            rows.append(row | {"expected": expected, "read": read, "right": same(read, expected, language)})
     return pd.DataFrame(rows)
 
 

@@ -73,16 +73,8 @@ def _rows(sets: tuple[str, ...]) -> Iterator[dict[str, object]]:
         for row in load_rows(f"readings_{name}"):
             words, phonemes = heard(row["written"], row["language"])
             kept = {field: row[field] for field in ("language", "category", "written")}
-            right = is_right(words, phonemes, row)
-            expected = " or ".join(row["spoken"])
-            yield {
-                "set": name,
-                **kept,
-                "expected": expected,
-                "read": words,
-                "phonemes": phonemes,
-                "right": right,
-            }
+            found = {"expected": " or ".join(row["spoken"]), "read": words, "phonemes": phonemes}
+            yield {"set": name, **kept, **found, "right": is_right(words, phonemes, row)}
 
 
 def measure(sets: tuple[str, ...] = SETS) -> pd.DataFrame:

@@ -178,20 +178,14 @@ def measure(
     rows: list[dict[str, Any]] = []
     for text, voice, language in tqdm(jobs, desc="clips understood"):
         about = {"text": text.id, "language": language, "voice": voice}
-        clips = _both(candidate, reference, text.text, voice)
+        clips: dict[str, Clip | Samples] = {"candidate": streamed(candidate, text.text, voice)}
+        clips["reference"] = reference.synthesize(text.text, voice=voice)
         if sounds is not None:
             sounds[len(rows)] = clips
         rows.append(about | understood(clips, text.text, recogniser, language))
         if sounds is not None and len(sounds) > WORST_COUNT:
             del sounds[min(sounds, key=lambda number: (_badness(rows[number]), -number))]
     return pd.DataFrame(rows)
-
-
-def _both(candidate: Engine, reference: Reference, text: str, voice: str) -> dict[str, Clip | Samples]:
-    return {
-        "candidate": streamed(candidate, text, voice),
-        "reference": reference.synthesize(text, voice=voice),
-    }
 
 
 def streamed(engine: Engine, text: str, voice: str) -> Clip:

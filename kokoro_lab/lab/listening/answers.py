@@ -79,12 +79,11 @@ class AnswerFile:
             The file holds answers to another test.
         """
         if self.test != test:
-            raise AnswersError(
+            raise AnswersError.of(
+                self.path,
                 f"{self.path.name} holds {len(self.letters)} answers to another test ({self.test[:12]}, not "
                 f"{test[:12]}): other sounds, another seed or another number of trials.",
-                field="answers",
-                value=self.path.name,
-                mend="Give the parameters that it was begun with, or a new folder for the new test.",
+                "Give the parameters that it was begun with, or a new folder for the new test.",
             )
 
     def append(
@@ -107,12 +106,8 @@ class AnswerFile:
         """
         seen = self.path.stat().st_size if self.path.exists() else -1
         if seen != self.seen_bytes:
-            raise AnswersError(
-                f"{self.path.name} was changed by somebody else.",
-                field="answers",
-                value=self.path.name,
-                mend="Close the other window, and load this one again: it goes on after the last answer.",
-            )
+            mend = "Close the other window, and load this one again: it goes on after the last answer."
+            raise AnswersError.of(self.path, f"{self.path.name} was changed by somebody else.", mend)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         heard = {"heard_s": {name: round(value, 3) for name, value in heard_s.items()}} if heard_s else {}
         self._write({"trial": len(self.letters), "answer": letter, "plays": dict(plays), **heard, "at": at})
@@ -209,11 +204,8 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_header(row: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(row.get("test"), str)
-        and isinstance(row.get("listener"), str)
-        and isinstance(row.get("trials"), int)
-    )
+    kinds = {"test": str, "listener": str, "trials": int}
+    return all(isinstance(row.get(name), kind) for name, kind in kinds.items())
 
 
 def _is_answer(row: Mapping[str, Any], trial: int) -> bool:
@@ -221,12 +213,8 @@ def _is_answer(row: Mapping[str, Any], trial: int) -> bool:
 
 
 def _damaged(path: Path, line: int) -> AnswersError:
-    return AnswersError(
-        f"Line {line} of {path.name} is not a line of a listening test.",
-        field="answers",
-        value=path.name,
-        mend="Bring the file back from a copy, or move it away and take the test again.",
-    )
+    mend = "Bring the file back from a copy, or move it away and take the test again."
+    return AnswersError.of(path, f"Line {line} of {path.name} is not a line of a listening test.", mend)
 
 
 def _sync_folder(folder: Path) -> None:

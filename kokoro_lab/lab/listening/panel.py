@@ -179,9 +179,5 @@ def _read_links(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise AnswersError(
-            f"{path.name} is not a file of links.",
-            field="folder",
-            value=path.name,
-            mend="Move it away: new links are made; answers stay.",
-        ) from error
+        mend = "Move it away: new links are made; answers stay."
+        raise AnswersError.of(path, f"{path.name} is not a file of links.", mend, "folder") from error

@@ -76,10 +76,6 @@ def planned_listeners(folder: Path, plan: ListeningPlan) -> int:
     except (ValueError, KeyError, TypeError):
         same = False
     if not same:
-        raise AnswersError(
-            f"{path.name} is not the protocol of this test.",
-            field="folder",
-            value=path.name,
-            mend="Bring it back from a copy, or evaluate with the version of kokoro-lab that wrote it.",
-        )
+        mend = "Bring it back from a copy, or evaluate with the version of kokoro-lab that wrote it."
+        raise AnswersError.of(path, f"{path.name} is not the protocol of this test.", mend, "folder")
     return int(listeners)

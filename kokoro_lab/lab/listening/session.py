@@ -186,12 +186,8 @@ class ListeningSession:
             found = read_answers(path)
             found.require(self.plan.sha256)
             if found.listener != path.stem:
-                raise AnswersError(
-                    f"{path.name} holds the answers of {found.listener!r}.",
-                    field="answers",
-                    value=path.name,
-                    mend=f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was.",
-                )
+                mend = f"Name it {found.listener}{SUFFIX}: whose answers they are decides what X was."
+                raise AnswersError.of(path, f"{path.name} holds the answers of {found.listener!r}.", mend)
             own = Sitting(self.plan, self.plan.trials(found.listener), found).result()
             counts |= own.counts
             unfinished |= own.unfinished
@@ -201,19 +197,13 @@ class ListeningSession:
     def pairs_table(self) -> pd.DataFrame:
         """A row for each pair: the gains that made both sides equally loud, and remaining differences that
         could tell them apart."""
-        return pd.DataFrame(
-            [
-                {
-                    "pair": pair.name,
-                    "audio_s": len(pair.reference) / pair.sample_rate_hz,
-                    "duration_difference_s": pair.duration_difference_s,
-                    "candidate_gain_db": pair.candidate_gain_db,
-                    "residual_lu": pair.residual_lu,
-                    "level_lufs": pair.level_lufs,
-                }
-                for pair in self.plan.pairs
-            ]
-        )
+        figures = ("duration_difference_s", "candidate_gain_db", "residual_lu", "level_lufs")
+        rows = [
+            {"pair": pair.name, "audio_s": len(pair.reference) / pair.sample_rate_hz}
+            | {name: getattr(pair, name) for name in figures}
+            for pair in self.plan.pairs
+        ]
+        return pd.DataFrame(rows)
 
 
 def open_session(
@@ -330,9 +320,5 @@ def _load(path: Path) -> ListeningPlan:
             ]
             return ListeningPlan(tuple(pairs), about["repeats"], about["seed"], about.get("catches", 0))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        raise AnswersError(
-            f"{path.name} cannot be read: {error}.",
-            field="folder",
-            value=path.name,
-            mend="Bring it back from a copy, or give a new folder for a new test.",
-        ) from error
+        mend = "Bring it back from a copy, or give a new folder for a new test."
+        raise AnswersError.of(path, f"{path.name} cannot be read: {error}.", mend, "folder") from error

@@ -34,7 +34,7 @@ SHOWN_POINTS = 1200
 """Points of a waveform: one for each pixel."""
 
 
-@plotted
+@plotted()
 def speech(clip: Clip) -> Drawing:
     """What is heard, and when.
 
@@ -112,7 +112,7 @@ def _less_and_more() -> Colormap:
     return LinearSegmentedColormap.from_list("less-and-more", stops)
 
 
-@plotted
+@plotted()
 def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Drawing:
     """Reference, candidate, and their difference.
 
@@ -136,8 +136,7 @@ def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) 
     return Drawing(
         figure,
         f"Three spectrograms of {common * MEL_HOP_SAMPLES / rate_hz:.1f} s. The two differ by "
-        f"{apart.mean():.1f} dB "
-        f"on average, by {apart.max():.0f} dB at most.",
+        f"{apart.mean():.1f} dB on average, by {apart.max():.0f} dB at most.",
     )
 
 
@@ -149,7 +148,7 @@ def _mel_db(samples: Samples, rate_hz: int) -> np.ndarray:
     return decibels
 
 
-@plotted
+@plotted()
 def within_band(
     names: Sequence[str], values: Sequence[float], *, low: float | None, high: float | None, label: str
 ) -> Drawing:
@@ -185,7 +184,7 @@ def within_band(
     )
 
 
-@plotted
+@plotted("No clip is long enough to be judged.")
 def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
     """Loudness of every clip, by voice.
 
@@ -199,8 +198,6 @@ def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
     low, high : float
         The band, in LUFS.
     """
-    if clips.empty:
-        return Drawing(None, "No clip is long enough to be judged.")
     voices = list(dict.fromkeys(clips.voice))
     figure, (axes,) = panels(height=4.2, width=min(10.0, max(6.0, 0.45 * len(voices) + 2)))
     _band(axes.axhline, axes.axhspan, low, high)
@@ -218,9 +215,8 @@ def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
     lowest, highest = clips.integrated_lufs.min(), clips.integrated_lufs.max()
     return Drawing(
         figure,
-        f"{counted(len(clips), 'clip')} of {counted(len(voices), 'voice')}, "
-        f"{int((~inside).sum()) or 'none'} outside "
-        f"the band, from {lowest:.1f} to {highest:.1f} LUFS.",
+        f"{counted(len(clips), 'clip')} of {counted(len(voices), 'voice')}, {int((~inside).sum()) or 'none'} "
+        f"outside the band, from {lowest:.1f} to {highest:.1f} LUFS.",
         f"The band is {low:g} to {high:g} LUFS.",
     )
 
@@ -244,14 +240,12 @@ def _band(
         span(low, high, color=BLUE, alpha=0.08, linewidth=0)
 
 
-@plotted
+@plotted("The clip is shorter than the 400 ms over which loudness is measured.")
 def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Drawing:
     """Loudness over time.
 
     Each point is the loudness of the 400 ms before it; dashed is the target for the whole clip.
     """
-    if not len(momentary_lufs):
-        return Drawing(None, "The clip is shorter than the 400 ms over which loudness is measured.")
     figure, (axes,) = panels(height=2.6)
     axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, color=BLUE, linewidth=1)
     axes.axhline(target_lufs, color=INK, linewidth=0.8, linestyle="--")
@@ -260,14 +254,12 @@ def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_luf
     return Drawing(figure, f"A line over {length_s:.1f} s, at most {max(momentary_lufs):.1f} LUFS.")
 
 
-@plotted
+@plotted("No voice was measured.")
 def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawing:
     """Loudness of each voice before gain.
 
     A bar ends where the voice was measured; the dash is the loudness that the package ships.
     """
-    if not measured:
-        return Drawing(None, "No voice was measured.")
     figure, (axes,) = panels(height=3.4, width=10 if len(measured) > 12 else 6)
     at, lufs = range(len(measured)), list(measured.values())
     there = [shipped.get(name, np.nan) for name in measured]
@@ -280,6 +272,5 @@ def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawi
     return Drawing(
         figure,
         f"{counted(len(lufs), 'voice')}, from {min(lufs):.1f} to {max(lufs):.1f} LUFS; the furthest from "
-        "the package "
-        f"by {furthest:.1f} LU.",
+        f"the package by {furthest:.1f} LU.",
     )

@@ -21,7 +21,7 @@ _FASTER, _SLOWER, _TIE = GREEN, BAD, MUTED
 _DASHES = ("-", "--", ":", "-.")
 
 
-@plotted
+@plotted()
 def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawing:
     """Each configuration against the default.
 
@@ -53,7 +53,7 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
     return Drawing(figure, listed(said))
 
 
-@plotted
+@plotted("Nothing was chosen, or no comparison was asked for, so nothing is compared.")
 def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) -> Drawing:
     """The chosen settings against the defaults.
 
@@ -62,8 +62,6 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
     """
     import pandas as pd
 
-    if not ratios:
-        return Drawing(None, "Nothing was chosen, or no comparison was asked for, so nothing is compared.")
     rows = [(ratio.value, ratio.low, ratio.high) for ratio in ratios.values()]
     table = pd.DataFrame(rows, list(ratios), ["ratio", "low", "high"])
     limits = [margins[name] for name in ratios]
@@ -76,14 +74,12 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
     )
 
 
-@plotted
+@plotted("No time decides in this run, so nothing is held against the band.")
 def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
     """Each figure against its golden band.
 
     The dot is the median, the bar its 95 % interval. A figure fails if its whole bar is right of the line.
     """
-    if table.empty:
-        return Drawing(None, "No time decides in this run, so nothing is held against the band.")
     figure, (axes,) = panels(height=1.2 + 0.4 * len(table))
     shown = table[["ratio", "low", "high"]].div(table.golden, axis=0)
     fails = table.over_at_least > limit
@@ -97,7 +93,7 @@ def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
     )
 
 
-@plotted
+@plotted("No trial was measured.")
 def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     """Every trial's ratio to the reference, in turn.
 
@@ -105,8 +101,6 @@ def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     """
     from matplotlib.ticker import MaxNLocator
 
-    if table.empty:
-        return Drawing(None, "No trial was measured.")
     medians = table.groupby("figure", sort=False).ratio.median()
     across = min(4, len(medians))
     down = -(-len(medians) // across)
@@ -125,7 +119,7 @@ def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     return Drawing(figure, f"Medians: {listed([f'{name} {value:.2f}' for name, value in medians.items()])}")
 
 
-@plotted
+@plotted()
 def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) -> Drawing:
     """Configurations that were tried, as ratios to the defaults.
 
@@ -168,12 +162,11 @@ def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) ->
     return Drawing(
         figure,
         f"{counted(len(able), 'configuration')} that sound alike, {len(others)} that do not; on the Pareto "
-        "front: "
-        f"{', '.join(map(str, able.index[able.front])) or 'none'}.",
+        f"front: {', '.join(map(str, able.index[able.front])) or 'none'}.",
     )
 
 
-@plotted
+@plotted()
 def cold_starts(starts: pd.DataFrame) -> Drawing:
     """From the start of the process to the first sample.
 
@@ -208,7 +201,7 @@ def cold_starts(starts: pd.DataFrame) -> Drawing:
     )
 
 
-@plotted
+@plotted()
 def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Drawing:
     """What each configuration takes, by the length of the text.
 

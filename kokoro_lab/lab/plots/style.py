@@ -115,24 +115,32 @@ class Drawing(NamedTuple):
 _Arguments = ParamSpec("_Arguments")
 
 
-def plotted(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
+def plotted(none: str = "") -> Callable[[Callable[_Arguments, Drawing]], Callable[_Arguments, Plot]]:
     """Decorates a function that draws in the common style. The first line of its docstring is the title of
     the plot, and the next paragraph the caption, so that the meaning of marks is written once, for readers of
-    code and plot."""
-    words = [" ".join(part.split()) for part in str(getdoc(draw)).split("\n\n")]
-    title, caption = words[0].rstrip("."), words[1]
+    code and plot. If `none` is given and the function's first argument is empty, the function is not called:
+    the plot then has no figure and says `none`."""
 
-    @wraps(draw)
-    def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Plot:
-        import matplotlib
+    def decorated(draw: Callable[_Arguments, Drawing]) -> Callable[_Arguments, Plot]:
+        words = [" ".join(part.split()) for part in str(getdoc(draw)).split("\n\n")]
+        title, caption = words[0].rstrip("."), words[1]
 
-        with matplotlib.rc_context(_STYLE):
-            figure, alt, note, own_title = draw(*args, **kwargs)
-        if figure is None:
-            return Plot(own_title or title, alt)
-        return Plot(own_title or title, f"{caption} {note}".strip(), alt, figure)
+        @wraps(draw)
+        def drawn(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Plot:
+            import matplotlib
 
-    return drawn
+            first: Any = (*args, *kwargs.values())[0]
+            if none and not len(first):
+                return Plot(title, none)
+            with matplotlib.rc_context(_STYLE):
+                figure, alt, note, own_title = draw(*args, **kwargs)
+            if figure is None:
+                return Plot(own_title or title, alt)
+            return Plot(own_title or title, f"{caption} {note}".strip(), alt, figure)
+
+        return drawn
+
+    return decorated
 
 
 def panels(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@plotted
+@plotted()
 def stages(seconds: Mapping[str, float], audio_s: float) -> Drawing:
     """Computing for each second of speech, by stage.
 
@@ -39,15 +39,13 @@ def stages(seconds: Mapping[str, float], audio_s: float) -> Drawing:
 SHOWN_OPERATORS = 5
 
 
-@plotted
+@plotted("No stage was timed.")
 def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str, float]) -> Drawing:
     """The way to the first audio, warm.
 
     Left, the stages in turn, from the request on; the width of each is its median time. Right, the operators
     on which the vocoder spends its time.
     """
-    if not stage_s:
-        return Drawing(None, "No stage was timed.")
     figure, (left, right) = panels(1, 2, height=3.2, width_ratios=(5, 2))
     total_ms = 1000 * sum(stage_s.values())
     at_ms, side, said = 0.0, -1, []
@@ -85,14 +83,12 @@ def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str
     return Drawing(figure, f"{total_ms:.0f} ms: {listed(said)}".replace("\n", " "))
 
 
-@plotted
+@plotted("No part was loaded.")
 def loading(milliseconds: Mapping[str, float]) -> Drawing:
     """What is loaded at the start.
 
     A bar for each part, each loaded by itself.
     """
-    if not milliseconds:
-        return Drawing(None, "No part was loaded.")
     figure, (axes,) = panels(height=0.8 + 0.3 * len(milliseconds))
     bars = axes.barh(list(milliseconds), list(milliseconds.values()), color=BLUE)
     axes.bar_label(bars, fmt="%.0f ms", padding=3, fontsize=9)
@@ -101,7 +97,7 @@ def loading(milliseconds: Mapping[str, float]) -> Drawing:
     return Drawing(figure, listed([f"{part} {value:.0f} ms" for part, value in milliseconds.items()]))
 
 
-@plotted
+@plotted()
 def heat_maps(tables: Mapping[str, pd.DataFrame], *, xlabel: str, ylabel: str) -> Drawing:
     """Tables side by side.
 
@@ -142,7 +138,7 @@ SHOWN_AHEAD_S = 2.0
 """A stream that is this far ahead of its player will not fall behind; the plot ends there."""
 
 
-@plotted
+@plotted()
 def ahead_of_the_player(
     streams: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
     pre_buffers: Sequence[int],
@@ -185,9 +181,8 @@ def ahead_of_the_player(
     beside[0].set(ylabel="seconds ahead", xlim=(0, 1.1 * max(safe_s, 0.05)), ylim=(floor_s, SHOWN_AHEAD_S))
     return Drawing(
         figure,
-        f"{counted(sum(map(len, heard.values())), 'stream')}; the furthest behind by {abs(lowest_s):.3f} "
-        "s; all are "
-        f"{SHOWN_AHEAD_S:g} s ahead, or whole, {safe_s:.2f} s after their first chunk.",
+        f"{counted(sum(map(len, heard.values())), 'stream')}; the furthest behind by {abs(lowest_s):.3f} s; "
+        f"all are {SHOWN_AHEAD_S:g} s ahead, or whole, {safe_s:.2f} s after their first chunk.",
     )
 
 
@@ -195,7 +190,7 @@ Points = tuple[Sequence[float], Sequence[float]]
 """Points of a curve: times (minutes or seconds) and values."""
 
 
-@plotted
+@plotted("No answer was spoken.")
 def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple[float, float]]]]) -> Drawing:
     """Text as it is written, and as it is heard.
 
@@ -208,8 +203,6 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
         Curves of seconds and characters for what was written and for what was heard, and the spans (begin and
         end, in seconds) in which the listener was starved. A panel for each name.
     """
-    if not answers:
-        return Drawing(None, "No answer was spoken.")
     figure, beside = panels(1, len(answers), height=3.2, sharey=True)
     said = []
     for axes, (name, (written, heard, starved)) in zip(beside, answers.items(), strict=True):
@@ -225,7 +218,7 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
     return Drawing(figure, listed(said))
 
 
-@plotted
+@plotted("Nobody listened.")
 def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     """How soon listeners are served, and how often they hear a gap, by their number.
 
@@ -241,8 +234,6 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     borne, knee : int
         The machine's capacity and the knee, in listeners.
     """
-    if not len(table):
-        return Drawing(None, "Nobody listened.")
     chance = table.index.str.endswith("by chance")
     figure, (times, gaps) = panels(1, 2, height=3.2, sharex=True)
     drawn = (times, "ttfa_p50_s", BLUE, "p50"), (times, "ttfa_p95_s", GREEN, "p95"), (
@@ -263,7 +254,7 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     return Drawing(figure, f"{borne} should be borne, the knee is at {knee}. {listed(said)}")
 
 
-@plotted
+@plotted()
 def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
     """Do times drift? Every stream against the median of its text.
 
@@ -289,7 +280,7 @@ def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], se
     return Drawing(figure, listed(said))
 
 
-@plotted
+@plotted()
 def held_over_time(
     minutes: Sequence[float], columns: Mapping[str, Sequence[float]], settled_min: float
 ) -> Drawing:

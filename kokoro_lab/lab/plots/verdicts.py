@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@plotted
+@plotted()
 def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Drawing:
     """Each pair between an inaudible change and one that everybody hears.
 
@@ -44,7 +44,7 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
     )
 
 
-@plotted
+@plotted()
 def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Drawing:
     """Quality against cost.
 
@@ -73,7 +73,7 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
     return Drawing(figure, f"{counted(len(table), 'point')}; not beaten in both: {unbeaten}.", title=title)
 
 
-@plotted
+@plotted()
 def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Drawing:
     """How far each step goes.
 
@@ -95,15 +95,13 @@ def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str
     return Drawing(figure, f"Means: {means}", title=title)
 
 
-@plotted
+@plotted("No voice was read.")
 def error_rates(table: pd.DataFrame) -> Drawing:
     """Words that were not understood, by voice.
 
     Candidate and reference with 95 % intervals. Intervals that overlap show no difference; wide ones, that
     little was read.
     """
-    if table.empty:
-        return Drawing(None, "No voice was read.")
     figure, (axes,) = panels(height=3.8, width=min(10, max(6, 0.8 * len(table))))
     at = np.arange(len(table))
     for offset, side, colour, mark in ((-0.12, "candidate", BLUE, "o"), (0.12, "reference", MUTED, "s")):
@@ -119,20 +117,18 @@ def error_rates(table: pd.DataFrame) -> Drawing:
     return Drawing(
         figure,
         f"{counted(len(table), 'voice')}; the candidate's highest rate is "
-        f"{table.candidate_percent[worst]:.1f} % "
-        f"({worst}), where the reference has {table.reference_percent[worst]:.1f} %.",
+        f"{table.candidate_percent[worst]:.1f} % ({worst}), where the reference has "
+        f"{table.reference_percent[worst]:.1f} %.",
     )
 
 
-@plotted
+@plotted("No measure was taken.")
 def against_margins(table: pd.DataFrame) -> Drawing:
     """Change of the candidate by each measure.
 
     The dot is the mean change. The bar reaches down to its lower limit with 95 % confidence. The upright mark
     is the margin. A bar that passes its mark, in orange, does not rule out such a loss.
     """
-    if table.empty:
-        return Drawing(None, "No measure was taken.")
     figure, (axes,) = panels(height=1.2 + 0.42 * len(table))
     at = np.arange(len(table))
     colours = [BLUE if each else BAD for each in table.lower_percent >= table.margin_percent]
@@ -146,7 +142,7 @@ def against_margins(table: pd.DataFrame) -> Drawing:
     return Drawing(figure, listed([f"{name}: at least {row.lower_percent:+.2f} %" for name, row in rows]))
 
 
-@plotted
+@plotted("No part was asked for.")
 def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """Lines of the checklist by part and verdict.
 
@@ -154,8 +150,6 @@ def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """
     from matplotlib.ticker import MaxNLocator
 
-    if counts.empty:
-        return Drawing(None, "No part was asked for.")
     figure, (axes,) = panels(height=1.2 + 0.36 * len(counts))
     at, left = range(len(counts)), np.zeros(len(counts))
     for verdict, numbers in counts.items():
@@ -176,7 +170,7 @@ _ENDED = "✓≈!✗"
 """Signs before the outcomes of streams, so that colour is not needed to tell outcomes apart."""
 
 
-@plotted
+@plotted("No stream was asked for.")
 def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """How each stream ended, by scenario and transport.
 
@@ -185,8 +179,6 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """
     from matplotlib.patches import Patch
 
-    if table.empty:
-        return Drawing(None, "No stream was asked for.")
     rows, columns = list(dict.fromkeys(table.scenario)), list(dict.fromkeys(table.transport))
     marks = dict(zip(colours, _ENDED, strict=True))
     figure, (axes,) = panels(height=1.6 + 0.34 * len(rows), width=min(10, max(7, 3 + 1.8 * len(columns))))
@@ -209,7 +201,7 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     return Drawing(figure, f"{counted(len(table), 'stream')}: {ended}")
 
 
-@plotted
+@plotted("No graph was looked at.")
 def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     """Arithmetic that the provider takes, by graph.
 
@@ -223,8 +215,6 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     providers : dict of str to str
         Providers that are shown, each with the words above its column.
     """
-    if table.empty:
-        return Drawing(None, "No graph was looked at.")
     figure, beside = panels(1, len(providers), height=3.4, sharey=True)
     taken = []
     for axes, (provider, words) in zip(beside, providers.items(), strict=True):
@@ -244,7 +234,7 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
     return Drawing(figure, listed(taken))
 
 
-@plotted
+@plotted()
 def growth(histories: Mapping[str, pd.DataFrame], lines: pd.DataFrame) -> Drawing:
     """How the error falls with training.
 

@@ -11,7 +11,7 @@ which takes no more computing. So the measurement shows the most that a batch co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -24,13 +24,13 @@ from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.signatures import STFT_SIZE_SAMPLES, TRUNK_FRAME_SAMPLES
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.bench.memory import memory_figures, sampled_memory
+from kokoro_lab.lab.conversion.exports import VocoderInputs
 from kokoro_lab.lab.research.turns import take_turns
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.lab.tuning.comparison import Spoken
 from kokoro_lab.metrics.intervals import paired_ratio
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 from kokoro_lab.model.decoder import StagedDecoder
-from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 
 IN_TURN, ONE_PASS, HALF_MORE = "in turn", "one pass", "one pass and a half"
@@ -41,14 +41,8 @@ LEAST_SNR_DB = 80.0
 roundings differ more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpokenSegment:
-    """What the vocoder gets of a segment, with the scale and shift that follow from the segment's
-    statistics."""
-
-    prosody: Prosody
-    scale: Values
-    shift: Values
+class SpokenSegment(VocoderInputs):
+    """What the vocoder gets of a segment, and where windows fit into it."""
 
     def spans(self, frames: int, count: int, context: int) -> list[Span]:
         """The ranges of `count` windows, spread over the segment, each with its context inside the
@@ -63,13 +57,7 @@ class SpokenSegment:
 
 def segments(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> list[SpokenSegment]:
     """Compute everything before the vocoder, for each segment."""
-    found = []
-    for token_ids, style in spoken:
-        prosody = decoder.prosody.predict(token_ids, style, 1.0)
-        windowed = decoder.windowed
-        mean, variance = windowed.predictor.predict(prosody)
-        found.append(SpokenSegment(prosody, *windowed.vocoder.layers.scale_and_shift(mean, variance, style)))
-    return found
+    return [SpokenSegment.of(decoder, *each) for each in spoken]
 
 
 def in_turn(decoder: StagedDecoder, segment: SpokenSegment, spans: Sequence[Span]) -> list[Samples]:

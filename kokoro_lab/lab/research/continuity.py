@@ -142,27 +142,20 @@ class BorderReader:
     def __init__(self, config: EngineConfig) -> None:
         self.decoder = StagedDecoder(replace(config, pauses="model"))
 
-    def before(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side before the border, read together with the ids `seen` after it."""
-        return self._read(border, (), border.before, seen)
-
-    def after(self, border: Border, seen: Sequence[int]) -> Reading:
-        """The side after the border, read together with the ids `seen` before it."""
-        return self._read(border, seen, border.after, ())
-
     def sides(self, border: Border, way: str, other: Border) -> tuple[Reading, Reading]:
         """Both sides of `border`, read in the given way. In the way `OTHERS`, the model sees ids of the
         border `other` instead."""
         seen, beside = SEEN.get(way, 60), other if way == OTHERS else border
         seen = MAX_TOKENS if way == TWICE else seen
         return (
-            self.before(border, beside.after[:seen]),
-            self.after(border, beside.before[max(0, len(beside.before) - seen) :]),
+            self.read(border, (), border.before, beside.after[:seen]),
+            self.read(border, beside.before[max(0, len(beside.before) - seen) :], border.after, ()),
         )
 
-    def _read(
+    def read(
         self, border: Border, ahead: Sequence[int], own: Sequence[int], behind: Sequence[int]
     ) -> Reading:
+        """One side of the border, the ids `own`, read together with the ids `ahead` and `behind` of it."""
         lead = [*ahead, *_SPACE] if ahead else []
         ids = [*lead, *own, *_SPACE, *behind] if behind else [*lead, *own]
         contours = self.decoder.prosody.contours(ids, border.voice.style(len(own)), 1.0)

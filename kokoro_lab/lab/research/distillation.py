@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 import pandas as pd
@@ -167,12 +168,10 @@ def foretold(
     def pesq(wanted: float) -> float:
         return PESQ_CEILING - growth.loss_at(wrong, losses, wanted)
 
-    value, low, high = (_mean([getattr(line, end) for line in lines_of]) for end in ("value", "low", "high"))
+    value, low, high = (
+        geometric_mean([getattr(line, end) for line in lines_of]) for end in ("value", "low", "high")
+    )
     return Estimate(pesq(value), pesq(high), pesq(low), lines_of[0].units)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
 
 
 def checks_of(lessons_of: Mapping[str, Lesson], table: pd.DataFrame) -> list[Check]:

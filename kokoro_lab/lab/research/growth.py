@@ -19,11 +19,12 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """A straight line through logarithms: error = 10^(`level` + `slope` · log10(seconds)).
+    """A straight line through logarithms: error = 10^(level + slope · log10(seconds)).
 
     Parameters
     ----------
-    slope, level : float
+    line : numpy.ndarray
+        Slope and level.
     covariance : numpy.ndarray
         Covariance of slope and level.
     spread : float
@@ -32,8 +33,7 @@ class Growth:
         Number of points that the line was fitted to.
     """
 
-    slope: float
-    level: float
+    line: np.ndarray
     covariance: np.ndarray
     spread: float
     points: int
@@ -51,12 +51,9 @@ class Growth:
         if len(later) < FEWEST:
             raise ValueError(f"a line needs {FEWEST} points, but training was judged {len(later)} times")
         seconds, wrong = np.log10(later.compute_s), np.log10(later.error_ratio)
-        basis = np.stack([seconds, np.ones(len(later))], axis=1)
-        inverse = np.linalg.inv(basis.T @ basis)
-        slope, level = inverse @ basis.T @ wrong
-        rest = wrong - basis @ [slope, level]
-        spread = float(rest @ rest) / (len(later) - 2)
-        return cls(float(slope), float(level), spread * inverse, spread, len(later))
+        line, covariance = np.polyfit(seconds, wrong, 1, cov=True)
+        rest = wrong - np.polyval(line, seconds)
+        return cls(line, covariance, float(rest @ rest) / (len(later) - 2), len(later))
 
     def at(self, seconds: float) -> Estimate:
         """The error (`error_ratio`) after `seconds` of training, with the 95 % interval of a prediction.
@@ -65,7 +62,7 @@ class Growth:
         cannot fall.
         """
         place = np.array([np.log10(seconds), 1.0])
-        middle = float(place @ [self.slope, self.level])
+        middle = float(place @ self.line)
         around = float(np.sqrt(place @ self.covariance @ place + self.spread))
         half = float(student.ppf(0.975, self.points - 2)) * around
         value, low, high = (10.0**exponent for exponent in (middle, middle - half, middle + half))

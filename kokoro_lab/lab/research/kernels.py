@@ -32,14 +32,7 @@ LEAST_SNR_DB = 40.0
 """Least SNR of our outputs against ONNX Runtime's. Where our operators compute with integers, they round at
 other places, which nobody hears at this SNR."""
 SLOWED = 1.5
-DEVICES = pd.DataFrame(
-    {
-        "device": ["M1", "M2", "M4"],
-        "gpu_tflops": [2.6, 3.6, 4.3],
-        "memory_gb_per_s": [68.0, 100.0, 120.0],
-        "cpu_gflops": [410.0, 450.0, 560.0],
-    }
-)
+DEVICES = Path(__file__).with_name("devices.tsv")
 """Highest rates of the smallest chip of each generation, from data sheets and clock frequencies. The rate of
 the CPU is that of NEON on all performance cores."""
 LAUNCH_US, COMMAND_US = 5.0, 150.0
@@ -163,7 +156,7 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     own = best_rows(table)
     heaviest = own.loc[own[own.stage == "vocoder"].mega_operations.idxmax()]
     faster = heaviest.limit_share * (BYTES_OVER_FLOATS if heaviest.kind in BYTE_OPERATORS else 1.0)
-    found = DEVICES.copy()
+    found = pd.read_csv(DEVICES, sep="\t")
     found["cpu_ms"] = operations / (faster * found.cpu_gflops * 1e9) * 1e3
     computing = operations / (found.gpu_tflops * 1e12) * 1e3
     found["gpu_limit_ms"] = np.maximum(computing, traffic_bytes / (found.memory_gb_per_s * 1e9) * 1e3)

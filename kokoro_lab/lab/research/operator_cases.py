@@ -21,15 +21,13 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.artefacts import stages_folder
+from kokoro_lab.lab.conversion.node_costs import MATRIX_PRODUCTS, node_operations
 from kokoro_lab.lab.tuning.comparison import Spoken
-from kokoro_lab.native.operators import (
-    Native,
-    native_operators,
-)
+from kokoro_lab.native.operators import Native, native_operators
 from kokoro_lab.sessions.providers import make_session
 
 Tensors = dict[str, np.ndarray[Any, Any]]
-PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "MatMulInteger", "MatMulIntegerToFloat", "LSTM")
+PRODUCTS = ("Conv", "ConvTranspose", "LSTM", *MATRIX_PRODUCTS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,13 +245,7 @@ def operations_of(model: onnx.ModelProto, feed: Tensors, config: EngineConfig) -
     arrays = feed | weights
     if names:
         arrays |= dict(zip(names, session_of(shown, config, None).run(names, feed), strict=True))
-    return float(sum(_operations(node, arrays) for node in nodes))
-
-
-def _operations(node: onnx.NodeProto, arrays: Tensors) -> float:
-    first, second, out = arrays[node.input[0]], arrays[node.input[1]], arrays[node.output[0]]
-    if node.op_type == "LSTM":
-        return 2.0 * float(first.shape[0] * first.shape[1] * (second.size + arrays[node.input[2]].size))
-    if node.op_type == "ConvTranspose":
-        return 2.0 * float(first.size * second[0].size)
-    return 2.0 * float(out.size * (second[0].size if node.op_type == "Conv" else first.shape[-1]))
+    return sum(
+        node_operations(node.op_type, [arrays[n].shape for n in node.input[:3]], arrays[node.output[0]].size)
+        for node in nodes
+    )

@@ -173,24 +173,9 @@ def short(step: str) -> str:
     return step.removeprefix("/decoder/decoder/").removeprefix("generator/")
 
 
-def cuts_of(found: Plan, *, repaired: bool = True) -> Cuts:
-    """The cuts of a plan; without the steps that keep everything.
-
-    If they are not `repaired`, the kept channels have the weights that ship, and a step without kept channels
-    gives only its bias.
-    """
-    cuts = {}
-    for name, option in found.items():
-        if option.level == "all":
-            continue
-        cut = option.cut
-        if not repaired:
-            nothing = np.zeros_like(cut.shift)
-            cut = Cut(None, nothing)
-            if option.cut.kept is not None:
-                cut = Cut(option.step.second_weight[:, option.cut.kept], nothing, option.cut.kept)
-        cuts[name] = (option.step, cut)
-    return cuts
+def cuts_of(found: Plan) -> Cuts:
+    """The cuts of a plan; without the steps that keep everything."""
+    return {name: (option.step, option.cut) for name, option in found.items() if option.level != "all"}
 
 
 def at_random(steps: Mapping[str, Step], share: float) -> Cuts:

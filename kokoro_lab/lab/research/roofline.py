@@ -21,31 +21,12 @@ import pandas as pd
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import require_known
 from kokoro_lab.lab.research.operator_cases import Case
-from kokoro_lab.native.operators import (
-    SOURCES,
-    Command,
-    flags_for,
-    found_compilers,
-    processor_flags,
-)
+from kokoro_lab.native.operators import SOURCES, Command, flags_for, found_compilers, processor_flags
+from kokoro_lab.text.tables import rows
 
-SETS: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "x86_64": {
-        "avx2": (("avx2", "fma"), ("-march=x86-64-v3",)),
-        "avx2-vnni": (("avx2", "avx_vnni"), ("-march=x86-64-v3", "-mavxvnni")),
-        "avx512": (("avx512bw", "avx512vl"), ("-march=x86-64-v4",)),
-        "avx512-vnni": (("avx512_vnni",), ("-march=x86-64-v4", "-mavx512vnni")),
-    },
-    "aarch64": {
-        "neon": ((), ("-march=armv8-a",)),
-        "dotprod": (("asimddp",), ("-march=armv8.2-a+dotprod",)),
-        "i8mm": (("i8mm",), ("-march=armv8.6-a+i8mm+dotprod",)),
-    },
-}
-"""Architecture → instruction set (the best one last) → the processor's features that it needs, and the
-compiler's flags."""
 NATIVE = "native"
-"""Name of the instruction set if the processor has none of `SETS`: the one that the compiler finds."""
+"""Name of the instruction set if the processor has none of `instruction_sets.tsv`: the one that the compiler
+finds."""
 BYTE_OPERATORS = ("QuantConv", "QuantSnakeConv", "QuantProduct")
 FOOTPRINTS_KIB = (64, 256, 1024, 4096, 16384, 131072)
 LEAST_S = 0.004
@@ -71,11 +52,14 @@ class Limits:
 
 def sets_here() -> dict[str, tuple[str, ...]]:
     """The instruction sets that this processor has, each with its compiler flags; the best one last."""
-    known = SETS.get({"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine()), {})
+    machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     has = set(processor_flags().split())
-    return {name: flags for name, (needs, flags) in known.items() if has.issuperset(needs)} or {
-        NATIVE: ("-march=native",)
+    found = {
+        row["set"]: tuple(row["flags"].split())
+        for row in rows(__package__, "instruction_sets.tsv")
+        if row["architecture"] == machine and has.issuperset(row["needs"].split())
     }
+    return found or {NATIVE: ("-march=native",)}
 
 
 def chosen_sets(written: str) -> list[str]:

@@ -145,16 +145,9 @@ def _keep(sweep: Sweep, cluster: str | None) -> None:
         "swept": list(sweep.swept),
         "cluster": bool(cluster),
         "runs": [
-            {
-                "number": number,
-                "parameters": one.parameters,
-                "verdict": one.verdict,
-                "message": one.message,
-                "run_s": one.run_s,
-                "where": one.where,
-                "folder": str(one.run_dir or ""),
-                "result": one.record,
-            }
+            {"number": number}
+            | {name: getattr(one, name) for name in ("parameters", "verdict", "message", "run_s", "where")}
+            | {"folder": str(one.run_dir or ""), "result": one.record}
             for number, one in enumerate(sweep.runs)
         ],
         **made_by(),

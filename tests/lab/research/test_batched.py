@@ -43,7 +43,7 @@ def segment() -> SpokenSegment:
     trunk = random.normal(size=(1, 512, FRAMES)).astype(np.float32)
     excitation = random.normal(size=(1, 300 * FRAMES + 20)).astype(np.float32)
     made = Prosody(np.full(50, 2), curve, curve, trunk, excitation, np.zeros((1, 256), np.float32))
-    return SpokenSegment(made, curve, curve)
+    return SpokenSegment((), made, curve, curve)
 
 
 def test_windows_in_one_pass_are_those_in_turn(decoder: StagedDecoder, segment: SpokenSegment) -> None:

@@ -125,7 +125,7 @@ def test_a_reading_is_no_distance_from_itself_and_its_faults_are_as_large_as_the
 
 def test_the_pause_of_one_pass_is_what_is_quiet_around_the_border(reader: BorderReader) -> None:
     (border,) = borders(1)
-    made, ours = continuity.pause_s(border, reader.before(border, border.after))
+    made, ours = continuity.pause_s(border, reader.read(border, (), border.before, border.after))
     assert made == pytest.approx(4 * 0.0125 + 0.015)
     assert ours == pytest.approx(0.05 + 0.15 + 0.03)
 

@@ -86,14 +86,11 @@ def test_what_is_heard_least_is_cut_first() -> None:
     assert table.loc["loud"].tolist() == ["all", "half"]
 
 
-def test_without_repair_weights_are_those_that_ship() -> None:
+def test_a_step_that_keeps_everything_is_not_cut() -> None:
     one = step()
     levels = {o.level: o for o in pruning.options(one, both(one), both(one))}
-    bare = pruning.cuts_of({"a": levels["kept 0.5"]}, repaired=False)["a"][1]
-    assert bare.kept is not None
-    np.testing.assert_array_equal(bare.second, one.second_weight[:, bare.kept])
-    assert pruning.cuts_of({"a": levels["all"]}) == {}
-    assert pruning.cuts_of({"a": levels[pruning.ONE_TAP]}, repaired=False)["a"][1].second is None
+    half = levels["kept 0.5"]
+    assert pruning.cuts_of({"a": half, "b": levels["all"]}) == {"a": (half.step, half.cut)}
 
 
 class Loudness:
