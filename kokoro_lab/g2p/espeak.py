@@ -18,6 +18,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -239,28 +241,23 @@ class EspeakG2P:
 
     def _phonemes(self, tokens: Sequence[_Token]) -> list[str]:
         """The phonemes of each token, read clause by clause."""
-        result = [MARKS.get(token.text, "") if token.kind == "mark" else "" for token in tokens]
-        clause: list[int] = []
-        for k, token in enumerate(tokens):
-            if token.kind == "word":
-                clause.append(k)
-                continue
-            self._fill(result, tokens, clause)
-            clause = []
-            if token.kind == "symbol":
-                self._fill(result, tokens, [k])
-        self._fill(result, tokens, clause)
+        result: list[str] = []
+        for kind, run in groupby(tokens, attrgetter("kind")):
+            texts = [token.text for token in run]
+            if kind == "mark":
+                result += [MARKS.get(text, "") for text in texts]
+            elif kind == "word":
+                result += self._clause(texts)
+            else:
+                result += [phonemes for text in texts for phonemes in self._clause([text])]
         return result
 
-    def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
-        if not clause:
-            return
-        apart = any(len(tokens[k].text) > PART_LETTERS or len(divided(tokens[k].text)) > 1 for k in clause)
-        spoken = [] if apart else self._say(" ".join(tokens[k].text for k in clause)).split()
-        if len(spoken) != len(clause):  # else eSpeak joined two words, or divided one
-            spoken = ["".join(map(self._word, divided(tokens[k].text))) for k in clause]
-        for k, phonemes in zip(clause, spoken, strict=True):
-            result[k] = phonemes
+    def _clause(self, words: Sequence[str]) -> list[str]:
+        apart = any(len(word) > PART_LETTERS or len(divided(word)) > 1 for word in words)
+        spoken = [] if apart else self._say(" ".join(words)).split()
+        if len(spoken) != len(words):  # else eSpeak joined two words, or divided one
+            spoken = ["".join(map(self._word, divided(word))) for word in words]
+        return spoken
 
     def spelt(self, text: str) -> str:
         """A text spelt character by character, each by eSpeak's name for it."""

@@ -126,21 +126,20 @@ reading is still slower than the fourth."""
 def _english(language: str, known: dict[str, Known], home: Path | None, source: Source | None) -> SentenceG2P:
     if find_spec("misaki") is None:
         log.warning("English is read by eSpeak, since misaki is not installed: %s", MISAKI)
-        return _EnglishByEspeak(_espeak(language))
+        return _reporting(_espeak(language))
     g2p = EnglishG2P(language, home=home, source=source)
     known[language] = g2p.knows
     return g2p
 
 
-class _EnglishByEspeak:
-    """English by eSpeak, where misaki is not installed; each sentence reports that."""
+def _reporting(espeak: SentenceG2P) -> SentenceG2P:
+    """eSpeak in the place of misaki, which is not installed: each sentence reports that."""
 
-    def __init__(self, espeak: SentenceG2P) -> None:
-        self._espeak = espeak
-
-    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
+    def read(sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         on_fallback(Fallback("g2p", WITHOUT_MISAKI, *sentence.span(0, len(sentence))))
-        return self._espeak(sentence, on_fallback, given)
+        return espeak(sentence, on_fallback, given)
+
+    return read
 
 
 def _espeak(language: str) -> SentenceG2P:
