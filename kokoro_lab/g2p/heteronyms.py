@@ -231,9 +231,4 @@ def _used(sentence: TaggedSentence, i: int) -> str | None:
     return None
 
 
-_SPECIAL: dict[str, Callable[[TaggedSentence, int], str | None]] = {
-    "read": _read,
-    "reread": _read,
-    "misread": _read,
-    "used": _used,
-}
+_SPECIAL = dict.fromkeys(("read", "reread", "misread"), _read) | {"used": _used}
