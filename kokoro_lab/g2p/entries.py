@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import cast, overload
+from typing import cast
 
 import numpy as np
 
@@ -53,14 +53,9 @@ class Entries:
     def __setitem__(self, word: str, entry: Entry) -> None:
         self._taught[word] = entry
 
-    @overload
-    def get(self, word: str) -> Entry | None: ...
-    @overload
-    def get(self, word: str, default: Entry) -> Entry: ...
-    def get(self, word: str, default: Entry | None = None) -> Entry | None:
-        """The entry of a word, or `default`."""
-        found = self._taught.get(word) or self._found(word)
-        return default if found is None else found
+    def get(self, word: str) -> Entry | None:
+        """The entry of a word; None if there is none."""
+        return self._taught.get(word) or self._found(word)
 
     def of_several_readings(self) -> Iterator[tuple[str, Entry]]:
         """Words in lower case that are said in more than one way, with their entries."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.extras import imported
@@ -172,7 +172,7 @@ def _program(ct: Any, model: rewriting.Model) -> Any:
 
 def _operation(mb: Any, node: NodeProto, inputs: Sequence[Any]) -> Sequence[Any]:
     """A node of the graph as operations of an ML Program."""
-    a = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    a = rewriting.attributes_of(node)
     name = str(node.output[0])
     op = node.op_type
     if op in _BINARY:
