@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -95,16 +94,13 @@ def write(
         package.short_description = "The vocoder of Kokoro-82M for one window, statistics given."
         package.license = "Apache-2.0"
         package.user_defined_metadata.update(about or {})
-        making = None
         try:
-            making = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
-            package.save(str(making / path.name))
-            os.replace(making / path.name, path)
+            with TemporaryDirectory(prefix=".making-", dir=path.parent, ignore_cleanup_errors=True) as making:
+                made = Path(making, path.name)
+                package.save(str(made))
+                os.replace(made, path)
         except OSError as error:
             raise WeightsError(f"{path} cannot be written: {error.strerror}.", value=str(path)) from error
-        finally:
-            if making is not None:
-                shutil.rmtree(making, ignore_errors=True)
 
 
 def require_precision(precision: str) -> None:
