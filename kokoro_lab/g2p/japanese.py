@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import regex
 
@@ -101,16 +101,12 @@ class JapaneseG2P:
     def __init__(self, language: str = LANGUAGE) -> None:
         self.language = language
         self._lock = SharedLock()  # the analyser holds the state of the sentence that it reads
-        self._cutlet = self._load()
-        self._espeak = EspeakEnglish(british=False)
-
-    @staticmethod
-    def _load() -> Any:
         try:
             from misaki.cutlet import Cutlet
         except ImportError as error:
             raise lacks_packages("Japanese", LANGUAGE, error) from error
-        return Cutlet()
+        self._cutlet = Cutlet()
+        self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
         """Words in order, with offsets into the original.
