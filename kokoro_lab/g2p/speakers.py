@@ -105,15 +105,12 @@ class Speakers:
         around = self.around  # not `self`, which the threads of a G2P would keep alive
         letters = SplicedG2P(LetterG2P(language), language)
         by_espeak = partial(_ready, partial(_espeak, language), language)
+        by_misaki: dict[str, Callable[[], SentenceG2P]] = {"ja": _japanese, "zh": _mandarin}
         if language.startswith("en-"):
-            english = partial(_english, language, self._known, self.home, self.source)
-            load = partial(_ready, english, language)
-        elif language == "ja":
-            load = partial(_ready, _japanese, "ja")
-        elif language == "zh":
-            load = partial(_ready, _mandarin, "zh")
-        else:
+            by_misaki[language] = partial(_english, language, self._known, self.home, self.source)
+        if language not in by_misaki:
             return GuardedG2P(lambda: around(by_espeak()), letters, name="espeak", below_name="characters")
+        load = partial(_ready, by_misaki[language], language)
         espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
         return GuardedG2P(lambda: around(load()), espeak, name="misaki", below_name="espeak")
 
