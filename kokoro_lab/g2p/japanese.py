@@ -313,18 +313,15 @@ def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str
     in_digits = end - start > 1  # 10分, written in digits, is never "enough"
     if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
         return [KanaToken(i, j, "じゅーぶん", _COUNTED_TAG)]
-    if counter == "分" and regex.match(rf"の{NUMERAL}", behind):
-        counter, j = "分の", j  # a fraction: the の is a token of its own
-        parts = reading(number, counter)
-        if parts:
-            last = parts[-1]
-            parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
-    elif counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
+    if counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
         return None  # the analyser's reading in context stays: 一 is ひと in 一つ星
-    else:
-        parts = reading(number, counter)
+    is_fraction = counter == "分" and regex.match(rf"の{NUMERAL}", behind)
+    parts = reading(number, "分の" if is_fraction else counter)
     if parts is None:
         return None
+    if is_fraction:  # the の is a token of its own
+        last = parts[-1]
+        parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
     return [KanaToken(i + part.start, i + part.end, part.kana, _COUNTED_TAG) for part in parts]
 
 
