@@ -14,14 +14,10 @@ from kokoro_lab.containers.coded import CODECS, CodedWriter
 from kokoro_lab.containers.formats import FORMATS, Format, decoded_hz, format_of
 from kokoro_lab.containers.pcm import Pcm, pcm_bytes, wav_header, write_whole
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
-from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, silence
-from kokoro_lab.dsp.block import SILENT
+from kokoro_lab.dsp import Dither, Dithering, Processor, Resampler, ditherer, in_runs, silence
 from kokoro_lab.dsp.resample import require_offered_rate
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.typed import require_choice, require_type
-
-RUN_SAMPLES = 1 << 16
-"""Samples of a finished clip that are encoded at a time, so that little memory is needed besides the clip."""
 
 
 class PcmWriter:
@@ -74,9 +70,6 @@ class _FullScale(Processor[np.float32]):
         within: Samples = np.clip(block, np.float32(-1), np.float32(1))
         self.clipped_samples += int(np.count_nonzero(within != block))
         return within
-
-    def _flush(self) -> Samples:
-        return SILENT
 
 
 def dithered(kind: Format) -> bool:
@@ -203,8 +196,8 @@ class Encoder:
 
     def run(self, samples: Samples) -> bytes:
         """Push everything and finish."""
-        encoded = [self.push(samples[at : at + RUN_SAMPLES]) for at in range(0, len(samples), RUN_SAMPLES)]
-        return b"".join([*encoded, self.finish()])
+        # In blocks, so that little memory is needed besides the samples
+        return b"".join([*map(self.push, in_runs([samples])), self.finish()])
 
     def close(self) -> None:
         """Free what an unfinished encoder holds. After `finish` this does nothing, since `finish` has freed

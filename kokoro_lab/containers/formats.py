@@ -38,7 +38,7 @@ FORMATS: dict[Format, Names] = {
     "wav": Names(("audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"), (".wav",)),
     "pcm": Names(("audio/pcm",), (".pcm",)),
 }
-
+_OF_SUFFIX = {suffix: kind for kind, names in FORMATS.items() for suffix in names.suffixes}
 
 OPUS_HZ = 48_000
 """The rate that every Opus decoder gives, whatever the rate of the input."""
@@ -58,10 +58,7 @@ def content_type(kind: Format, sample_rate_hz: int) -> str:
 def named_format(name: object) -> object:
     """The format that a client means by `name`, which may be an ending of files, too: `ogg` is `opus`. Any
     other name is returned as it is."""
-    for kind, names in FORMATS.items():
-        if isinstance(name, str) and f".{name}" in names.suffixes:
-            return kind
-    return name
+    return _OF_SUFFIX.get(f".{name}", name) if isinstance(name, str) else name
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -73,12 +70,12 @@ def format_of(path: str | os.PathLike[str]) -> Format:
         The name has none of the endings of `FORMATS`.
     """
     path = Path(path)
-    for kind, names in FORMATS.items():
-        if path.suffix.lower() in names.suffixes:
-            return kind
-    raise ParameterError(
-        f"The ending of {path.name} names no format.",
-        field="path",
-        value=str(path),
-        allowed="a name that ends in " + ", ".join(s for names in FORMATS.values() for s in names.suffixes),
-    )
+    kind = _OF_SUFFIX.get(path.suffix.lower())
+    if kind is None:
+        raise ParameterError(
+            f"The ending of {path.name} names no format.",
+            field="path",
+            value=str(path),
+            allowed="a name that ends in " + ", ".join(_OF_SUFFIX),
+        )
+    return kind

@@ -20,6 +20,8 @@ _TAPPED = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
 """Sounds after which a `t` becomes a tap in American English."""
 _ADDRESS_MARKS = {".": "dot", "/": "slash"}
 _SIGNS = {"%": "percent", "&": "and", "+": "plus", "@": "at"}
+_WORD_CLASSES = {"VB": "VERB", "NN": "NOUN", "ADV": "ADV", "RB": "ADV", "ADJ": "ADJ", "JJ": "ADJ"}
+"""Beginning of a tag → the class of its words."""
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'-")
 _ENDINGS = {
     "s": ((r".+[^s]s", 1, ""), (r".+'s|.{2,}[^i]es", 2, ""), (r".{2,}ies", 3, "y")),
@@ -258,17 +260,7 @@ def _before_vowel(mark: str, phonemes: str) -> str:
 
 
 def _word_class(tag: str | None) -> str | None:
-    for start, name in (
-        ("VB", "VERB"),
-        ("NN", "NOUN"),
-        ("ADV", "ADV"),
-        ("RB", "ADV"),
-        ("ADJ", "ADJ"),
-        ("JJ", "ADJ"),
-    ):
-        if tag and tag.startswith(start):
-            return name
-    return tag
+    return next((name for start, name in _WORD_CLASSES.items() if tag and tag.startswith(start)), tag)
 
 
 def _plain_digit(character: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import cast, overload
+from typing import cast
 
 import numpy as np
 
@@ -52,14 +53,9 @@ class Entries:
     def __setitem__(self, word: str, entry: Entry) -> None:
         self._taught[word] = entry
 
-    @overload
-    def get(self, word: str) -> Entry | None: ...
-    @overload
-    def get(self, word: str, default: Entry) -> Entry: ...
-    def get(self, word: str, default: Entry | None = None) -> Entry | None:
-        """The entry of a word, or `default`."""
-        found = self._taught.get(word) or self._found(word)
-        return default if found is None else found
+    def get(self, word: str) -> Entry | None:
+        """The entry of a word; None if there is none."""
+        return self._taught.get(word) or self._found(word)
 
     def of_several_readings(self) -> Iterator[tuple[str, Entry]]:
         """Words in lower case that are said in more than one way, with their entries."""
@@ -81,15 +77,13 @@ class Entries:
 
     def _in_file(self, word: str) -> Entry | None:
         wanted = word.encode()
-        low, high = 0, len(self._starts)
-        while low < high:
-            middle = (low + high) // 2
-            start = int(self._starts[middle])
-            name = self._file[start : self._file.index(b'"', start)]
-            if name == wanted:
-                return self._parsed(middle)
-            low, high = (middle + 1, high) if name < wanted else (low, middle)
-        return None
+        number = bisect_left(range(len(self._starts)), wanted, key=self._name)
+        found = number < len(self._starts) and self._name(number) == wanted
+        return self._parsed(number) if found else None
+
+    def _name(self, number: int) -> bytes:
+        start = int(self._starts[number])
+        return self._file[start : self._file.index(b'"', start)]
 
     def _parsed(self, number: int) -> Entry:
         member = self._file[self._starts[number] - 1 : self._ends[number]].rstrip(b",")

@@ -15,9 +15,11 @@ from __future__ import annotations
 import ctypes
 import logging
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,23 +38,14 @@ log = logging.getLogger(__name__)
 # and the fallbacks report what matters. Its own `get_logger` resets levels, but no filters
 logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
-_ENGLISH = (
-    *(("ʔˌn\u0329", "ʔn"), ("ʔn\u0329", "ʔn")),
-    *(("a^ɪ", "I"), ("a^ʊ", "W"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^l", "ᵊl")),
-    *(("ʲo", "jo"), ("ʲə", "jə")),
-    *(("e", "A"), ("ʲ", ""), ("ɚ", "əɹ"), ("r", "ɹ"), ("x", "k"), ("ç", "k"), ("ɐ", "ə"), ("ɬ", "l")),
-    ("\u0303", ""),
-)
+_ENGLISH = names(__package__)["eSpeak English"]
 """eSpeak's symbols for English and the model's symbols, replaced one after another. Then syllables without a
 vowel get one, and the replacements of the accent follow (`_BRITISH`, `_AMERICAN`)."""
 _SYLLABIC = regex.compile(r"(\S)\u0329")
-_BRITISH = (("e^ə", "ɛː"), ("iə", "ɪə"), ("ə^ʊ", "Q"))
-_AMERICAN = (("o^ʊ", "O"), ("ɜːɹ", "ɜɹ"), ("ɜː", "ɜɹ"), ("ɪə", "iə"), ("ː", ""))
-_EVERY_ACCENT = (("o", "ɔ"), ("ɾ", "T"), ("ʔ", "t"), ("^", ""))
-_OTHERS = (
-    *(("a^ɪ", "I"), ("a^ʊ", "W"), ("d^z", "ʣ"), ("d^ʒ", "ʤ"), ("e^ɪ", "A"), ("o^ʊ", "O"), ("s^s", "S")),
-    *(("t^s", "ʦ"), ("t^ʃ", "ʧ"), ("ɔ^ɪ", "Y"), ("ə^ʊ", "Q"), ("^", ""), ("-", "")),
-)
+_BRITISH = names(__package__)["eSpeak British"]
+_AMERICAN = names(__package__)["eSpeak American"]
+_EVERY_ACCENT = names(__package__)["eSpeak English of every accent"]
+_OTHERS = names(__package__)["eSpeak other languages"]
 """The replacements for every other language."""
 _SWITCH = regex.compile(r"\([^()]*\)")
 """A language code such as `(ko)`, with which eSpeak marks a change of language; it is not spoken."""
@@ -124,8 +117,8 @@ def _backend(language: str, **options: str) -> Any:
     return EspeakBackend(language, preserve_punctuation=True, with_stress=True, tie="^", **options)
 
 
-def _replaced(phonemes: str, pairs: Sequence[tuple[str, str]]) -> str:
-    for old, new in pairs:
+def _replaced(phonemes: str, pairs: Mapping[str, str]) -> str:
+    for old, new in pairs.items():
         phonemes = phonemes.replace(old, new)
     return phonemes
 
@@ -239,28 +232,23 @@ class EspeakG2P:
 
     def _phonemes(self, tokens: Sequence[_Token]) -> list[str]:
         """The phonemes of each token, read clause by clause."""
-        result = [MARKS.get(token.text, "") if token.kind == "mark" else "" for token in tokens]
-        clause: list[int] = []
-        for k, token in enumerate(tokens):
-            if token.kind == "word":
-                clause.append(k)
-                continue
-            self._fill(result, tokens, clause)
-            clause = []
-            if token.kind == "symbol":
-                self._fill(result, tokens, [k])
-        self._fill(result, tokens, clause)
+        result: list[str] = []
+        for kind, run in groupby(tokens, attrgetter("kind")):
+            texts = [token.text for token in run]
+            if kind == "mark":
+                result += [MARKS.get(text, "") for text in texts]
+            elif kind == "word":
+                result += self._clause(texts)
+            else:
+                result += [phonemes for text in texts for phonemes in self._clause([text])]
         return result
 
-    def _fill(self, result: list[str], tokens: Sequence[_Token], clause: Sequence[int]) -> None:
-        if not clause:
-            return
-        apart = any(len(tokens[k].text) > PART_LETTERS or len(divided(tokens[k].text)) > 1 for k in clause)
-        spoken = [] if apart else self._say(" ".join(tokens[k].text for k in clause)).split()
-        if len(spoken) != len(clause):  # else eSpeak joined two words, or divided one
-            spoken = ["".join(map(self._word, divided(tokens[k].text))) for k in clause]
-        for k, phonemes in zip(clause, spoken, strict=True):
-            result[k] = phonemes
+    def _clause(self, words: Sequence[str]) -> list[str]:
+        apart = any(len(word) > PART_LETTERS or len(divided(word)) > 1 for word in words)
+        spoken = [] if apart else self._say(" ".join(words)).split()
+        if len(spoken) != len(words):  # else eSpeak joined two words, or divided one
+            spoken = ["".join(map(self._word, divided(word))) for word in words]
+        return spoken
 
     def spelt(self, text: str) -> str:
         """A text spelt character by character, each by eSpeak's name for it."""

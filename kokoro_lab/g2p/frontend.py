@@ -203,16 +203,9 @@ class FrontEnd:
                 for word, style in zip(segment.words, segment.styles or repeat(PLAIN), strict=False)
             ],
             "segments": [
-                {
-                    "segment_id": segment.segment_id,
-                    "start": segment.start,
-                    "end": segment.end,
-                    "phonemes": segment.phonemes,
-                    "token_count": len(segment.token_ids),
-                    "pause_after_s": segment.pause_after_s,
-                    **({} if segment.break_before_s is None else {"break_before_s": segment.break_before_s}),
-                    **({} if segment.voice is None else {"voice": segment.voice}),
-                }
+                {name: getattr(segment, name) for name in ("segment_id", "start", "end", "phonemes")}
+                | {"token_count": len(segment.token_ids), "pause_after_s": segment.pause_after_s}
+                | {name: value for name in _ASKED_FIELDS if (value := getattr(segment, name)) is not None}
                 for segment in segments
             ],
             "fallbacks": [asdict(fallback) for fallback in fallbacks],
@@ -236,6 +229,8 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
 
 LEFT_OUT = "left out: the sign of a note, or the time of a subtitle"
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
+_ASKED_FIELDS = ("break_before_s", "voice")
+"""Fields of a segment that only a document sets."""
 
 
 @dataclass(frozen=True, slots=True)

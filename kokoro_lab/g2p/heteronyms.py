@@ -63,7 +63,7 @@ class Heteronyms:
         for word, readings in self._senses.readings().items():
             entry = {reading_tag(name): said[accent] for name, said in readings.items()}
             for form in (word, word.capitalize()):  # `Polish` has an entry of its own, `Bass` has not
-                was = golds.get(form, next(iter(entry.values())))
+                was = golds.get(form) or next(iter(entry.values()))
                 golds[form] = (was if isinstance(was, dict) else {"DEFAULT": was}) | entry
 
     def decide(self, tokens: Sequence[EnglishToken]) -> None:
@@ -231,9 +231,4 @@ def _used(sentence: TaggedSentence, i: int) -> str | None:
     return None
 
 
-_SPECIAL: dict[str, Callable[[TaggedSentence, int], str | None]] = {
-    "read": _read,
-    "reread": _read,
-    "misread": _read,
-    "used": _used,
-}
+_SPECIAL = dict.fromkeys(("read", "reread", "misread"), _read) | {"used": _used}

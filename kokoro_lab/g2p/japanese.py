@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import regex
 
@@ -101,16 +101,12 @@ class JapaneseG2P:
     def __init__(self, language: str = LANGUAGE) -> None:
         self.language = language
         self._lock = SharedLock()  # the analyser holds the state of the sentence that it reads
-        self._cutlet = self._load()
-        self._espeak = EspeakEnglish(british=False)
-
-    @staticmethod
-    def _load() -> Any:
         try:
             from misaki.cutlet import Cutlet
         except ImportError as error:
             raise lacks_packages("Japanese", LANGUAGE, error) from error
-        return Cutlet()
+        self._cutlet = Cutlet()
+        self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
         """Words in order, with offsets into the original.
@@ -317,18 +313,15 @@ def _in_context(sentence: AlignedText, i: int, j: int, number: str, counter: str
     in_digits = end - start > 1  # 10分, written in digits, is never "enough"
     if number == "十" and counter == "分" and not (in_digits or _ten_minutes(before, behind)):
         return [KanaToken(i, j, "じゅーぶん", _COUNTED_TAG)]
-    if counter == "分" and regex.match(rf"の{NUMERAL}", behind):
-        counter, j = "分の", j  # a fraction: the の is a token of its own
-        parts = reading(number, counter)
-        if parts:
-            last = parts[-1]
-            parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
-    elif counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
+    if counter == "" and len(number) == 1 and (number in "一二" or not _KATAKANA_BEHIND.match(behind)):
         return None  # the analyser's reading in context stays: 一 is ひと in 一つ星
-    else:
-        parts = reading(number, counter)
+    is_fraction = counter == "分" and regex.match(rf"の{NUMERAL}", behind)
+    parts = reading(number, "分の" if is_fraction else counter)
     if parts is None:
         return None
+    if is_fraction:  # the の is a token of its own
+        last = parts[-1]
+        parts[-1] = last._replace(end=last.end - 1, kana=last.kana.removesuffix("の"))
     return [KanaToken(i + part.start, i + part.end, part.kana, _COUNTED_TAG) for part in parts]
 
 

@@ -20,15 +20,7 @@ _DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
 """Kana of digits that are read one by one, as in telephone numbers: digits of one beat are drawn out to
 two."""
-_SHORT = {
-    "いち": "いっ",
-    "ろく": "ろっ",
-    "はち": "はっ",
-    "じゅう": "じゅっ",
-    "ひゃく": "ひゃっ",
-    "びゃく": "びゃっ",
-    "ぴゃく": "ぴゃっ",
-}
+_SHORT = names(__package__)["Japanese numeral shortened"]
 _P = dict(zip("はひふへほ", "ぱぴぷぺぽ", strict=True))
 _B = dict(zip("はひふへほ", "ばびぶべぼ", strict=True))
 _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござじずぜぞば", strict=True))

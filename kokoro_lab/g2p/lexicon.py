@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import regex
 
@@ -88,8 +89,9 @@ class Lexicon:
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():
-                # A stable sort: of equally long entries, ours stay before those of the lexicon below
-                table[head] = tuple(sorted((*found, *table.get(head, ())), key=_longest_first))
+                # The longest first. Of equally long entries, ours stay before those of the lexicon below
+                ordered = sorted((*found, *table.get(head, ())), key=lambda one: -len(one.grapheme))
+                table[head] = tuple(ordered)
             self._tables[language] = table
         return self._tables[language]
 
@@ -147,7 +149,7 @@ def read_with(
         and sentence.range_of(*sentence.span(fixed.start, fixed.end)) == (fixed.start, fixed.end)
     ]
     complete = len(written) == len(found)
-    written = sorted((*given, *written), key=_start)
+    written = sorted((*given, *written), key=attrgetter("start"))
     said = normalise(sentence, language, [(fixed.start, fixed.end) for fixed in written])
     if said.text == sentence.text and complete:
         return said, tuple(written)
@@ -157,11 +159,7 @@ def read_with(
     ]
     taken = [(fixed.start, fixed.end, "") for fixed in kept]
     new = [p for p in lexicon.find(said.text, language) if not overlaps(taken, p.start, p.end)]
-    return said, tuple(sorted((*kept, *new), key=_start))
-
-
-def _start(fixed: FixedReading) -> int:
-    return fixed.start
+    return said, tuple(sorted((*kept, *new), key=attrgetter("start")))
 
 
 def _in_address(text: str, fixed: FixedReading) -> bool:
@@ -183,10 +181,6 @@ def _by_head(levels: Iterable[Sequence[LexiconEntry]], language: str) -> dict[st
                 head = _WORD_OR_MARK.match(candidate.folded)
                 found.setdefault(head.group() if head else "", []).append(candidate)
     return found
-
-
-def _longest_first(candidate: _Candidate) -> int:
-    return -len(candidate.grapheme)
 
 
 def _forms(entry: LexiconEntry, language: str) -> Iterator[_Candidate]:

@@ -87,15 +87,12 @@ def _csv(path: Path, text: str) -> Iterator[Row]:
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     line = 1
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise _refused(path, f"not CSV: {error}", line=line) from error
-        if row is None:
-            return
-        yield line, row
-        line = reader.line_num + 1
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise _refused(path, f"not CSV: {error}", line=line) from error
 
 
 def _table(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[Row]:

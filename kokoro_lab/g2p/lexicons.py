@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
@@ -37,14 +37,17 @@ def default_entries() -> tuple[LexiconEntry, ...]:
 
 
 class _WatchedFile:
-    """One level: the last valid content of its file."""
+    """One level: the last valid content of its file. That is `path`, which must exist, or without it a
+    lexicon in `folder`, which need not."""
 
-    def __init__(self, name: str, paths: Sequence[Path], *, expected: bool) -> None:
+    def __init__(self, name: str, path: Path | None, folder: Path | None) -> None:
         self.name = name
         self.entries: tuple[LexiconEntry, ...] = ()
         self.problem: str | None = None
         self.missing = False
-        self._paths, self._expected = paths, expected
+        self._expected = path is not None
+        usual = [] if folder is None else [folder / f"{STEM}{suffix}" for suffix in SUFFIXES]
+        self._paths = usual if path is None else [path]
         self._seen: list[_Mark] | None = None
 
     def look(self) -> bool:
@@ -115,8 +118,8 @@ class Lexicons:
         self, project: Path | None = None, user: Path | None = None, *, look_every_s: float = LOOK_EVERY_S
     ) -> None:
         self._files = (
-            _watched("user", user, _configuration_folder()),
-            _watched("project", project, Path()),
+            _WatchedFile("user", user, _configuration_folder()),
+            _WatchedFile("project", project, Path()),
         )
         self._look_every_s = look_every_s
         self._lock = threading.Lock()
@@ -170,13 +173,6 @@ class Lexicons:
         ]
         told = tuple(Fallback("lexicon", reason) for file, reason in problems if not file.missing)
         return _Snapshot(Lexicon(levels), told, tuple(reason for _, reason in problems))
-
-
-def _watched(name: str, path: Path | None, folder: Path | None) -> _WatchedFile:
-    if path is not None:
-        return _WatchedFile(name, (path,), expected=True)
-    paths = [] if folder is None else [folder / f"{STEM}{suffix}" for suffix in SUFFIXES]
-    return _WatchedFile(name, paths, expected=False)
 
 
 def _configuration_folder() -> Path | None:

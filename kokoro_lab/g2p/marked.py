@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise, repeat
+from itertools import chain, islice, pairwise, repeat, tee
 from operator import attrgetter
 from typing import TypeVar
 
@@ -105,11 +105,8 @@ def sentences_of(document: SsmlDocument, language: str) -> Iterator[Sentence]:
 
 
 def _with_next(found: Iterator[T]) -> Iterator[tuple[T, T | None]]:
-    held = next(found, None)
-    while held is not None:
-        following = next(found, None)
-        yield held, following
-        held = following
+    now, later = tee(found)
+    return zip(now, chain(islice(later, 1, None), (None,)), strict=False)
 
 
 def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:

@@ -105,15 +105,12 @@ class Speakers:
         around = self.around  # not `self`, which the threads of a G2P would keep alive
         letters = SplicedG2P(LetterG2P(language), language)
         by_espeak = partial(_ready, partial(_espeak, language), language)
+        by_misaki: dict[str, Callable[[], SentenceG2P]] = {"ja": _japanese, "zh": _mandarin}
         if language.startswith("en-"):
-            english = partial(_english, language, self._known, self.home, self.source)
-            load = partial(_ready, english, language)
-        elif language == "ja":
-            load = partial(_ready, _japanese, "ja")
-        elif language == "zh":
-            load = partial(_ready, _mandarin, "zh")
-        else:
+            by_misaki[language] = partial(_english, language, self._known, self.home, self.source)
+        if language not in by_misaki:
             return GuardedG2P(lambda: around(by_espeak()), letters, name="espeak", below_name="characters")
+        load = partial(_ready, by_misaki[language], language)
         espeak = GuardedG2P(by_espeak, letters, name="espeak", below_name="characters")
         return GuardedG2P(lambda: around(load()), espeak, name="misaki", below_name="espeak")
 
@@ -126,21 +123,20 @@ reading is still slower than the fourth."""
 def _english(language: str, known: dict[str, Known], home: Path | None, source: Source | None) -> SentenceG2P:
     if find_spec("misaki") is None:
         log.warning("English is read by eSpeak, since misaki is not installed: %s", MISAKI)
-        return _EnglishByEspeak(_espeak(language))
+        return _reporting(_espeak(language))
     g2p = EnglishG2P(language, home=home, source=source)
     known[language] = g2p.knows
     return g2p
 
 
-class _EnglishByEspeak:
-    """English by eSpeak, where misaki is not installed; each sentence reports that."""
+def _reporting(espeak: SentenceG2P) -> SentenceG2P:
+    """eSpeak in the place of misaki, which is not installed: each sentence reports that."""
 
-    def __init__(self, espeak: SentenceG2P) -> None:
-        self._espeak = espeak
-
-    def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
+    def read(sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         on_fallback(Fallback("g2p", WITHOUT_MISAKI, *sentence.span(0, len(sentence))))
-        return self._espeak(sentence, on_fallback, given)
+        return espeak(sentence, on_fallback, given)
+
+    return read
 
 
 def _espeak(language: str) -> SentenceG2P:

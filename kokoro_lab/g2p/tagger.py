@@ -28,6 +28,7 @@ EPSILON = 1e-08
 WINDOW_LAYERS = 4
 REMEMBERED_TOKENS, REMEMBERED_FEATURES = 2048, 4096
 LONGEST_SHAPE = 100
+_NORMS = tables.names(__package__)["tagger norm"]
 
 Floats = NDArray[np.float32]
 
@@ -120,7 +121,7 @@ class Tagger:
         """The form of a word that the tagger sees: one spelling for variants of a word (`colour`), one mark
         for variants of a mark, otherwise lower case."""
         found = self._norms.get(_number(text))
-        return found if found is not None else _norms().get(text, text.lower())
+        return found if found is not None else _NORMS.get(text, text.lower())
 
 
 class _Layer(NamedTuple):
@@ -161,11 +162,6 @@ def _number(text: str) -> int:
 @cache
 def _symbols() -> dict[str, int]:
     return {row["symbol"]: int(row["number"]) for row in tables.rows(__package__, "tagger_symbols.tsv")}
-
-
-@cache
-def _norms() -> dict[str, str]:
-    return {row["written"]: row["seen"] for row in tables.rows(__package__, "tagger_norms.tsv")}
 
 
 def _shape(text: str) -> str:

@@ -66,15 +66,12 @@ class Tokeniser:
         suffixes: list[Token] = []
         while word and word not in exceptions:
             start = found.end() - found.start() if (found := self._prefix(word)) else 0
-            if start and word[start:] in exceptions:
-                prefixes.append(Token(word[:start]))
-                word = word[start:]
-                break
             stop = found.end() - found.start() if (found := self._suffix(word[start:])) else 0
-            if stop and word[:-stop] in exceptions:
-                suffixes.append(Token(word[-stop:]))
-                word = word[:-stop]
-                break
+            # What is an exception without one of the two keeps the other
+            if start and word[start:] in exceptions:
+                stop = 0
+            elif stop and word[:-stop] in exceptions:
+                start = 0
             if not start and not stop:
                 break
             if start:

@@ -31,7 +31,6 @@ from kokoro_lab.graphs.rewriting import (
     END,
     Graph,
     Model,
-    Swaps,
     apply,
     attributes_of,
     either_way,
@@ -128,29 +127,26 @@ def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None
     return None
 
 
-def rows_as_products(model: Model) -> Model:
+@node_by_node
+def rows_as_products(g: Graph, gemm: NodeProto) -> Sequence[NodeProto] | None:
     """Compute products with the style, which is a single row, by our own operator. The zeros that fill the
     last panel of the matrix stay in a product that only norms read, since a norm accepts more values than it
     has channels."""
-    g = Graph(model)
-    swaps: Swaps = {}
-    for gemm in g.graph.node:
-        given = attributes_of(gemm)
-        known = all(name in g.constants for name in gemm.input[1:]) and len(gemm.input) == 3
-        plain = not given.get("transA", 0) and given.get("alpha", 1.0) == given.get("beta", 1.0) == 1.0
-        if gemm.op_type != "Gemm" or not known or not plain:
-            continue
-        style, weight, bias = gemm.input
-        matrix = g.value(weight).T if given.get("transB", 0) else g.value(weight)
-        row, made = f"{gemm.name}/row", f"{gemm.name}/made"
-        axis = g.integers(1)
-        whole = all(reader.op_type == "Norm" for reader in g.readers.get(gemm.output[0], ()))
-        swaps[gemm.output[0]] = (
-            helper.make_node("Unsqueeze", [style, axis], [row]),
-            *_product(g, gemm.name, row, matrix, made, g.value(bias), whole=whole),
-            helper.make_node("Squeeze", [made, axis], list(gemm.output)),
-        )
-    return g.rewritten(swaps)
+    given = attributes_of(gemm)
+    known = all(name in g.constants for name in gemm.input[1:]) and len(gemm.input) == 3
+    plain = not given.get("transA", 0) and given.get("alpha", 1.0) == given.get("beta", 1.0) == 1.0
+    if gemm.op_type != "Gemm" or not known or not plain:
+        return None
+    style, weight, bias = gemm.input
+    matrix = g.value(weight).T if given.get("transB", 0) else g.value(weight)
+    row, made = f"{gemm.name}/row", f"{gemm.name}/made"
+    axis = g.integers(1)
+    whole = all(reader.op_type == "Norm" for reader in g.readers.get(gemm.output[0], ()))
+    return [
+        helper.make_node("Unsqueeze", [style, axis], [row]),
+        *_product(g, gemm.name, row, matrix, made, g.value(bias), whole=whole),
+        helper.make_node("Squeeze", [made, axis], list(gemm.output)),
+    ]
 
 
 @node_by_node
@@ -174,9 +170,8 @@ def row_sums(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     ones."""
     if node.op_type != "ReduceSum" or attributes_of(node).get("keepdims", 1):
         return None
-    sigmoid = g.made_by(node.input[0], "Sigmoid")
-    layer = g.made_by(sigmoid.input[0], "Add") if sigmoid is not None else None
-    biases = [g.value(name) for name in layer.input if name in g.constants] if layer is not None else []
+    layer = g.chain(node.input[0], "Sigmoid", "Add")
+    biases = [g.value(name) for name in layer[1].input if name in g.constants] if layer else []
     axes = g.value(node.input[1]).tolist() if node.input[1] in g.constants else None
     if not biases or biases[0].ndim != 1 or axes not in ([-1], [2]):
         return None

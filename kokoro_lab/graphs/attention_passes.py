@@ -42,13 +42,11 @@ def attention(model: Model) -> Model:
 def _layer(g: Graph, softmax: NodeProto) -> Swaps:
     """If the attention layer of `softmax` has the expected form: the swaps that replace its nodes; else
     empty."""
-    masked = g.made_by(softmax.input[0], "Add")
-    scores = g.made_by(masked.input[0], "MatMul") if masked is not None else None
-    mixture = g.only_reader(softmax.output[0], "MatMul")
-    turned = g.only_reader(mixture.output[0], "Transpose") if mixture is not None else None
-    joined = g.only_reader(turned.output[0], "Reshape") if turned is not None else None
-    if masked is None or scores is None or mixture is None or turned is None or joined is None:
+    above = g.chain(softmax.input[0], "Add", "MatMul")
+    behind = g.chain(softmax.output[0], "MatMul", "Transpose", "Reshape", onwards=True)
+    if not above or not behind:
         return {}
+    (masked, scores), (mixture, turned, joined) = above, behind
     queries, keys = (g.made_by(name, "Mul") for name in scores.input)
     if queries is None or keys is None or queries.input[1] != keys.input[1]:
         return {}
@@ -72,12 +70,12 @@ def _layer(g: Graph, softmax: NodeProto) -> Swaps:
 
 def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
     """The tensor that is divided into heads and transposed to become `name`."""
-    transpose = g.made_by(name, "Transpose")
-    reshape = g.made_by(transpose.input[0], "Reshape") if transpose is not None else None
-    if transpose is None or reshape is None or attributes_of(transpose)["perm"] != turned:
+    found = g.chain(name, "Transpose", "Reshape")
+    if not found or attributes_of(found[0])["perm"] != turned:
         return None
-    lengths = _last_two(g, reshape.input[1])
-    return _Split(*_biased(g, reshape.input[0]), *lengths) if lengths else None
+    whole, shape = found[1].input
+    lengths = _last_two(g, shape)
+    return _Split(*_biased(g, whole), *lengths) if lengths else None
 
 
 def _biased(g: Graph, name: str) -> tuple[str, str]:
@@ -114,15 +112,12 @@ def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
     if name in g.constants:
         factor = g.value(name)
         return np.array([1, factor.item() * factor.item()], np.float32) if factor.size == 1 else None
-    root = g.made_by(name, "Sqrt")
-    inverse = g.made_by(root.input[0], "Div") if root is not None else None
-    length = g.made_by(inverse.input[1], "Sqrt") if inverse is not None else None
-    cast = g.made_by(length.input[0], "Cast") if length is not None else None
-    last = g.made_by(cast.input[0], "Slice") if cast is not None else None
-    shape = g.made_by(last.input[0], "Shape") if last is not None else None
-    if inverse is None or last is None or shape is None or inverse.input[0] not in g.constants:
+    inverse = g.chain(name, "Sqrt", "Div")
+    length = g.chain(inverse[1].input[1], "Sqrt", "Cast", "Slice", "Shape") if inverse else []
+    if not length or inverse[1].input[0] not in g.constants:
         return None
-    split, one = _split(g, shape.input[0], BY_HEAD), g.value(inverse.input[0])
+    _, _, last, shape = length
+    split, one = _split(g, shape.input[0], BY_HEAD), g.value(inverse[1].input[0])
     if split is None or one.size != 1 or one.item() != 1 or g.value(last.input[1]).tolist() != [-1]:
         return None
     return np.array([np.sqrt(np.float32(1) / np.sqrt(np.float32(split.width))), 1], np.float32)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import onnx
@@ -68,8 +68,8 @@ def make_stages(
         The damage of the folder that this one replaces; the manifest keeps it.
     """
     started = time.perf_counter()
-    making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    try:
+    with TemporaryDirectory(prefix=".making-", dir=folder.parent, ignore_cleanup_errors=True) as temporary:
+        making = Path(temporary)
         stages = stages or published_stages(config, begins)
         layers = AdainLayers.of(passes.fold_constants(stages["vocoder"]))
         layers.save(making / "layers.npz", compact=config.variant != "fp32")
@@ -97,8 +97,6 @@ def make_stages(
         if folder.exists():
             shutil.rmtree(folder)  # it is not whole
         os.replace(making, folder)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
 
 
 def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> dict[str, Any]:

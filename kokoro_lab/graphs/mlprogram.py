@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, numpy_helper
 
 from kokoro_lab.errors import ParameterError, WeightsError
 from kokoro_lab.extras import imported
@@ -95,16 +94,13 @@ def write(
         package.short_description = "The vocoder of Kokoro-82M for one window, statistics given."
         package.license = "Apache-2.0"
         package.user_defined_metadata.update(about or {})
-        making = None
         try:
-            making = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
-            package.save(str(making / path.name))
-            os.replace(making / path.name, path)
+            with TemporaryDirectory(prefix=".making-", dir=path.parent, ignore_cleanup_errors=True) as making:
+                made = Path(making, path.name)
+                package.save(str(made))
+                os.replace(made, path)
         except OSError as error:
             raise WeightsError(f"{path} cannot be written: {error.strerror}.", value=str(path)) from error
-        finally:
-            if making is not None:
-                shutil.rmtree(making, ignore_errors=True)
 
 
 def require_precision(precision: str) -> None:
@@ -172,7 +168,7 @@ def _program(ct: Any, model: rewriting.Model) -> Any:
 
 def _operation(mb: Any, node: NodeProto, inputs: Sequence[Any]) -> Sequence[Any]:
     """A node of the graph as operations of an ML Program."""
-    a = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    a = rewriting.attributes_of(node)
     name = str(node.output[0])
     op = node.op_type
     if op in _BINARY:

@@ -102,12 +102,11 @@ def phases(model: Model) -> Model:
     """
     g = Graph(model)
     for sine in (n for n in g.graph.node if n.op_type == "Sin"):
-        turned = g.made_by(sine.input[0], "Transpose")
-        between = g.made_by(turned.input[0], "Resize") if turned is not None else None
-        if turned is not None and between is not None:
+        if found := g.chain(sine.input[0], "Transpose", "Resize"):
             break
     else:
         return model
+    turned, between = found
     (softer,) = g.readers[sine.output[0]]
     (voiced,) = g.readers[softer.output[0]]
     threshold = g.value(g.maker[g.maker[voiced.input[1]].input[0]].input[1]).item()
@@ -283,8 +282,5 @@ def modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
     Snake is written as `snake_in_the_modulation` writes it."""
     if conv.op_type != "Conv" or g.lengths(conv.input[1])[0] % TILE:
         return None
-    snake = g.made_by(conv.input[0], "Add")
-    less = g.made_by(snake.input[0], "Sub") if snake is not None else None
-    if less is None or g.made_by(less.input[1], "Cos") is None:
-        return None
-    return g.made_by(less.input[0], "BatchNormalization")
+    found = g.chain(conv.input[0], "Add", "Sub", "BatchNormalization")
+    return found[2] if found and g.made_by(found[1].input[1], "Cos") is not None else None

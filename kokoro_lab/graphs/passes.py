@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 from kokoro_lab.graphs.rewriting import (
     Graph,
     Model,
+    Pass,
     Swaps,
     attributes_of,
     copied,
@@ -315,3 +316,14 @@ def plain_overlap_add(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     if node.op_type != "ScatterND":
         return None
     return [helper.make_node("Identity", [node.input[0]], list(node.output), name="overlap_add")]
+
+
+GIVEN_STATISTICS: tuple[Pass, ...] = (
+    fold_constants,
+    modulate,
+    snake_in_the_modulation,
+    squares_as_products,
+    plain_overlap_add,
+    crop_before_the_second_half,
+)
+"""Passes after which the vocoder decodes windows with the statistics that it is given."""

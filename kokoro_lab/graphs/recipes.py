@@ -26,15 +26,7 @@ Recipes = Mapping[str, tuple[str, Passes]]
 """Graph → the stage that it is made of, and the passes by which it is made."""
 EXACT: Passes = (passes.fold_constants, passes.squares_as_products)
 """Passes after which the samples equal the published model's to the last bit."""
-GIVEN: Passes = (
-    passes.fold_constants,
-    passes.modulate,
-    passes.snake_in_the_modulation,
-    passes.squares_as_products,
-    passes.plain_overlap_add,
-    passes.crop_before_the_second_half,
-    passes.own_statistics_unless_known,
-)
+GIVEN: Passes = (*passes.GIVEN_STATISTICS, passes.own_statistics_unless_known)
 TIDY: Passes = (
     passes.fold_constants,
     tidy_passes.drop_no_ops,

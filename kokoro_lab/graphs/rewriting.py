@@ -51,6 +51,22 @@ class Graph:
         readers = self.readers.get(name, []) if name else []
         return readers[0] if len(readers) == 1 and readers[0].op_type == operator else None
 
+    def chain(self, name: str, *operators: str, onwards: bool = False) -> list[NodeProto]:
+        """If nodes of these `operators`, one after the other, lead to the tensor `name`: these nodes, the
+        nearest first; else empty.
+
+        Each node makes the first input of the one before. `onwards`, the chain leads away from the tensor:
+        each node is the only reader of the first output of the one before.
+        """
+        found: list[NodeProto] = []
+        for operator in operators:
+            node = (self.only_reader if onwards else self.made_by)(name, operator)
+            if node is None:
+                return []
+            found.append(node)
+            name = node.output[0] if onwards else node.input[0]
+        return found
+
     def value(self, name: str) -> npt.NDArray[Any]:
         array: npt.NDArray[Any] = numpy_helper.to_array(self.constants[name])
         return array

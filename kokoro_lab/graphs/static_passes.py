@@ -62,12 +62,7 @@ def static(model: Model, outer: int, inner: tuple[int, int]) -> Model:
 def recipe(outer: int, inner: tuple[int, int]) -> tuple[Pass, ...]:
     """The passes of `static`, in order."""
     return (
-        passes.fold_constants,
-        passes.modulate,
-        passes.snake_in_the_modulation,
-        passes.squares_as_products,
-        passes.plain_overlap_add,
-        passes.crop_before_the_second_half,
+        *passes.GIVEN_STATISTICS,
         behind_the_spectrum,
         modulation_as_products,
         reflection_as_a_slice,

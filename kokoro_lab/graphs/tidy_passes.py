@@ -17,11 +17,11 @@ from kokoro_lab.graphs.rewriting import (
     END,
     Graph,
     Model,
-    Swaps,
     attributes_of,
     copied,
     in_place_of,
     inferred,
+    node_by_node,
 )
 
 
@@ -198,36 +198,30 @@ def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
 
 def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
     """The tensor and the axis of which `name` is the length, as `Unsqueeze(Gather(Shape(tensor), axis))`."""
-    chain = []
-    for operator in ("Unsqueeze", "Gather", "Shape"):
-        node = g.made_by(name, operator)
-        if node is None:
-            return None
-        chain.append(node)
-        name = node.input[0]
-    index = chain[1].input[1]
-    if index not in g.constants or g.constants[index].dims or chain[2].attribute:
+    chain = g.chain(name, "Unsqueeze", "Gather", "Shape")
+    if not chain:
         return None
-    return name, int(g.value(index))
+    _, gather, shape = chain
+    index = gather.input[1]
+    if index not in g.constants or g.constants[index].dims or shape.attribute:
+        return None
+    return shape.input[0], int(g.value(index))
 
 
-def repeated_afterwards(model: Model) -> Model:
+@node_by_node
+def repeated_afterwards(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
     """If columns are repeated before a convolution of one tap, repeat them after it instead, so that each is
     computed once."""
-    g = Graph(model)
-    swaps: Swaps = {}
-    for repeat in g.graph.node:
-        if repeat.op_type != "Resize" or attributes_of(repeat).get("mode", b"nearest") != b"nearest":
-            continue
-        conv = g.only_reader(repeat.output[0], "Conv")
-        if conv is not None and _is_of_one_tap(g, conv):
-            before = f"{conv.output[0]}/once"
-            swaps[repeat.output[0]] = ()
-            swaps[conv.output[0]] = (
-                copied(conv, [repeat.input[0], *conv.input[1:]], before),
-                copied(repeat, [before, *repeat.input[1:]], conv.output[0]),
-            )
-    return g.rewritten(swaps)
+    repeat = g.made_by(conv.input[0], "Resize") if _is_of_one_tap(g, conv) else None
+    if repeat is None or g.only_reader(repeat.output[0], "Conv") is None:
+        return None
+    if attributes_of(repeat).get("mode", b"nearest") != b"nearest":
+        return None
+    before = f"{conv.output[0]}/once"
+    return [
+        copied(conv, [repeat.input[0], *conv.input[1:]], before),
+        copied(repeat, [before, *repeat.input[1:]], conv.output[0]),
+    ]
 
 
 def _is_of_one_tap(g: Graph, conv: NodeProto) -> bool:

@@ -16,7 +16,7 @@ from onnx import NodeProto, helper
 from kokoro_lab.graphs.alike_passes import rectified_norms
 from kokoro_lab.graphs.native_passes import native_node
 from kokoro_lab.graphs.passes import adain_layers
-from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
+from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied, node_by_node
 from kokoro_lab.graphs.signatures import STOP, TOLD, TOLD_MEAN, TOLD_VARIANCE
 
 
@@ -122,27 +122,23 @@ def _channels(g: Graph, name: str) -> int:
     return int(given.type.tensor_type.shape.dim[1].dim_value)
 
 
-def divided_beforehand(model: Model) -> Model:
+@node_by_node
+def divided_beforehand(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
     """If the sum of two convolutions is divided by a constant, divide their weights instead."""
-    g = Graph(model)
-    swaps: Swaps = {}
-    for node in g.graph.node:
-        if node.op_type != "Div" or node.input[1] not in g.constants:
-            continue
-        total = g.made_by(node.input[0], "Add")
-        if total is None or len(g.readers[total.output[0]]) != 1:
-            continue
-        summands = [g.made_by(name, "Conv") for name in total.input if len(g.readers[name]) == 1]
-        convolutions = [conv for conv in summands if conv is not None]
-        if len(convolutions) != 2:
-            continue
-        divisor = g.value(node.input[1])
-        for conv in convolutions:
-            for place, name in list(enumerate(conv.input))[1:]:
-                conv.input[place] = g.constant(f"{conv.name}/divided/{place}", g.value(name) / divisor)
-        both = helper.make_node("Add", list(total.input), list(node.output), name=total.name)
-        swaps |= {total.output[0]: (), node.output[0]: (both,)}
-    return g.rewritten(swaps)
+    if node.op_type != "Div" or node.input[1] not in g.constants:
+        return None
+    total = g.made_by(node.input[0], "Add")
+    if total is None or len(g.readers[total.output[0]]) != 1:
+        return None
+    summands = [g.made_by(name, "Conv") for name in total.input if len(g.readers[name]) == 1]
+    convolutions = [conv for conv in summands if conv is not None]
+    if len(convolutions) != 2:
+        return None
+    divisor = g.value(node.input[1])
+    for conv in convolutions:
+        for place, name in list(enumerate(conv.input))[1:]:
+            conv.input[place] = g.constant(f"{conv.name}/divided/{place}", g.value(name) / divisor)
+    return [helper.make_node("Add", list(total.input), list(node.output), name=total.name)]
 
 
 def norms_in_convolutions(model: Model) -> Model:

@@ -23,7 +23,7 @@ from kokoro_lab.graphs.signatures import DURATIONS, TOLD_CHANNELS, frames_of
 from kokoro_lab.graphs.signatures import signature as signature_of
 from kokoro_lab.model.delivery import ProsodyChanges
 from kokoro_lab.model.predictor import StatisticsPredictor
-from kokoro_lab.model.prosody import Contours, ProsodyModel
+from kokoro_lab.model.prosody import Contours, ProsodyModel, Values
 from kokoro_lab.model.vocoder import Around, Vocoder
 from kokoro_lab.model.windowed_speech import EARLY_PREDICTOR_FILE, WindowedSpeech
 from kokoro_lab.native.operators import native_operators
@@ -35,8 +35,6 @@ from kokoro_lab.weights.voices import Voice
 
 if TYPE_CHECKING:
     from kokoro_lab.model.static_vocoder import StaticVocoder
-
-Values = npt.NDArray[np.float32]
 
 WANTS_FIXED_SHAPES = "coreml"
 """The provider that runs hardly a node of a graph for windows of any length (see the notebook
@@ -69,7 +67,7 @@ class SegmentRequest:
     """
 
     token_ids: Sequence[int]
-    style: npt.NDArray[np.float32]
+    style: Values
     speed: float = 1.0
     predicted: bool = False
     urgent: bool = True

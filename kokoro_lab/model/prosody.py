@@ -182,16 +182,9 @@ class ProsodyModel:
         """The contours at one speed or at one for each input id, and the durations before speed and
         rounding."""
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
-        *contours, unrounded = self._prosody.run(
-            [
-                signatures.ALIGNED,
-                signatures.F0,
-                signatures.ENERGY,
-                signatures.DURATIONS,
-                signatures.UNROUNDED,
-            ],
-            {"input_ids": ids, "style": style, "speed": speeds},
-        )
+        _, outputs = signatures.STAGES["prosody"]
+        feed = {"input_ids": ids, "style": style, "speed": speeds}
+        *contours, unrounded = self._prosody.run(outputs, feed)
         return Contours(*contours), unrounded
 
     def behind(self, contours: Contours, style: Values) -> Prosody:

@@ -19,7 +19,6 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 from kokoro_lab._version import __version__
@@ -32,7 +31,7 @@ from kokoro_lab.graphs.recipe_digest import recipe_digest
 from kokoro_lab.graphs.recipes import Passes, Recipes
 from kokoro_lab.graphs.signatures import SCALE, SHIFT
 from kokoro_lab.graphs.static_passes import COLUMNS, LONGEST_AXIS, SAMPLES, SPECTRUM, TRUNK
-from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.vocoder import INNER_CONTEXT_FRAMES, Around, WindowVocoder
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span
 from kokoro_lab.sessions.guarded_session import GuardedSession
@@ -40,8 +39,6 @@ from kokoro_lab.sessions.provider_registry import CPU
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 from kokoro_lab.weights.joining import sha256_of
 from kokoro_lab.weights.store import model_sha256
-
-Values = npt.NDArray[np.float32]
 
 CACHE_KEY = "COREML_CACHE_KEY"
 """Metadata under which ONNX Runtime's Core ML provider looks for the name of its compiled copy. Without it

@@ -9,20 +9,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs import signatures
 from kokoro_lab.graphs.adain import AdainLayers
 from kokoro_lab.graphs.signatures import INNER, KNOWN, SCALE, SHIFT
-from kokoro_lab.model.prosody import Prosody
+from kokoro_lab.model.prosody import Prosody, Values
 from kokoro_lab.model.windows import CONTEXT_FRAMES, Span, WindowPlan
 from kokoro_lab.native.operators import Native
 from kokoro_lab.sessions.guarded_session import GuardedSession, Runs
 from kokoro_lab.sessions.providers import cpu_session, stage_session
 
-Values = npt.NDArray[np.float32]
 Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 

@@ -15,18 +15,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.signatures import TOLD_CHANNELS, TRUNK_FRAME_SAMPLES, VOICED_HZ, frames_of
 from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
-from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
+from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel, Values
 from kokoro_lab.model.vocoder import WindowVocoder
 from kokoro_lab.model.windows import CONTEXT_FRAMES, WindowPlan, silent_frames, undivided, window_plan
 from kokoro_lab.scheduling.one_thread import product
-
-Values = npt.NDArray[np.float32]
 
 FADE_FRAMES = 1
 """Trunk frames over which the last early window fades into the next window."""

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from kokoro_lab.config import WINDOW_FRAMES
 from kokoro_lab.datatypes import Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.graphs.signatures import TRUNK_FRAME_SAMPLES
-from kokoro_lab.model.prosody import audible_frames, first_chunk_frame
+from kokoro_lab.model.prosody import Values, audible_frames, first_chunk_frame
 
-Values = npt.NDArray[np.float32]
 Span = tuple[int, int]
 """First frame, and the frame after the last one."""
 

@@ -243,12 +243,15 @@ def sources() -> list[Path]:
     return sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".h"))
 
 
+def hashed_sources() -> hashlib._Hash:
+    """SHA-256 of all `sources` together, to which more can be added."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources()))
+
+
 def _identity(compiler: Command) -> str:
     """A digest of the sources, the compiler and the processor. A library that was built for one processor may
     crash on another."""
-    digest = hashlib.sha256()
-    for path in sources():
-        digest.update(path.read_bytes())
+    digest = hashed_sources()
     processor = f"{platform.system()} {platform.machine()} {processor_flags() or machine()['cpu']}"
     digest.update(repr((FLAGS, compiler, processor)).encode())
     return digest.hexdigest()[:12]

@@ -21,7 +21,7 @@ from typing import Any
 
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.native import prebuilt
-from kokoro_lab.native.operators import FLAGS, found_compilers, processor_flags, sources
+from kokoro_lab.native.operators import FLAGS, found_compilers, hashed_sources, processor_flags
 from kokoro_lab.provenance import machine, versions
 from kokoro_lab.weights.joining import sha256_of
 
@@ -141,14 +141,11 @@ def toolchain() -> Mapping[str, Any]:
     """
     import onnxruntime  # not before the server has forked
 
-    hashed = sha256()
-    for path in sources():
-        hashed.update(path.read_bytes())
     return {
         "compiler": compiler_version(),
         "compiler_flags": list(FLAGS),
         "prebuilt": _prebuilt(),
-        "native_sources_sha256": hashed.hexdigest(),
+        "native_sources_sha256": hashed_sources().hexdigest(),
         "onnx": version("onnx"),
         "onnxruntime": onnxruntime.__version__,
         "onnxruntime_build": onnxruntime.get_build_info(),

@@ -7,7 +7,7 @@ shown long enough to be read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -98,7 +98,7 @@ def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text
     if input_format in _UNSEEN_OF:
         unseen, seen = _UNSEEN_OF[input_format]
         written = [replace(word, text=unseen.sub(seen, word.text)) for word in written]
-    groups = _grouped(written, _group_cost)
+    groups = _grouped(written)
     starts = [group[0].start_s for group in groups]
     following = [*starts[1:], math.inf]
     return [
@@ -123,16 +123,14 @@ def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
         at = until
 
 
-def _grouped(
-    written: Sequence[_Written], cost: Callable[[Sequence[_Written]], float]
-) -> list[Sequence[_Written]]:
+def _grouped(written: Sequence[_Written]) -> list[Sequence[_Written]]:
     """The cheapest way to cut `written` into groups. Words whose cost as a group is infinite are never put
     into one group."""
     best: list[tuple[float, int]] = [(0.0, 0)]
     for end in range(1, len(written) + 1):
         choices = []
         for start in range(end - 1, -1, -1):
-            own = cost(written[start:end])
+            own = _group_cost(written[start:end])
             if math.isinf(own) and end - start > 1:
                 break
             choices.append((best[start][0] + (0.0 if math.isinf(own) else own), start))

@@ -266,6 +266,8 @@ class Engine:
         checked = ("streamed", "cached", "place", "heard_samples", "stop")
         require_arguments(Engine.stream, locals(), *checked)
         require_range("heard_samples", heard_samples, 0)
+        how: dict[str, Any] = {"chunk_s": chunk_s, "cached": cached, "longest_s": longest_s}
+        how |= {"stop": stop, "client": client}
         if not isinstance(text, str | Utterance):
             if isinstance(text, bytes | bytearray) or not hasattr(text, "__iter__"):  # type: ignore[unreachable]
                 require_type("text", text, str | Utterance, ParameterError)
@@ -276,20 +278,11 @@ class Engine:
                     value=type(text).__name__,
                     mend="Give the whole text as one string.",
                 )
-            how: dict[str, Any] = {"chunk_s": chunk_s, "cached": cached, "longest_s": longest_s}
-            live = self.session(**how, stop=stop, client=client, **options)
+            live = self.session(**how, **options)
             live.write_from(text)
             return live.stream
-        return self._stream_of(
-            checked_utterance(self.parts, text, options, streamed=streamed),
-            chunk_s=self.config.chunk_ms / 1000 if chunk_s is None else chunk_s,
-            cached=cached,
-            place=place,
-            heard_samples=heard_samples,
-            longest_s=longest_s,
-            stop=stop,
-            client=client,
-        )
+        asked = checked_utterance(self.parts, text, options, streamed=streamed)
+        return self._stream_of(asked, place=place, heard_samples=heard_samples, **how)
 
     def session(
         self,
@@ -349,7 +342,6 @@ class Engine:
             stop=stop,
             leaving_out=without_emoji if asked.utterance.emoji == "skip" else all_of_it,
         )
-        chunk_s = self.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         stream = self._stream_of(
             asked,
             chunk_s=chunk_s,
@@ -400,8 +392,7 @@ class Engine:
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         asked = checked_utterance(self.parts, text, {"voice": voice, "language": language}, streamed=True)
-        chunk_s = self.config.chunk_ms / 1000
-        stream = SpeechStream(self.parts, asked, chunk_s=chunk_s, cached=False, listened=False)
+        stream = SpeechStream(self.parts, asked, cached=False, listened=False)
         for _ in stream:
             pass
         return stream.report

@@ -61,8 +61,8 @@ class SpeechStream(Iterator[AudioChunk]):
         The parts of the engine that speaks.
     asked : CheckedUtterance
         The utterance to be spoken, and whether somebody listens meanwhile.
-    chunk_s : float
-        Length of a chunk.
+    chunk_s : float, optional
+        Length of a chunk; None takes the configuration's.
     cached : bool
         Whether a stream's first audio and the phonemes of sentences are taken from the engine's caches, and
         kept there.
@@ -109,7 +109,7 @@ class SpeechStream(Iterator[AudioChunk]):
         parts: Parts,
         asked: CheckedUtterance,
         *,
-        chunk_s: float,
+        chunk_s: float | None = None,
         cached: bool = True,
         place: Place | None = None,
         heard_samples: int = 0,
@@ -138,6 +138,7 @@ class SpeechStream(Iterator[AudioChunk]):
         self._preparation = Preparation(
             parts, asked, cached=cached, place=place, stopwatch=self._watch, claim=self.claim, growing=growing
         )
+        chunk_s = parts.config.chunk_ms / 1000 if chunk_s is None else chunk_s
         self._growing = growing
         self.text_came_s: float | None = None
         self._ahead = Lookahead(self._preparation.segments())

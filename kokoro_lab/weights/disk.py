@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kokoro_lab.errors import DiskFull, WeightsError
 from kokoro_lab.weights.catalogue import WeightFile
@@ -94,19 +94,15 @@ def whole_or_not_at_all(folder: Path) -> Iterator[Path]:
     WeightsError
         The folder cannot be written.
     """
-    making = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=".exporting-", dir=folder.parent))
-        yield making
-        os.replace(making, folder)
+        with TemporaryDirectory(prefix=".exporting-", dir=folder.parent, ignore_cleanup_errors=True) as made:
+            yield Path(made)
+            os.replace(made, folder)
     except OSError as error:
         raise WeightsError(
             f"{folder} cannot be written: {error.strerror}.", field="--output", value=str(folder)
         ) from error
-    finally:
-        if making is not None:
-            shutil.rmtree(making, ignore_errors=True)
 
 
 def _disk_full(home: Path, what: str) -> DiskFull:

@@ -21,6 +21,7 @@ from kokoro_lab.weights.catalogue import Package, WeightFile
 from kokoro_lab.weights.clients import is_disk_full, reason, refusal, run
 from kokoro_lab.weights.joining import archive_is_whole, demand, join, sha256_of
 from kokoro_lab.weights.progress import Tick, progress_bar
+from kokoro_lab.weights.verified import size_and_time
 
 # ---------------------------------------------------------------------------------------------- hub
 
@@ -342,10 +343,7 @@ def _packages_of(files: Sequence[WeightFile]) -> tuple[Package, ...]:
 
 
 def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    return size_and_time(path)[0] or 0
 
 
 def _tree_bytes(folder: Path) -> int:

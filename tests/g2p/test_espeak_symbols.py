@@ -72,8 +72,8 @@ def test_what_another_espeak_might_say_is_written_as_misaki_writes_it(raw: str, 
 
 
 def test_each_symbol_is_replaced_as_misaki_does_and_in_its_order() -> None:
-    assert list(espeak._ENGLISH) == misaki.EspeakFallback.E2M
-    assert list(espeak._OTHERS) == [*misaki.EspeakG2P("es").e2m, ("^", ""), ("-", "")]
+    assert list(espeak._ENGLISH.items()) == misaki.EspeakFallback.E2M
+    assert list(espeak._OTHERS.items()) == [*misaki.EspeakG2P("es").e2m, ("^", ""), ("-", "")]
 
 
 @pytest.mark.parametrize(
