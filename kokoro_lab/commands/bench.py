@@ -16,6 +16,7 @@ from kokoro_lab.commands.options import (
     Option,
     choice_option,
     json_option,
+    number_option,
     together,
     variant_option,
     voice_option,
@@ -23,9 +24,7 @@ from kokoro_lab.commands.options import (
 from kokoro_lab.config import settings
 
 _preset = choice_option("--preset", ["short", "medium", "long", "article"], "medium", "Length of the texts.")
-_trials = click.option(
-    "--trials", default=10, show_default=True, type=click.IntRange(1), help="How many texts are spoken."
-)
+_trials = number_option("--trials", click.IntRange(1), 10, "How many texts are spoken.")
 _corpus = click.option("--corpus", type=PATH, help="File with one sentence a line.  [default: the fixtures]")
 _spoken = together(
     voice_option, variant_option, _corpus, click.option("--seed", default=0, help="Seed of the texts.")
@@ -128,13 +127,7 @@ _judged(
         metavar="COUNTS",
         help="Numbers of listeners, separated by commas.  [default: around the machine's capacity]",
     ),
-    click.option(
-        "--seconds",
-        default=60.0,
-        show_default=True,
-        type=click.FloatRange(1),
-        help="How long each number of listeners is served.",
-    ),
+    number_option("--seconds", click.FloatRange(1), 60.0, "How long each number of listeners is served."),
     click.option(
         "--arrivals",
         default="",
@@ -146,37 +139,27 @@ _judged("lifecycle", "Stop or crash the server while it speaks --trials streams:
 _judged(
     "soak",
     "Serve listeners for a long time, with a mix of texts: do memory or times grow?",
-    click.option(
-        "--minutes",
-        default=20.0,
-        show_default=True,
-        type=click.FloatRange(0, min_open=True),
-        help="Minutes to run.",
-    ),
-    click.option(
-        "--concurrency", default=1, show_default=True, type=click.IntRange(1, 64), help="Listeners at a time."
-    ),
-    click.option(
+    number_option("--minutes", click.FloatRange(0, min_open=True), 20.0, "Minutes to run."),
+    number_option("--concurrency", click.IntRange(1, 64), 1, "Listeners at a time."),
+    number_option(
         "--pace",
-        default=1.0,
-        show_default=True,
-        type=click.FloatRange(0, 1),
-        help="How long a listener plays a stream, as a share of its length, before asking for the next one.",
+        click.FloatRange(0, 1),
+        1.0,
+        "How long a listener plays a stream, as a share of its length, before asking for the next one.",
     ),
     click.option("--misbehave", is_flag=True, help="Add clients that leave or stop reading."),
 )
 
 
 @bench.command()
-@click.option(
+@number_option(
     "--tokens-per-second",
+    click.FloatRange(5, 100),
+    30.0,
+    "How fast the simulated language model writes.",
     "pace",
-    default=30.0,
-    show_default=True,
-    type=click.FloatRange(5, 100),
-    help="How fast the simulated language model writes.",
 )
-@click.option("--trials", default=30, show_default=True, type=click.IntRange(3, 30), help="Answers to speak.")
+@number_option("--trials", click.IntRange(3, 30), 30, "Answers to speak.")
 @voice_option
 @variant_option
 @json_option

@@ -34,6 +34,13 @@ def choice_option(name: str, choices: Sequence[str], default: str, purpose: str,
     return click.option(name, *names, type=kind, default=default, show_default=True, help=purpose)
 
 
+def number_option(
+    name: str, bounds: click.IntRange | click.FloatRange, default: float, purpose: str, *names: str
+) -> Option:
+    """An option that takes a number within `bounds`; its help shows the default."""
+    return click.option(name, *names, type=bounds, default=default, show_default=True, help=purpose)
+
+
 lexicon_option = click.option("--lexicon", type=PATH, help="Pronunciations: a TSV, CSV or JSON file.")
 detection_option = choice_option(
     "--detect-languages", DETECTION_MODES, "auto", "Which foreign words are read in their own language."

@@ -161,23 +161,19 @@ def disturbed(
     patience_s = client.ANSWER_S
     if whole is not None:
         patience_s = max(PATIENCE_S, 2 * float(np.diff(whole.arrivals_s, prepend=0.0).max()))
-    try:
-        of_line = () if scenario is None else scenario.of_seam("transport")
-        seed = 0 if scenario is None else scenario.seed
+    drawn: list[Losses | Shuffles] = []
+    proxied: AbstractContextManager[FaultProxy | None] = nullcontext()
+    if scenario is not None:
+        of_line = scenario.of_seam("transport")
         drawn = [
-            Losses(fault, seed) if isinstance(fault, ChunksLost) else Shuffles(fault, seed)
+            Losses(fault, scenario.seed) if isinstance(fault, ChunksLost) else Shuffles(fault, scenario.seed)
             for fault in of_line
             if isinstance(fault, ChunksLost | ChunksReordered)
         ]
-        proxied: AbstractContextManager[FaultProxy | None] = nullcontext()
-        if (
-            scenario is not None
-            and subject.url is not None
-            and whole is not None
-            and len(drawn) < len(of_line)
-        ):
+        if subject.url is not None and whole is not None and len(drawn) < len(of_line):
             wire_bytes = round(ON_THE_WIRE[subject.transport] * len(whole.pcm))
             proxied = fault_proxy(subject.url, scenario, wire_bytes)
+    try:
         with proxied as proxy:
             source = subject.source(None if proxy is None else proxy.url)
             heard = listen(source, None, line=partial(_over, drawn), patience_s=patience_s, **listener)

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from itertools import cycle, islice
 from urllib.parse import urlsplit
 
@@ -65,15 +66,11 @@ def misbehaving(url: str, text: str, voice: str, *, seed: int = 0) -> Iterator[C
 
 
 def _stall(url: str, body: Body, over: threading.Event) -> None:
-    parts = urlsplit(url)
-    data = json.dumps(body).encode()
-    head = (
-        f"POST {SPEECH_PATH} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(data)}\r\n\r\n"
-    )
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        connection.connect((parts.hostname, parts.port))
-        connection.sendall(head.encode() + data)
-        connection.recv(64)
+    connection = HTTPConnection(urlsplit(url).netloc)
+    with socket.socket() as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        wire.connect((connection.host, connection.port))
+        connection.sock = wire
+        connection.request("POST", SPEECH_PATH, json.dumps(body), {"Content-Type": "application/json"})
+        wire.recv(64)
         over.wait(STALLS_S)

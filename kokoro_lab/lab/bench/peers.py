@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from tempfile import NamedTemporaryFile
 from typing import Any, Protocol
@@ -49,6 +50,7 @@ class Peer(Protocol):
     ) -> AsyncGenerator[tuple[Samples, int], None]: ...
 
 
+@dataclass(eq=False)
 class KokoroOnnx:
     """kokoro-onnx in this process. Made by `load_kokoro_onnx`; tests pass a peer of their own.
 
@@ -61,26 +63,22 @@ class KokoroOnnx:
         A name, or a blend, that the peer has been given.
     language : str
         Such as `en-us`.
-    facts : dict, optional
+    about : dict
         What the result says about the peer.
+    process : psutil.Process
+        This process.
     """
 
-    streamed = True
+    peer: Peer
+    variant: str
+    voice: str
+    language: str
+    about: dict[str, Any] = field(default_factory=dict)
+    process: psutil.Process = field(default_factory=psutil.Process)
+    streamed: bool = True
 
-    def __init__(
-        self,
-        peer: Peer,
-        variant: str,
-        voice: str,
-        language: str,
-        facts: dict[str, Any] | None = None,
-    ) -> None:
-        self.name = f"{PACKAGE} {variant}"
-        self.process = psutil.Process()
-        self._peer = peer
-        self._voice = voice
-        self._language = language
-        self._facts = facts or {}
+    def __post_init__(self) -> None:
+        self.name = f"{PACKAGE} {self.variant}"
 
     def warm(self) -> None:
         self.speak("Ready.", Listener())
@@ -91,14 +89,14 @@ class KokoroOnnx:
             thread.submit(asyncio.run, self._stream(text, listener)).result()
 
     async def _stream(self, text: str, listener: Listener) -> None:
-        async with aclosing(self._peer.create_stream(text, self._voice, lang=self._language)) as stream:
+        async with aclosing(self.peer.create_stream(text, self.voice, lang=self.language)) as stream:
             async for samples, _ in stream:
                 listener.hears(samples)
                 if listener.satisfied:
                     break
 
     def facts(self) -> dict[str, Any]:
-        return self._facts
+        return self.about
 
 
 def load_kokoro_onnx(

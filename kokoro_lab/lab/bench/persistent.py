@@ -93,9 +93,35 @@ def listen(
         in_hand_s = heard.audio_s - (time.perf_counter() - heard.began_s - heard.arrivals_s[0])
         return max(patience_s, min(MOST_PATIENCE_S, in_hand_s - RECOVERY_S))
 
+    def over_one_connection() -> Iterator[ReceivedChunk]:
+        """The new chunks of a connection, to the end of the stream; chunks that have ids come in the order of
+        these."""
+        in_order = Reorderer[ReceivedChunk](0 if heard.last_id is None else ids_of(heard.last_id)[1] + 1)
+        try:
+            with closing(source(heard, patience)) as coming:
+                for chunk in line(coming):
+                    if chunk.id is None or not reorders:
+                        if chunk.data:
+                            yield chunk
+                        continue
+                    now_s = time.perf_counter()
+                    try:
+                        yield from in_order.push(*ids_of(chunk.id), chunk, now_s)
+                    except ChunkMissing:
+                        if asks_again:
+                            raise
+                        yield from in_order.give_up(now_s)[1]
+            while in_order.held:
+                if asks_again:
+                    in_order.finish()
+                yield from in_order.give_up(time.perf_counter())[1]
+        finally:
+            heard.repeated += in_order.repeated
+            heard.reordered += in_order.reordered
+
     while not heard.complete:
         try:
-            for chunk in _over_one_connection(source, heard, patience, line, asks_again, reorders):
+            for chunk in over_one_connection():
                 if broke_s is not None:
                     heard.recovered_s.append(time.perf_counter() - broke_s)
                     broke_s, fruitless = None, 0
@@ -116,40 +142,6 @@ def listen(
             if fruitless > 1:
                 time.sleep(AGAIN_S)
     return heard
-
-
-def _over_one_connection(
-    source: SpeechSource,
-    heard: ReceivedStream,
-    patience: Patience,
-    line: Line,
-    asks_again: bool,
-    reorders: bool,
-) -> Iterator[ReceivedChunk]:
-    """The new chunks of a connection, to the end of the stream; chunks that have ids come in the order of
-    these."""
-    in_order = Reorderer[ReceivedChunk](0 if heard.last_id is None else ids_of(heard.last_id)[1] + 1)
-    try:
-        with closing(source(heard, patience)) as coming:
-            for chunk in line(coming):
-                if chunk.id is None or not reorders:
-                    if chunk.data:
-                        yield chunk
-                    continue
-                now_s = time.perf_counter()
-                try:
-                    yield from in_order.push(*ids_of(chunk.id), chunk, now_s)
-                except ChunkMissing:
-                    if asks_again:
-                        raise
-                    yield from in_order.give_up(now_s)[1]
-        while in_order.held:
-            if asks_again:
-                in_order.finish()
-            yield from in_order.give_up(time.perf_counter())[1]
-    finally:
-        heard.repeated += in_order.repeated
-        heard.reordered += in_order.reordered
 
 
 def pcm_of(chunk: AudioChunk) -> bytes:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -213,16 +213,14 @@ def own_player(pre_buffer_ms: float | None = None) -> Iterator[str]:
 
 def measure_player(url: str, audio_s: float, seed: int) -> PlayerFigures:
     """Be a client of the daemon at `url`: one long stream through bursts, one with pauses, and stops."""
-    talk = _Talk(url)
     try:
-        arrivals_s = burst_arrivals(audio_s, seed)
-        sent, took_s, done = talk.stream(arrivals_s)
-        paused = talk.pauses()
-        stops = talk.stops(random.Random(seed))
+        with closing(_Talk(url)) as talk:
+            arrivals_s = burst_arrivals(audio_s, seed)
+            sent, took_s, done = talk.stream(arrivals_s)
+            paused = talk.pauses()
+            stops = talk.stops(random.Random(seed))
     except ConnectionClosed as error:
         raise ServerFailed("The player broke off in the midst of it.") from error
-    finally:
-        talk.close()
     return PlayerFigures(
         audio_s=audio_s,
         underruns=done["underruns"],

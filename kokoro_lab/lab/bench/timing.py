@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,6 +44,7 @@ class Speaker(Protocol):
         """The speaker's facts: its model, precision and number of threads."""
 
 
+@dataclass(eq=False)
 class InProcess:
     """Our engine, called as a library.
 
@@ -57,32 +59,27 @@ class InProcess:
         Length of a chunk, 0.030 to 0.120 s; None takes the engine's default.
     cached : bool
         Whether the engine's cache of first audio is used; without it, a text may be spoken twice.
+    name : str
+        The name in the table of trials.
+    process : psutil.Process
+        This process.
     """
 
-    name = "kokoro-lab"
-
-    def __init__(
-        self,
-        engine: Engine,
-        voice: str,
-        *,
-        streamed: bool = True,
-        chunk_s: float | None = None,
-        cached: bool = True,
-    ) -> None:
-        self.engine = engine
-        self.streamed = streamed
-        self.process = psutil.Process()
-        self._voice = voice
-        self._chunk_s = chunk_s
-        self._cached = cached
+    engine: Engine
+    voice: str
+    _: KW_ONLY
+    streamed: bool = True
+    chunk_s: float | None = None
+    cached: bool = True
+    name: str = "kokoro-lab"
+    process: psutil.Process = field(default_factory=psutil.Process)
 
     def warm(self) -> None:
-        self.engine.warm(self._voice)
+        self.engine.warm(self.voice)
 
     def speak(self, text: str, listener: Listener) -> None:
         if self.streamed:
-            stream = self.engine.stream(text, voice=self._voice, chunk_s=self._chunk_s, cached=self._cached)
+            stream = self.engine.stream(text, voice=self.voice, chunk_s=self.chunk_s, cached=self.cached)
             for chunk in stream:
                 listener.hears(chunk.samples)
                 if listener.satisfied:
@@ -94,7 +91,7 @@ class InProcess:
                     mend="Speak each text once, or make the engine with first_audio_ttl_s=0.",
                 )
         else:
-            listener.hears(self.engine.synthesize(text, voice=self._voice).samples)
+            listener.hears(self.engine.synthesize(text, voice=self.voice).samples)
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -169,29 +166,16 @@ def measure(
         speaker.warm()
     if audio_folder:
         audio_folder.mkdir(parents=True, exist_ok=True)
-    turns = tqdm(list(product(enumerate(texts), speakers)), desc="trials")
-    return [
-        _trial(speaker, number, text, memory_interval_s, listen_s, audio_folder)
-        for (number, text), speaker in turns
-    ]
-
-
-def _trial(
-    speaker: Speaker,
-    number: int,
-    text: str,
-    memory_interval_s: float | None,
-    listen_s: float,
-    audio_folder: Path | None,
-) -> Trial:
-    listener = Listener(keep=audio_folder is not None, enough_s=listen_s)
-    trial = spoken(speaker, number, text, listener, memory_interval_s=memory_interval_s)
-    if listener.satisfied:
-        time.sleep(SETTLE_S)
-    if audio_folder:
-        name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
-        write_file(audio_folder / name, listener.samples)
-    return trial
+    trials = []
+    for (number, text), speaker in tqdm(list(product(enumerate(texts), speakers)), desc="trials"):
+        listener = Listener(keep=audio_folder is not None, enough_s=listen_s)
+        trials.append(spoken(speaker, number, text, listener, memory_interval_s=memory_interval_s))
+        if listener.satisfied:
+            time.sleep(SETTLE_S)
+        if audio_folder:
+            name = f"{number:03d}-{speaker.name.replace(' ', '-')}.wav"
+            write_file(audio_folder / name, listener.samples)
+    return trials
 
 
 def measure_considerately(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -140,6 +140,7 @@ class Trial:
     rss_growth_mb: float = NOT_MEASURED
 
 
+@dataclass(eq=False, kw_only=True)
 class Listener:
     """Receives one spoken text, and notes when everything arrived.
 
@@ -156,38 +157,31 @@ class Listener:
         Returns the time in seconds; a test passes its own clock.
     """
 
-    def __init__(
-        self,
-        *,
-        keep: bool = False,
-        enough_s: float = math.inf,
-        wanted: Callable[[], bool] = lambda: False,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._clock = clock
-        self._enough_s = enough_s
-        self._wanted = wanted
-        self.disturbed = False
-        self._kept: list[Samples] | None = [] if keep else None
-        self._asked_s = NOT_MEASURED
-        self._ttfb_s = NOT_MEASURED
-        self._last_s = NOT_MEASURED
-        self._arrivals_s: list[float] = []
-        self._lengths_s: list[float] = []
+    keep: bool = False
+    enough_s: float = math.inf
+    wanted: Callable[[], bool] = lambda: False
+    clock: Callable[[], float] = time.perf_counter
+    disturbed: bool = field(default=False, init=False)
+    _kept: list[Samples] = field(default_factory=list, init=False)
+    _asked_s: float = field(default=NOT_MEASURED, init=False)
+    _ttfb_s: float = field(default=NOT_MEASURED, init=False)
+    _last_s: float = field(default=NOT_MEASURED, init=False)
+    _arrivals_s: list[float] = field(default_factory=list, init=False)
+    _lengths_s: list[float] = field(default_factory=list, init=False)
 
     def asks(self) -> None:
         """Record that the request is sent now."""
-        self._asked_s = self._clock()
+        self._asked_s = self.clock()
 
     def gets_bytes(self) -> None:
         """Record that bytes of any kind have come now. The first ones give the TTFB."""
         if not self._ttfb_s >= 0:
-            self._ttfb_s = self._clock() - self._asked_s
+            self._ttfb_s = self.clock() - self._asked_s
 
     def hears(self, samples: Samples) -> None:
         """Take samples: float32, shape (n,), at 24 kHz. Silence before the first word is skipped."""
-        arrived_s = self._clock() - self._asked_s
-        if self._kept is not None:
+        arrived_s = self.clock() - self._asked_s
+        if self.keep:
             self._kept.append(samples)
         speech = len(samples)
         if not self._arrivals_s:
@@ -202,15 +196,15 @@ class Listener:
     @property
     def satisfied(self) -> bool:
         """Whether the listener has heard enough or is disturbed, so that the system can stop."""
-        self.disturbed = self.disturbed or self._wanted()
-        return self.disturbed or sum(self._lengths_s) >= self._enough_s
+        self.disturbed = self.disturbed or self.wanted()
+        return self.disturbed or sum(self._lengths_s) >= self.enough_s
 
     @property
     def in_hand_s(self) -> float:
         """Seconds of speech that have come and that a player with a pre-buffer has not played yet."""
         if not self._arrivals_s:
             return 0.0
-        played_s = self._clock() - self._asked_s - self._arrivals_s[0] - PRE_BUFFER_S
+        played_s = self.clock() - self._asked_s - self._arrivals_s[0] - PRE_BUFFER_S
         return sum(self._lengths_s) - max(played_s, 0.0)
 
     @property

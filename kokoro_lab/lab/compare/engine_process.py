@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 from kokoro_lab.datatypes import Samples
@@ -114,9 +113,7 @@ class EngineProcess:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -183,8 +180,7 @@ def _serve(
             begun_s = time.perf_counter()
             engine = make_engine(config)
             load_s = time.perf_counter() - begun_s
-            speaker = InProcess(engine, voice, cached=False)
-            speaker.name = name
+            speaker = InProcess(engine, voice, cached=False, name=name)
             loaded_mb = resident_mb(speaker.process)
             session = recorded_options(config) | dict(engine.decoder.details)
             measured = {"load_s": load_s, "loaded_mb": loaded_mb}

@@ -98,12 +98,9 @@ class FaultyStream(SpeechStream):
         while True:
             try:
                 chunk = super().__next__()
-            except StopIteration:
-                if not self._over:
+            except BaseException as error:
+                if isinstance(error, StopIteration) and not self._over:
                     self._injector.spoke(self.timings, self.sent_samples)
-                self._leave()
-                raise
-            except BaseException:
                 self._leave()
                 raise
             if not self._asked.streamed or self._injector.before_chunk():

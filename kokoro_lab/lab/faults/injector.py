@@ -158,9 +158,8 @@ class Injector:
         with self._lock:
             for fault in self._faults:
                 if isinstance(fault, Ballast) and not self._ballast:
-                    self._ballast.append(
-                        bytearray(b"\x01") * (fault.size_mb << 20)
-                    )  # written to, so that the system gives each page
+                    # Written to, so that the system gives each page
+                    self._ballast.append(bytearray(b"\x01") * (fault.size_mb << 20))
                     self._tell(fault.kind, fault.size_mb)
                 if isinstance(fault, DiskRefuses) and not self._refusing:
                     DISK.refuse(fault)

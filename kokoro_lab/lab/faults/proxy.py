@@ -152,11 +152,9 @@ class FaultProxy(socketserver.ThreadingTCPServer):
                 drawn = random.Random(f"{self._seed} share")
                 at = round(drawn.uniform(fault.from_share, fault.to_share) * self._total_bytes)
                 with self._lock:
-                    strikes = carried + coming > at and all(one.kind != fault.kind for one in self._struck)
-                    if strikes:
+                    if carried + coming > at and all(one.kind != fault.kind for one in self._struck):
                         self._struck.append(Strike(fault.kind, carried))
-                if strikes:
-                    return fault
+                        return fault
         return None
 
     def _slowed(self, coming: int, carried: int, holds: Sequence[Holds]) -> None:

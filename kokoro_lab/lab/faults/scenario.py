@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -28,6 +28,17 @@ Item = TypeVar("Item")
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _in_order(low: str, high: str, wrong: str) -> Any:
+    """A validator that refuses a model with a field `low` above its field `high`, in the words of `wrong`."""
+
+    def checked(model: Item) -> Item:
+        if getattr(model, low) > getattr(model, high):
+            raise ValueError(wrong)
+        return model
+
+    return model_validator(mode="after")(checked)
 
 
 class ProviderLost(_Model):
@@ -87,11 +98,7 @@ class ChunksReordered(_Model):
     one_in: int = Field(ge=2, le=10_000)
     window: int = Field(ge=2, le=16)
 
-    @model_validator(mode="after")
-    def _fits(self) -> ChunksReordered:
-        if self.window > self.one_in:
-            raise ValueError("window is longer than one_in")
-        return self
+    _fits = _in_order("window", "one_in", "window is longer than one_in")
 
 
 class Bursts(_Model):
@@ -108,11 +115,7 @@ class Bursts(_Model):
     shortest_s: float = Field(gt=0, le=60)
     longest_s: float = Field(gt=0, le=60)
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Bursts:
-        if self.shortest_s > self.longest_s:
-            raise ValueError("shortest_s is longer than longest_s")
-        return self
+    _ordered = _in_order("shortest_s", "longest_s", "shortest_s is longer than longest_s")
 
 
 class _OfBytes(_Model):
@@ -123,11 +126,7 @@ class _OfBytes(_Model):
     from_share: float = Field(ge=0, le=1)
     to_share: float = Field(ge=0, le=1)
 
-    @model_validator(mode="after")
-    def _in_order(self) -> _OfBytes:
-        if self.from_share > self.to_share:
-            raise ValueError("from_share is above to_share")
-        return self
+    _ordered = _in_order("from_share", "to_share", "from_share is above to_share")
 
 
 class ConnectionCut(_OfBytes):

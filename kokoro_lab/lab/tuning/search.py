@@ -12,7 +12,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,26 +188,22 @@ def _opened(search: Search) -> Iterator[optuna.Study]:
         ) from error
     storage = optuna.storages.RDBStorage(f"sqlite:///{search.store}")
     try:
-        yield optuna.create_study(
+        study = optuna.create_study(
             study_name=search.name,
             storage=storage,
             directions=["minimize"] * len(OBJECTIVES),
-            # The seed depends on the number of trials, so a continued study does not draw the same ones again
-            sampler=optuna.samplers.TPESampler(
-                multivariate=True, n_startup_trials=STARTUP_TRIALS, seed=search.seed + _count(storage, search)
-            ),
             load_if_exists=True,
         )
+        # The seed depends on the number of trials, so a continued study does not draw the same ones again
+        seed = search.seed + len(study.trials)
+        study.sampler = optuna.samplers.TPESampler(
+            multivariate=True, n_startup_trials=STARTUP_TRIALS, seed=seed
+        )
+        yield study
     finally:
         storage.remove_session()
         storage.engine.dispose()
         lock.release()
-
-
-def _count(storage: Any, search: Search) -> int:
-    with suppress(KeyError):
-        return len(storage.get_all_trials(storage.get_study_id_from_name(search.name)))
-    return 0
 
 
 def _take_up_again(study: optuna.Study) -> None:
