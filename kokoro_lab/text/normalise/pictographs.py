@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import emoji
 
@@ -28,22 +29,17 @@ def name_emoji(
     A run of the same emoji is named once: nobody reads three laughing faces out three times, and the
     name stands for the whole run in the offsets.
     """
-    if not _PICTURE.search(aligned.text):
-        return aligned  # most texts have none, and the emoji library looks at each character
-    language = _loaded(language.split("-")[0])
-    ours = names(__package__, "hindi_emoji.tsv")["emoji"] if language == "hi" else {}
     runs: list[tuple[int, int, str]] = []
-    for token in emoji.analyze(aligned.text, join_emoji=True):
-        match = token.value
-        if isinstance(match, str):  # plain characters of a ZWJ sequence have no name
+    for match in _emoji_in(aligned.text):
+        if any(i < match.end and match.start < j for i, j in keep):
             continue
-        if match.emoji in TYPOGRAPHIC or any(i < match.end and match.start < j for i, j in keep):
-            continue
-        data = match.data or {}
-        name = data.get(language) or ours.get(_DRESS.sub("", match.emoji)) or data.get("en") or ""
         if match.emoji[0].isdecimal():  # 1️⃣ is the number of an item
             runs.append((match.start, match.end, match.emoji[0]))
             continue
+        code = _loaded(language.split("-")[0])
+        ours = names(__package__, "hindi_emoji.tsv")["emoji"] if code == "hi" else {}
+        data = match.data or {}
+        name = data.get(code) or ours.get(_DRESS.sub("", match.emoji)) or data.get("en") or ""
         spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
         start = match.start
         if runs and runs[-1][2] == spoken and not aligned.text[runs[-1][1] : start].strip():
@@ -54,18 +50,21 @@ def name_emoji(
 
 def without_emoji(aligned: AlignedText) -> AlignedText:
     """Leave out each emoji; of a digit's (`1️⃣`), the digit stays."""
-    if not _PICTURE.search(aligned.text):
-        return aligned
     text = aligned.text
     edits: list[tuple[int, int, str]] = []
-    for token in emoji.analyze(text, join_emoji=True):
-        match = token.value
-        if isinstance(match, str) or match.emoji in TYPOGRAPHIC:
-            continue
+    for match in _emoji_in(text):
         between = text[match.start - 1 : match.start].isalnum() and text[match.end : match.end + 1].isalnum()
         kept = match.emoji[0] if match.emoji[0].isascii() else " " * between
         edits.append((match.start, match.end, kept))
     return aligned.rewrite(edits)
+
+
+def _emoji_in(text: str) -> Iterator[Any]:
+    if _PICTURE.search(text):  # most texts have none, and the emoji library looks at each character
+        for token in emoji.analyze(text, join_emoji=True):
+            match = token.value  # plain characters of a ZWJ sequence have no name
+            if not isinstance(match, str) and match.emoji not in TYPOGRAPHIC:
+                yield match
 
 
 @cache

@@ -56,10 +56,6 @@ class Rule:
     seen: Callable[[str], str] | None = None
 
     @cached_property
-    def wakers(self) -> frozenset[str]:
-        return frozenset(self.wakes)
-
-    @cached_property
     def matches(self) -> Callable[[str], Iterator[Any]]:
         """The matches of the pattern in a text.
 
@@ -99,7 +95,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     written = text.text
     present = characters(written)
     for each in rules:
-        if each.wakes and present.isdisjoint(each.wakers):
+        if each.wakes and present.isdisjoint(each.wakes):
             continue
         for match in each.matches(written):
             i, j = match.span()
