@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,15 @@ class AlignedText:
     ends: tuple[int, ...]
 
     @classmethod
-    def of(cls, original: str) -> AlignedText:
-        """The original itself: character `i` stands for `i:i + 1`."""
-        offsets = tuple(range(len(original) + 1))
+    def of(cls, original: str, offset: int = 0) -> AlignedText:
+        """The original itself, or a part that begins at `offset`: each character stands for itself."""
+        offsets = tuple(range(offset, offset + len(original) + 1))
         return cls(original, offsets[:-1], offsets[1:])
+
+    @classmethod
+    def standing_for(cls, words: str, start: int, end: int) -> AlignedText:
+        """Words that stand for a span of the original."""
+        return cls(words, (start,) * len(words), (end,) * len(words))
 
     @classmethod
     def joined(cls, parts: Iterable[AlignedText]) -> AlignedText:
@@ -59,6 +65,14 @@ class AlignedText:
         """This text without white space at either end."""
         lead = len(self.text) - len(self.text.lstrip())
         return self.cut(lead, max(lead, len(self.text.rstrip())))
+
+    def sub(self, pattern: Any, words: Callable[[Any], str]) -> AlignedText:
+        """Replace each match of a compiled pattern by what `words` returns for it, as `re.sub` does.
+
+        A match that `words` leaves as it is keeps the offsets of its characters.
+        """
+        found = ((*match.span(), words(match)) for match in pattern.finditer(self.text))
+        return self.rewrite((i, j, new) for i, j, new in found if new != self.text[i:j])
 
     def rewrite(self, edits: Iterable[tuple[int, int, str]]) -> AlignedText:
         """Replace ranges `(i, j, replacement)`, given in order and not overlapping.

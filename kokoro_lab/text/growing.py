@@ -279,8 +279,7 @@ class GrowingText(ReadAhead):
             raise Interrupted("This text was cancelled.")
 
     def _clean(self, count: int) -> None:
-        offsets = tuple(range(self._offset, self._offset + count + 1))
-        new = self._cleaned(AlignedText(self._raw[:count], offsets[:-1], offsets[1:]))
+        new = self._cleaned(AlignedText.of(self._raw[:count], self._offset))
         self._new.append(new)
         self._new_chars += len(new)
         self._raw, self._offset = self._raw[count:], self._offset + count

@@ -38,8 +38,8 @@ _JOINING = (
     r"\p{Gujarati}\p{Gurmukhi}\p{Sinhala}]"
 )
 
-_HALF = regex.compile(r"\p{Cs}")
-_KEPT = "\\0"
+_HALF, _CLUSTER = regex.compile(r"\p{Cs}"), regex.compile(r"\X")
+_KEPT = r"\g<0>"
 """The replacement for parts that are matched but stay: joiners that carry meaning."""
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\r\n|[\r\v\f\x85\u2028\u2029]", "\n"),
@@ -165,17 +165,11 @@ def _thinned(aligned: AlignedText, noted: Noted) -> AlignedText:
 
 
 def _ruled(aligned: AlignedText) -> AlignedText:
-    replaced = ((match, _RULES[match.lastindex - 1][1]) for match in _RULE.finditer(aligned.text))
-    return aligned.rewrite((match.start(), match.end(), new) for match, new in replaced if new != _KEPT)
+    return aligned.sub(_RULE, lambda found: found.expand(_RULES[found.lastindex - 1][1]))
 
 
 def _composed(aligned: AlignedText) -> AlignedText:
     """NFC, cluster by cluster: nothing composes across the border of a grapheme cluster."""
     if unicodedata.is_normalized("NFC", aligned.text):
         return aligned
-    clusters = (
-        (match, unicodedata.normalize("NFC", match.group())) for match in regex.finditer(r"\X", aligned.text)
-    )
-    return aligned.rewrite(
-        (match.start(), match.end(), new) for match, new in clusters if new != match.group()
-    )
+    return aligned.sub(_CLUSTER, lambda found: unicodedata.normalize("NFC", found.group()))

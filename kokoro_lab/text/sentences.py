@@ -218,8 +218,11 @@ def sentences(text: AlignedText, language: str) -> Iterator[Sentence]:
 
 def marked_sentence(text: AlignedText) -> Iterator[Sentence]:
     """Parts of at most `SENTENCE_CHARS` of a text that is known to be one sentence; no part is empty."""
-    for part, more in _bounded(_unwrapped(text).strip()):
-        yield Sentence(part, not more, ends_paragraph=False, columns=columns_of(part.text))
+    rest = _unwrapped(text).strip()
+    while len(rest):
+        stop = _stop(rest.text) if len(rest) > SENTENCE_CHARS else len(rest)
+        part, rest = rest.cut(0, stop).strip(), rest.cut(stop, len(rest)).strip()
+        yield Sentence(part, not len(rest), ends_paragraph=False, columns=columns_of(part.text))
 
 
 def _found(window: str, end: int, *, whole: bool) -> _Found:
@@ -252,17 +255,7 @@ def columns_of(text: str) -> int:
 
 
 def _unwrapped(text: AlignedText) -> AlignedText:
-    return text.rewrite((m.start(), m.end(), "" if m[1] else " ") for m in _WRAP.finditer(text.text))
-
-
-def _bounded(sentence: AlignedText) -> Iterator[tuple[AlignedText, bool]]:
-    """Parts of at most `SENTENCE_CHARS`; with each, whether more of the sentence follows."""
-    while len(sentence) > SENTENCE_CHARS:
-        stop = _stop(sentence.text)
-        yield sentence.cut(0, stop).strip(), True
-        sentence = sentence.cut(stop, len(sentence)).strip()
-    if len(sentence):
-        yield sentence, False
+    return text.sub(_WRAP, lambda found: "" if found[1] else " ")
 
 
 def _stop(text: str) -> int:

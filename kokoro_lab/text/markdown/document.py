@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from kokoro_lab.datatypes import PLAIN, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.growing import ReadAhead
-from kokoro_lab.text.markdown.parser import blocks_of
+from kokoro_lab.text.markdown.parser import blocks_of, lines_of
 from kokoro_lab.text.markdown.reading import START, Block, BlockReader, Group, Memory
 from kokoro_lab.text.sanitise import Noted, refuse_binary
 from kokoro_lab.text.ssml import Passage, SsmlDocument
@@ -160,11 +160,8 @@ def written_blocks(text: ReadAhead, language: str, code: str = "skip") -> Iterat
 
 def _placed(source: str, offset: int) -> AlignedText:
     """A source that begins at `offset`, with `\\n` as its only line break."""
-    places = range(offset, offset + len(source) + 1)
-    text = AlignedText(source, tuple(places[:-1]), tuple(places[1:]))
-    return text.rewrite(
-        (m.start(), m.end(), "\ufffd" if m.group() == "\0" else "\n") for m in _REPLACED.finditer(source)
-    )
+    text = AlignedText.of(source, offset)
+    return text.sub(_REPLACED, lambda found: "\ufffd" if found.group() == "\0" else "\n")
 
 
 def _groups(tokens: list[Token]) -> Iterator[Group]:
@@ -177,7 +174,7 @@ def _groups(tokens: list[Token]) -> Iterator[Group]:
         if token.type in ("bullet_list_close", "ordered_list_close"):
             yield from _items(inside[1:-1])
         else:
-            yield Group(inside, *_lines_of(inside[0]))
+            yield Group(inside, *lines_of(inside[0]))
         start = i + 1
 
 
@@ -185,14 +182,8 @@ def _items(tokens: list[Token]) -> Iterator[Group]:
     first = 0
     for i, token in enumerate(tokens):
         if token.type == "list_item_close" and token.level == 1:
-            yield Group(tokens[first : i + 1], *_lines_of(tokens[first]), True, i + 1 == len(tokens))
+            yield Group(tokens[first : i + 1], *lines_of(tokens[first]), True, i + 1 == len(tokens))
             first = i + 1
-
-
-def _lines_of(token: Token) -> tuple[int, int]:
-    assert token.map is not None, "tokens at the top have lines"
-    first, end = token.map
-    return first, end
 
 
 def _is_closed(group: Group, lines: list[str]) -> bool:

@@ -7,7 +7,7 @@ from functools import cache
 import regex
 
 from kokoro_lab.text.normalise import reader
-from kokoro_lab.text.tables import entries, rows, words
+from kokoro_lab.text.tables import entries, names, rows, words
 
 _TOKEN = regex.compile(r"\\[A-Za-z]+|\\.|\d+(?:[.,]\d+)*|\s+|.", regex.DOTALL)
 _WHOLE_NUMBER = regex.compile(r"(?<![\d.,$#])\d{1,15}(?![.,]?\d)", regex.ASCII)
@@ -24,13 +24,7 @@ _FUNCTIONS = frozenset((*"fghPEFGO", "Theta", "Omega"))
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
 _COMPOSED = {"{,}": ",", r"\not=": r"\ne ", r"\not\in": r"\notin"}
 """Signs of several tokens → one token."""
-_CLOSES = {
-    r"\|": r"\|",
-    r"\lVert": r"\rVert",
-    r"\lfloor": r"\rfloor",
-    r"\lceil": r"\rceil",
-    r"\langle": r"\rangle",
-}
+_CLOSES = names(__package__)["closing sign of LaTeX"]
 """Signs that open a pair → the sign that closes it."""
 _MOST_ORDINAL = 20
 """The largest denominator that is read as an ordinal: `3/20` is "three twentieths", `3/21` "three over
@@ -140,11 +134,6 @@ class _Formula:
                 break
         return "".join(self._tokens[start : self._at]).strip(" {}")
 
-    def _unsaid(self) -> list[str]:
-        if self._peek() == "{":
-            self._raw()
-        return []
-
     def _said(self, token: str, before: list[str]) -> list[str]:
         match token:
             case "{":
@@ -163,14 +152,16 @@ class _Formula:
             case r"\sum" | r"\prod" | r"\int" | r"\iint" | r"\oint" | r"\lim" | r"\bigcup" | r"\bigcap":
                 return self._with_limits(token)
             case r"\begin" | r"\end":
-                return self._unsaid()
+                if self._peek() == "{":
+                    self._raw()
+                return []
             case r"\\":
                 return [","] if before else []
             case "(" if self._depth < _DEEPEST:
                 return self._bracket(before)
             case "|" | r"\mid" | r"\lvert" | r"\rvert":
                 return self._bar(token, before)
-            case r"\|" | r"\lVert" | r"\lfloor" | r"\lceil" | r"\langle":
+            case _ if token in _CLOSES:
                 return self._enclosed(token)
             case r"\binom" | r"\dbinom" | r"\tbinom":
                 above, below = self._argument(), self._argument()

@@ -187,3 +187,10 @@ def inline_of(source: str) -> list[Token]:
     """The tokens of a paragraph's text. `meta` has where each begins (`at`)."""
     parser = _parser()
     return parser.inline.parse(source, parser, {}, [])
+
+
+def lines_of(token: Token) -> tuple[int, int]:
+    """The first line of a block's token, and the line after its last one."""
+    assert token.map is not None, "tokens of blocks have lines"
+    first, end = token.map
+    return first, end

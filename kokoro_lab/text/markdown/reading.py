@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from kokoro_lab.datatypes import PLAIN, Fallback, SpeakingStyle
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.markdown import formulas
-from kokoro_lab.text.markdown.parser import inline_of
+from kokoro_lab.text.markdown.parser import inline_of, lines_of
 from kokoro_lab.text.sanitise import clean
 from kokoro_lab.text.ssml import Passage
 from kokoro_lab.text.ssml.grammar import EMPHASIS
@@ -198,10 +198,10 @@ class BlockReader:
 
     def _placed(self, token: Token, skipped_lines: int = 0) -> AlignedText:
         """The content of a block with its offsets, line by line."""
-        assert token.map is not None
         parts: list[AlignedText] = []
         text = self._source.text
-        number, last = token.map[0] + skipped_lines, token.map[1] - 1
+        first, end_line = lines_of(token)
+        number, last = first + skipped_lines, end_line - 1
         for line in token.content.removesuffix("\n").split("\n"):
             kept = line.lstrip()
             # The parser leaves out empty lines in front
@@ -230,9 +230,7 @@ class BlockReader:
         """End a passage here."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
-        text = text.rewrite(
-            (m.start(), m.end(), "\n" if "\n" in m.group() else " ") for m in _SPACES.finditer(text.text)
-        )
+        text = text.sub(_SPACES, lambda found: "\n" if "\n" in found.group() else " ")
         text = clean(text, self._fallbacks.append).strip()
         if len(text):
             self._passages.append(Passage(text, ends or ("sentence" if self._depth else "paragraph"), False))
@@ -245,8 +243,7 @@ class BlockReader:
 
         The numbers are those that a browser shows: where an author repeats one number, the items are counted.
         """
-        assert token.map is not None
-        found = _MARKER.search(self._source.text, max(self._marker_end, self._line(token.map[0])[0]))
+        found = _MARKER.search(self._source.text, max(self._marker_end, self._line(lines_of(token)[0])[0]))
         assert found is not None, "an item begins with its marker"
         self._marker_end = found.end()
         if token.info:
@@ -259,7 +256,6 @@ class BlockReader:
         return last
 
     def _block_of_code(self, token: Token, *, after_note: bool) -> None:
-        assert token.map is not None
         fenced = token.type == "fence"
         if not fenced and (after_note or _PROSE.search(token.content)):
             self.memory = Memory(note=after_note)
@@ -267,7 +263,7 @@ class BlockReader:
             return
         language = (token.info.split() or [""])[0].strip("{}.").lower()
         name = names(__package__)["code"].get(language, language.capitalize())
-        span = self._span(*token.map)
+        span = self._span(*lines_of(token))
         if self._code == "name":
             label = self._words["code_in"].format(name) if name else self._words["code"]
             self._say(self._standing(label, *span))
@@ -280,10 +276,9 @@ class BlockReader:
                 self._border("sentence")
 
     def _block_of_formula(self, token: Token) -> None:
-        assert token.map is not None
         if token.info == "closed":
             inside = token.content.strip(" \t.,;")[2:-2]
-            self._formula(inside, self._source.span(*self._span(*token.map)))
+            self._formula(inside, self._source.span(*self._span(*lines_of(token))))
         else:
             self._paragraph(self._placed(token))
 
@@ -296,10 +291,9 @@ class BlockReader:
         self._say(standing_for(words, *span))
 
     def _html(self, token: Token) -> None:
-        assert token.map is not None
         unseen = _UNSEEN_HTML.match(token.content)
         if unseen:
-            self._left_out(f"a {unseen[1].lower()} left out", self._span(*token.map))
+            self._left_out(f"a {unseen[1].lower()} left out", self._span(*lines_of(token)))
         else:
             self._paragraph(self._placed(token))
 
@@ -352,8 +346,7 @@ class BlockReader:
         return cells or [(end, end)]
 
     def _cut(self, cell: tuple[int, int]) -> AlignedText:
-        text = self._source.cut(*cell)
-        return text.rewrite((m.start(), m.end(), "") for m in _ESCAPED_BAR.finditer(text.text))
+        return self._source.cut(*cell).sub(_ESCAPED_BAR, lambda _: "")
 
     def _plain(self, content: AlignedText) -> str:
         """The plain words of a text, for saying it in another place."""
