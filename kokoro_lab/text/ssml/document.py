@@ -128,7 +128,10 @@ class SsmlDocument:
         parts: list[AlignedText] = []
         for passage in self.passages:
             gap = "\n\n" if passage.ends == "paragraph" else "\n"
-            parts += [passage.text, _standing_for(gap, passage.text.ends[-1], passage.text.ends[-1])]
+            parts += [
+                passage.text,
+                AlignedText.standing_for(gap, passage.text.ends[-1], passage.text.ends[-1]),
+            ]
         return AlignedText.joined(parts[:-1])
 
 
@@ -211,7 +214,7 @@ class DocumentBuilder:
             self._border("paragraph" if element.name == "p" else "sentence")
         elif element.name == "break":
             self.breaks.append(Break(element.position.offset, self._bounded_s(element)))
-            self._append(_standing_for(" ", element.position.offset, element.position.offset))
+            self._append(AlignedText.standing_for(" ", element.position.offset, element.position.offset))
         elif element.name == "mark":
             self.marks.append(Mark(element.position.offset, grammar.required(element, "name", "a name")))
         self.scopes.append(inner)
@@ -247,13 +250,10 @@ class DocumentBuilder:
             ("With all breaks before it", breaks_s, grammar.MAX_BREAKS_S),
         ):
             if silence_s > most_s + 1e-6:
-                raise grammar.complaint(
-                    element,
-                    f"{where}, this <break> comes to {silence_s:g} s of silence.",
-                    attribute="time" if "time" in element.attributes else "strength",
-                    value=f"{silence_s:g}s",
-                    allowed=grammar.ALLOWED_BREAKS,
-                )
+                attribute = "time" if "time" in element.attributes else "strength"
+                message = f"{where}, this <break> comes to {silence_s:g} s of silence."
+                allowed = grammar.ALLOWED_BREAKS
+                raise grammar.refusal(element, attribute, f"{silence_s:g}s", message, allowed)
         self._row_s, self._breaks_s = row_s, breaks_s
         return duration_s
 
@@ -282,7 +282,7 @@ class DocumentBuilder:
     def _append(self, part: AlignedText) -> None:
         if self._said and part.text[:1].isalnum():
             at = part.starts[0]
-            self._parts.append(_standing_for(" ", at, at))
+            self._parts.append(AlignedText.standing_for(" ", at, at))
         self._said = False
         if _is_spoken(part.text):
             self._row_s = 0.0
@@ -318,8 +318,8 @@ class DocumentBuilder:
             words = " ".join(_NO_WORD.sub(" ", text).split()) or phonemes
         if self._parts and self._parts[-1].text[-1:].isalnum():
             before = self._parts[-1].ends[-1]
-            self._append(_standing_for(" ", before, before))
-        self._append(_standing_for(words, start, stop))
+            self._append(AlignedText.standing_for(" ", before, before))
+        self._append(AlignedText.standing_for(words, start, stop))
         self._said = True
         self._note(start, stop, language)
 
@@ -328,12 +328,8 @@ class DocumentBuilder:
         try:
             return say_as.said(text, kind, form, self.scopes[-1].language or self._base)
         except say_as.Unreadable as error:
-            raise grammar.complaint(
-                element,
-                f"<say-as> of {shown(text)!r} as a {kind}: {error}.",
-                value=shown(text),
-                allowed=error.allowed,
-            ) from None
+            message = f"<say-as> of {shown(text)!r} as a {kind}: {error}."
+            raise grammar.complaint(element, message, value=shown(text), allowed=error.allowed) from None
 
     def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
         """Record that a passage ends here. A paragraph that ends right after a sentence ends with it."""
@@ -341,9 +337,7 @@ class DocumentBuilder:
         self._parts.clear()
         self._said = False
         if not self.keeps_lines:
-            text = text.rewrite(
-                (m.start(), m.end(), " ") for m in _WHITE.finditer(text.text) if m.group() != " "
-            )
+            text = text.sub(_WHITE, lambda _: " ")
         text = clean(text, self.noted).strip()
         if len(text):
             self.passages.append(Passage(text, ends, marked, self.scopes[-1].turn))
@@ -355,7 +349,3 @@ def _is_spoken(text: str) -> bool:
     """Whether a text has more than white space and punctuation. Breaks with nothing spoken between them are
     one silence."""
     return any(c.isalnum() or unicodedata.category(c)[0] == "S" or c in "&@#%*/\\§" for c in text)
-
-
-def _standing_for(words: str, start: int, end: int) -> AlignedText:
-    return AlignedText(words, (start,) * len(words), (end,) * len(words))

@@ -36,13 +36,8 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 """Element → its allowed attributes."""
 BARS: Mapping[str, frozenset[str]] = {
     "p": frozenset({"p"}),
-    "s": frozenset({"p", "s"}),
-    "emphasis": frozenset({"p", "s"}),
-    "break": frozenset(ATTRIBUTES),
-    "mark": frozenset(ATTRIBUTES),
-    "say-as": frozenset(ATTRIBUTES),
-    "phoneme": frozenset(ATTRIBUTES),
-    "sub": frozenset(ATTRIBUTES),
+    **dict.fromkeys(("s", "emphasis"), frozenset({"p", "s"})),
+    **dict.fromkeys(("break", "mark", "say-as", "phoneme", "sub"), frozenset(ATTRIBUTES)),
 }
 """Element → elements that it must not contain, at any depth. All other elements may contain anything except
 `speak`."""
@@ -194,6 +189,15 @@ def complaint(element: Opening, message: str, **parts: Any) -> SsmlError:
     return error_at(element.position, message, element=shown(element.name), **parts)
 
 
+def refusal(
+    element: Opening, attribute: str, value: str, message: str, allowed: str | None, **parts: Any
+) -> SsmlError:
+    """An error about the value of an attribute of `element`."""
+    return complaint(
+        element, message, attribute=shown(attribute), value=shown(value), allowed=allowed, **parts
+    )
+
+
 def _check_position(scope: Scope, element: Opening) -> None:
     name = element.name
     if name in scope.children:
@@ -212,13 +216,8 @@ def _check_attributes(element: Opening) -> None:
     known = ATTRIBUTES[element.name]
     for name in element.attributes:
         if name not in known:
-            raise complaint(
-                element,
-                f"<{element.name}> has no attribute {shown(name)!r} in this subset of SSML.",
-                attribute=shown(name),
-                value=shown(element.attributes[name]),
-                allowed=", ".join(known),
-            )
+            message = f"<{element.name}> has no attribute {shown(name)!r} in this subset of SSML."
+            raise refusal(element, name, element.attributes[name], message, ", ".join(known))
     if element.name == "lang" and "xml:lang" not in element.attributes:
         raise _missing(element, "xml:lang", "a language such as en-GB")
     _read(element, "version", _one_of(VERSIONS), ", ".join(VERSIONS))
@@ -239,13 +238,8 @@ def _prosody(scope: Scope, element: Opening) -> SpeakingStyle:
 
 
 def _out_of_range(element: Opening, attribute: str, factor: float, allowed: str) -> SsmlError:
-    return complaint(
-        element,
-        f"With what is around it, this {attribute} comes to {factor:.0%} of the voice's own.",
-        attribute=attribute,
-        value=shown(element.attributes.get(attribute, "")),
-        allowed=allowed,
-    )
+    message = f"With what is around it, this {attribute} comes to {factor:.0%} of the voice's own."
+    return refusal(element, attribute, element.attributes.get(attribute, ""), message, allowed)
 
 
 def _language(element: Opening) -> str:
@@ -253,13 +247,8 @@ def _language(element: Opening) -> str:
     try:
         return resolve_language(tag)
     except LanguageError as error:
-        raise complaint(
-            element,
-            f"There is no G2P for the language {shown(tag)!r}.",
-            attribute="xml:lang",
-            value=shown(tag),
-            allowed=error.allowed,
-        ) from None
+        message = f"There is no G2P for the language {shown(tag)!r}."
+        raise refusal(element, "xml:lang", tag, message, error.allowed) from None
 
 
 def _read(element: Opening, attribute: str, read: Callable[[str], T | None], allowed: str) -> T | None:
@@ -269,13 +258,8 @@ def _read(element: Opening, attribute: str, read: Callable[[str], T | None], all
     value = element.attributes[attribute].strip()
     found = read(value)
     if found is None:
-        raise complaint(
-            element,
-            f"<{element.name} {attribute}={shown(value)!r}> cannot be followed.",
-            attribute=attribute,
-            value=shown(value),
-            allowed=allowed,
-        )
+        message = f"<{element.name} {attribute}={shown(value)!r}> cannot be followed."
+        raise refusal(element, attribute, value, message, allowed)
     return found
 
 
@@ -292,14 +276,8 @@ def _looked_up(element: Opening, attribute: str, look_up: Callable[[str], str], 
     try:
         return look_up(value)
     except InputError as error:
-        raise complaint(
-            element,
-            f"<{element.name} {attribute}={shown(value)!r}>: {error.message}",
-            attribute=attribute,
-            value=shown(value),
-            allowed=error.allowed,
-            mend=error.mend,
-        ) from None
+        message = f"<{element.name} {attribute}={shown(value)!r}>: {error.message}"
+        raise refusal(element, attribute, value, message, error.allowed, mend=error.mend) from None
 
 
 def _missing(element: Opening, attribute: str, allowed: str) -> SsmlError:

@@ -186,7 +186,7 @@ class _Target:
     events: list[Event] = field(default_factory=list)
     _depth: int = 0
     _elements: int = 0
-    _runs: list[tuple[str, int, int]] = field(default_factory=list)
+    _runs: list[AlignedText] = field(default_factory=list)
     _at: tuple[int, int] = (0, 0)
     """The byte and the character of the last event. Events come in order, so the next one is searched from
     there."""
@@ -227,13 +227,11 @@ class _Target:
         first = self.expat.CurrentByteIndex
         start = self.offset_of(first)
         entity = _ENTITY.match(self.source, start) if len(text) == 1 else None
-        if entity:
-            stop = entity.end()
-        elif self.source.startswith(text, start):
-            stop = start + len(text)
+        if not entity and self.source.startswith(text, start):
+            self._runs.append(AlignedText.of(text, start))
         else:  # \r\n and \r are read as \n
-            stop = start + (2 if self.source.startswith("\r\n", start) else 1)
-        self._runs.append((text, start, stop))
+            stop = entity.end() if entity else start + 1 + self.source.startswith("\r\n", start)
+            self._runs.append(AlignedText.standing_for(text, start, stop))
 
     def pi(self, target: str, data: str | None = None) -> None:
         raise self.error(f"The processing instruction <?{shown(target)}?> is not allowed.", mend="Remove it.")
@@ -268,18 +266,9 @@ class _Target:
         return SourcePosition(offset, line, offset - begins + 1)
 
     def _text_ends(self) -> None:
-        if not self._runs:
-            return
-        text: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        for run, start, stop in self._runs:
-            literal = stop - start == len(run)
-            text.append(run)
-            starts.extend(range(start, stop) if literal else [start] * len(run))
-            ends.extend(range(start + 1, stop + 1) if literal else [stop] * len(run))
-        self._runs.clear()
-        self.events.append(AlignedText("".join(text), tuple(starts), tuple(ends)))
+        if self._runs:
+            self.events.append(AlignedText.joined(self._runs))
+            self._runs.clear()
 
 
 def _written(tag: str) -> str:

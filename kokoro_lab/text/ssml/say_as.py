@@ -20,7 +20,6 @@ TIME_FORMATS = ("hms12", "hms24")
 KINDS = ("cardinal", "ordinal", "date", "time", "characters", "telephone", "unit")
 FORMATS = {"date": DATE_FORMATS, "time": TIME_FORMATS}
 
-_DATE = re.compile(r"(\d{1,4})(?:([-/.])(\d{1,4})(?:\2(\d{1,4}))?)?", re.ASCII)
 _TELEPHONE = re.compile(r"\+?[\d\s().\-/]*\d[\d\s().\-/]*", re.ASCII)
 _WORD_OR_SIGN = re.compile(r"[^\W\d_]+|[^\w\s.,/+-]")
 _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
@@ -75,10 +74,8 @@ def _characters(text: str, speaker: Reader, language: str) -> str:
     """Letters, digits and signs by their names; white space between them is left out."""
     found = []
     for character in "".join(text.split()):
-        if character.isdecimal():
-            name: str | None = speaker.cardinal(int(character))
-        else:
-            name = name_of(character, language)
+        digit = character.isdecimal()
+        name = speaker.cardinal(int(character)) if digit else name_of(character, language)
         if name is None:
             raise Unreadable(
                 f"there is no name for {character!r} in {language}", "letters, digits and signs with a name"
@@ -148,22 +145,13 @@ def _date(text: str, form: str | None) -> tuple[int | None, int | None, int | No
 
 
 def _date_parts(text: str, form: str) -> dict[str, int] | None:
-    if re.fullmatch(r"\d{8}", text, re.ASCII) and len(form) == 3:  # 20240305
-        found, at = [], 0
-        for part in form:
-            width = 4 if part == "y" else 2
-            found.append(text[at : at + width])
-            at += width
-    else:
-        match = _DATE.fullmatch(text)
-        if not match:
-            return None
-        found = [digits for digits in (match[1], match[3], match[4]) if digits is not None]
-    fits = len(found) == len(form) and all(
-        len(digits) == 4 if part == "y" else len(digits) <= 2
-        for part, digits in zip(form, found, strict=False)
-    )
-    return {part: int(digits) for part, digits in zip(form, found, strict=True)} if fits else None
+    mark = next((each for each in "-/." if each in text), "")
+    if not mark and len(form) == 2:
+        return None
+    least = 1 if mark or len(form) == 1 else 2  # 20240305
+    digits = {"y": r"\d{4}", "m": rf"\d{{{least},2}}", "d": rf"\d{{{least},2}}"}
+    match = re.fullmatch(re.escape(mark).join(f"(?P<{part}>{digits[part]})" for part in form), text, re.ASCII)
+    return {part: int(written) for part, written in match.groupdict().items()} if match else None
 
 
 def _said_time(text: str, form: str | None, speaker: Reader) -> str:
