@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,17 @@ def test_a_second_rewrite_still_points_into_the_original() -> None:
     twice = once.rewrite([(2, 5, "AND")])
     assert twice.text == "a AND b"
     assert twice.span(2, 5) == (1, 2)
+
+
+def test_a_match_that_stays_as_it_is_keeps_its_offsets() -> None:
+    text = AlignedText.of("one  two three").sub(re.compile(r"\s+|two"), _spaced)
+    assert text.text == "one two three"
+    assert text.span(3, 4) == (3, 5)
+    assert text.span(5, 6) == (6, 7)
+
+
+def _spaced(match: re.Match[str]) -> str:
+    return " " if match.group().isspace() else match.group()
 
 
 def test_overlapping_edits_are_refused() -> None:
