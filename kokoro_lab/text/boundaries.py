@@ -43,7 +43,7 @@ _HINDI_UNIT = regex.compile(rf"\d\s?{any_of(_WORDS['hi behind a number'])}\.$")
 _INITIAL = regex.compile(
     r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L})\p{Lu} )?(?P<before>\p{L}+)\.?[ ])?(?P<initial>\p{Lu})\.$"
 )
-_NAME = regex.compile(r"(?:\p{Lu}\. ?)*(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
+_NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
 """Number of characters on either side of a border that are examined."""

@@ -18,7 +18,9 @@ _NAME_OF_STREET = r"\ (?:(?:de\ la|d[ue]|des)\ |(?:de\ l|d)['’])?\p{Lu}"
 _ANY_NAME = r"(?:\ (?:d[ue]|des)\ |\ d['’]|(?=\ \p{Lu}))"
 _WORD_BEFORE = regex.compile(r"(\p{L}+)\ $")
 _BEFORE_CHARS = 24
-"""Number of characters before a number that may say what it numbers."""
+"""Number of characters before a number that may say what it numbers, and around an initial."""
+_AROUND_CHARS = 150
+"""Number of characters on either side of `CV` in which its sentence is searched for what it speaks of."""
 
 
 class OtherContext(OtherNumbers):
@@ -74,8 +76,9 @@ class OtherContext(OtherNumbers):
 
     def _initial(self, match: Any) -> str | None:
         end = match.end()
-        rest = match.string[end:].lstrip()
-        return match.group()[0] if is_initial(match.string[:end], rest, self._language) else None
+        said = match.string[max(0, end - _BEFORE_CHARS) : end]
+        rest = match.string[end : end + _BEFORE_CHARS].lstrip()
+        return match.group()[0] if is_initial(said, rest, self._language) else None
 
     def _houses(self, match: Any) -> str:
         return " ".join(
@@ -89,8 +92,9 @@ class OtherContext(OtherNumbers):
 
     def _applications(self, match: Any) -> str | None:
         """Curricula, if a word of the sentence says so, and none speaks of an engine."""
+        around = match.string[max(0, match.start() - _AROUND_CHARS) : match.end() + _AROUND_CHARS]
         sought, engine = (
-            regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(self._words[near]))})", match.string)
+            regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(self._words[near]))})", around)
             for near in ("near an application", "near an engine")
         )
         return "curriculum" if sought and not engine else None
