@@ -39,6 +39,11 @@ _TITLE = {
     language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
     for language in (*LATIN, "hi")
 }
+_HINDI_UNIT = regex.compile(rf"\d\s?{any_of(_WORDS['hi behind a number'])}\.$")
+_INITIAL = regex.compile(
+    r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L})\p{Lu} )?(?P<before>\p{L}+)\.?[ ])?(?P<initial>\p{Lu})\.$"
+)
+_NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
 """Number of characters on either side of a border that are examined."""
@@ -54,7 +59,7 @@ PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
-    r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
+    r"""(?:[⁰¹²³⁴⁵⁶⁷⁸⁹]+|<sup>\[?\d{1,3}\]?</sup>|\[\^\w{1,20}\](?!:)|(?<!\s)(?:[*_~]+(?![\p{L}\p{N}])|</\w{1,10}>))+\s*""",
     regex.VERBOSE,
 )
 """The sign of a note, or the end of what is emphasised."""
@@ -72,7 +77,13 @@ _LETTER_ENDS = regex.compile(r"(?<!\p{L})\p{L}\.\Z")
 _LETTER_AND_SENTENCE = regex.compile(
     rf"\b(?:{any_of(_WORDS['en before a letter'])} \p{{Lu}}"
     r"|U\.S|U\.K|U\.N|E\.U|D\.C|U\.S\.A|L\.A|N\.Y\.C|[ap]\.m)\.\s+"
-    rf"(?!\p{{Lu}}\.)(?={any_of(_WORDS['en begins a sentence'])}[ '.!,])"
+    rf"(?!\p{{Lu}}\.)(?={any_of(_WORDS['en begins a sentence'])}[ '.!,]"
+    r"|(?<=\b(?:to|in|from|within|across|outside|of) the [^ ]+ )"
+    rf"{any_of(_WORDS['en sold'])} (?:over|under|above|below) [$€£]?\d)"
+    rf"|(?<![\p{{L}}.])\p{{L}}{{2,5}}\.\s+(?={PRONOUN})"
+    rf"|\b{any_of(_WORDS['en before an answer'])} no\.\s+"
+    r"(?=I (?!of|and|or|in|to|on|is|for|from|by|with|which|that)\p{Ll})"
+    rf"|\bno\.\s+(?={any_of(_WORDS['en begins a sentence behind no'])}[ ',])"
 )
 
 MARK, CLAUSE, PHRASE, WEAK, NONE = 4, 3, 2, 1, 0
@@ -170,9 +181,37 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True
+    if is_initial(said, rest, code):
+        return True
+    if code == "hi" and rest and _HINDI_UNIT.search(tail):
+        return True
     if rest[:1] in ",;:" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
+
+
+def is_initial(said: str, rest: str, code: str) -> bool:
+    """Whether the text ends with the first letter of a name that follows: `di S. Freud`, not `vitamina C.`
+
+    Letters that are Roman numerals belong to a name before them: `Carlo V.` Behind a noun or a verb, a letter
+    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints.
+    """
+    if f"{code} not before an initial" not in _WORDS:
+        return False
+    found, name = _INITIAL.search(said[-2 * _AHEAD :]), _NAME.match(rest)
+    function_words = _WORDS[f"{code} function word"]
+    if not found or not name or name[1].casefold() in function_words or found["letter"]:
+        return False
+    before, letter = found["before"] or "", found["initial"]
+    if is_label(before, code) or (letter in "IVX" and (not before or before[0].isupper())):
+        return False
+    leads = not before or before[0].isupper() or before.casefold() in function_words or letter == "S"
+    return leads or before in _WORDS[f"{code} before a name"]
+
+
+def is_label(before: str, code: str) -> bool:
+    """Whether a letter behind the word `before` names a thing: `vitamina C`."""
+    return before.casefold() in _WORDS[f"{code} not before an initial"]
 
 
 def _rejoined(ranges: Iterable[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:

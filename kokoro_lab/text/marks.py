@@ -14,8 +14,8 @@ from kokoro_lab.datatypes import Fallback
 from kokoro_lab.text.aligned import AlignedText
 
 _MAY_BE_MARKED = regex.compile(
-    r"""[*|│-╿]|~~|==|'''|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\]\(|\[\^|\[[ xX]\]\ |<[A-Za-z/!]|&\#?\w+;
-    |\$[^$]+\$|\\[(\[]|\\[*_~\#`]|^-{3}|^(?:>|\#{1,6}\ )""",
+    r"""[*|│-╿]|~~|==|'''|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\]\(|\]\[\d*\]|\[\^|\[[ xX]\]\ |<[A-Za-z/!]
+    |&\#?\w+;|\$[^$]+\$|\\[(\[]|\\[*_~\#`]|^-{3}|^(?:>|\#{1,6}\ )|^\[[^\[\]]+\]:\ """,
     regex.VERBOSE,
 )
 _RULER = regex.compile(r"([=*_~-])(?: ?\1){2,}|\|?(?: *:?-+:? *\|)+(?: *:?-+:? *)?")
@@ -25,13 +25,21 @@ _BEGINNING = regex.compile(
     (?:[-*]\s\[[\ xX]\]\s)?""",
     regex.VERBOSE,
 )
+_DEFINITION = regex.compile(
+    r"""\[(?!\^)[^\[\]\n]{1,80}\]:\ +<?(?:https?|ftp|mailto):[^\s<>]+>?
+    (?:\ +(?:"[^"]*"|'[^']*'|\([^()]*\)))?""",
+    regex.VERBOSE,
+)
+"""The definition of a link: `[1]: https://example.org "Title"`."""
+_TITLE_OF_WIKI = regex.compile(r"(={2,6})\ *+(?P<title>[^=\s](?:[^=]*[^=\s])?)\ *+\1")
 _DRAWN = regex.compile(r"[│-╿]+|[─━]{2,}|'{3,}")
 _LOOKS_SO = regex.compile(
     r"""(?P<read>
         \$\$?(?![A-Z]{2})[^$]+\$\$? | \\\(.*?\\\) | \\\[.*?\\\]
       | </?(?P<tag>[A-Za-z][A-Za-z0-9]*)(?:\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>]+))*\s*/?>
       | <!--.*?--> | <(?:\w+://|[\w.+-]+@)[^\s<>]+>
-      | \]\((?:<[^<>]*>|[^\s()]*[/.\#:@?]|\)) | \]\[\d+\] | \[\^[^\s\]]+\](?![*+?{])
+      | \]\((?:<[^<>]*>|[^\s()]*[/.\#:@?]|\))
+      | (?<=\]\([^()\s]{1,300}\))\]\( | \]\[\d*\] | \[\^[^\s\]]+\](?![*+?{])
     )
     | (?P<address> (?<![\w.~-])(?:\w+://|www\.|[\w.-]++@|[~.\w-]*+/)
         (?:[^\s()\[\]<>*|]|\([^\s()]*\))+ )
@@ -46,7 +54,11 @@ _LOOKS_SO = regex.compile(
 looks like a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
-_BLOCK = regex.compile(r"'''|\#{1,6} |\||:?-{2,}:? *\||([=*_~-])(?: ?\1){2,}\s*(?:\n|$)")
+_BLOCK = regex.compile(
+    r"""'''|\#{1,6}\ |\||:?-{2,}:?\ *\||([=*_~-])(?:\ ?\1){2,}\s*(?:\n|$)
+    |\[!\[|={2,6}\ *[^=\n]+={2,6}\s*(?:\n|$)|\[[^\[\]\n]{1,80}\]:\ +<?(?:https?|ftp|mailto):""",
+    regex.VERBOSE,
+)
 _ITEM = regex.compile(r"(?:[-*•]|[\p{L}\d]{1,2}\)) ")
 _QUOTE = regex.compile(r">+\s?(?=\p{L})")
 _OPEN_LINK = regex.compile(r"\[[^\[\]]*\]\([^()\s]*\Z")
@@ -87,11 +99,18 @@ def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unma
         return Unmarked(
             [], (Fallback("text", f"a {unseen[1].lower()} left out", *sentence.span(0, len(text))),)
         )
-    from kokoro_lab.text.markdown.reading import sentence_of
+    if begins_line and _DEFINITION.fullmatch(text):
+        return Unmarked([], (Fallback("text", LEFT_OUT, *sentence.span(0, len(text))),))
+    from kokoro_lab.text.markdown.reading import sentence_of, shown
 
-    found = _BEGINNING.match(text) if begins_line else None
-    content = sentence.cut(found.end() if found else 0, len(text))
+    title = _TITLE_OF_WIKI.fullmatch(text) if begins_line else None
+    if title:
+        content = sentence.cut(*title.span("title"))
+    else:
+        found = _BEGINNING.match(text) if begins_line else None
+        content = sentence.cut(found.end() if found else 0, len(text))
     content = content.rewrite((*m.span(), " ") for m in _DRAWN.finditer(content.text)).strip()
+    content = shown(content)
     is_row = text.startswith("|") or text.endswith("|")
     seen = _LOOKS_SO.sub(partial(_shown, is_row=is_row), content.text)
     said, fallbacks = sentence_of(content, seen, language)

@@ -29,6 +29,12 @@ def cut(text: str, language: str) -> list[str]:
         ("it", ["Il sig. Rossi e il dott. Bianchi.", "Tutto bene?"]),
         ("pt-br", ["A Sra. Souza mora na Av. Paulista.", "Tudo bem?"]),
         ("hi", ["मैं ठीक हूँ।", "आप कैसे हैं?", "अच्छा।"]),
+        ("hi", ["5 ली. दूध और 2 कि.ग्रा. चावल लाओ।", "3 से. रुको।"]),
+        ("it", ["Vado a S. Francesco.", "Leggo S. Freud e J. R. Tolkien."]),
+        ("it", ["Prendo la vitamina C.", "Mangia."]),
+        ("it", ["La risposta è B.", "Bravo."]),
+        ("pt-br", ["S. Paulo é grande.", "Um livro de J. Amado."]),
+        ("fr", ["Un livre de V. Hugo.", "La face B.", "Tournez.", "La note est A.", "Bravo."]),
     ],
 )
 def test_sentences_of(language: str, parts: list[str]) -> None:
@@ -104,6 +110,13 @@ def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
         ("See Vol. IV and Eq. (5).", ["See Vol. IV and Eq. (5)."]),
         ("He left.⁴ Nobody cared.⁵", ["He left.⁴", "Nobody cared.⁵"]),
         ("The U.S. Army came.", ["The U.S. Army came."]),
+        ("The answer is no. I went home.", ["The answer is no.", "I went home."]),
+        ("We told him no. She left.", ["We told him no.", "She left."]),
+        ("Is it no. 5 or no. I of the set?", ["Is it no. 5 or no. I of the set?"]),
+        ("He ate a fig. I saw him.", ["He ate a fig.", "I saw him."]),
+        ("Take vol. I of the set.", ["Take vol. I of the set."]),
+        ("We ship to the U.K. Orders over $50 go.", ["We ship to the U.K.", "Orders over $50 go."]),
+        ("The U.K. Orders over 50 years came.", ["The U.K. Orders over 50 years came."]),
     ],
 )
 def test_a_letter_may_end_an_english_sentence(text: str, parts: list[str]) -> None:

@@ -42,6 +42,10 @@ def parts(written: str, language: str = "es") -> list[str]:
         ("Sea $x^2 \\le 5$.", ["Sea x al cuadrado es menor o igual que cinco."]),
         ("$$\nx = 1\n$$\nFin.", ["x es igual a uno", "Fin."]),
         ("---", []),
+        ('Vea [la guía][1].\n\n[1]: https://a.es/guia "Guía"\n[2]: <https://a.es>', ["Vea la guía."]),
+        ("[![Licencia: MIT](https://a.es/x.svg)](LICENSE)\nTexto.", ["Licencia: MIT", "Texto."]),
+        ("=== Historia ===\nTexto.", ["Historia", "Texto."]),
+        ("x<sup>2</sup>, 10<sup>-3</sup> &amp;amp;lt; R&amp;amp;D", ["x², 10⁻³ < R&D"]),
     ],
 )
 def test_a_mark_is_not_read(written: str, read: list[str]) -> None:
@@ -64,6 +68,9 @@ def test_a_mark_is_not_read(written: str, read: list[str]) -> None:
         "> 5 items",
         "- 5 degrees",
         "It─and our order",
+        "[1]: see https://a.org for more",
+        "arr[0][1] = f[g(x)](y), a == b",
+        "x == y == z",
     ],
 )
 def test_what_only_looks_like_a_mark_stays(written: str) -> None:

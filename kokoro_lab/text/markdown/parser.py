@@ -33,9 +33,12 @@ _INLINE_FORMULA = regex.compile(
       | \\\[(?P<square>(?:[^\\]|\\[^()\[\]]){1,4000})\\\]""",
     regex.VERBOSE,
 )
-_IS_FORMULA = regex.compile(r"[\\^_=<>+*/|{}≤≥≠≈∈π]|\A(?:\S{1,3}\Z|(?!.*\p{L}{2}))", regex.DOTALL)
+_IS_FORMULA = regex.compile(
+    r"[\\^_=<>+*/|{}≤≥≠≈∈π]|\A(?!.*[\p{Hiragana}\p{Katakana}\p{Sc}])(?:\S{1,3}\Z|(?!.*\p{L}{2}))",
+    regex.DOTALL,
+)
 """A pattern for a formula between dollar signs: it has a sign of mathematics, or at least no word. `$5 and
-10$` are sums of money."""
+10$` are sums of money, and `$と€と$` are signs."""
 _CLOSES_FORMULA = {"$$": regex.compile(r"\$\$[ \t.,;]*$"), r"\[": regex.compile(r"\\\][ \t.,;]*$")}
 
 

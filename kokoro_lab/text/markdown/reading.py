@@ -54,6 +54,11 @@ _CELL = regex.compile(r"(?:\\.|[^|\\]|\\\Z)+")
 _ESCAPED_BAR = regex.compile(r"\\(?=\|)")
 _TAG = regex.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)(.*)>", regex.DOTALL)
 _ALT = regex.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", regex.IGNORECASE)
+_RAISED = regex.compile(r"<sup>\s*\[?(?P<number>[-−+]?\d{1,4})\]?\s*</sup>", regex.IGNORECASE)
+_SUPERSCRIPTS = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
+_ESCAPED_TWICE = regex.compile(
+    r"&(?:amp;)+(?=(?:#\d{1,6}|#[xX][\dA-Fa-f]{1,6}|amp|lt|gt|quot|apos|nbsp|[mn]dash|hellip|[lr][sd]quo|copy|reg);)"
+)
 _UNSEEN_HTML = regex.compile(r"\s*<(script|style)\b", regex.IGNORECASE)
 _GOES_ON = regex.compile(r"\s(?:[*_=]+|<\w+>)?[\p{L}\p{N}\p{Sc}]")
 _PROSE = regex.compile(r"\p{L}[.!?…。！？][\"”')]*\s*\Z")
@@ -366,7 +371,7 @@ class BlockReader:
         displayed."""
         for pattern in (_LINK_DEFINITIONS, _MARKS_OF_LINES) if defines else (_MARKS_OF_LINES,):
             content = content.rewrite((m.start(), m.end(), "") for m in pattern.finditer(content.text))
-        self._inline(content)
+        self._inline(shown(content))
 
     def _inline(self, content: AlignedText, seen: str | None = None) -> None:
         """Read inline text. If the parser is to get another text, that is `seen`, of the same length."""
@@ -478,6 +483,18 @@ def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[A
     """The spoken parts of a sentence, and the parts left out. The parser gets `seen` in the sentence's
     place."""
     return BlockReader(sentence, language, "read", START).read_sentence(seen)
+
+
+def shown(content: AlignedText) -> AlignedText:
+    """`content` with raised digits in signs of Unicode, and entities that were escaped twice escaped once:
+    `x<sup>2</sup>` is `x²`, and `&amp;amp;` is `&amp;`."""
+    for pattern, plain in (
+        (_ESCAPED_TWICE, lambda _: "&"),
+        (_RAISED, lambda match: match["number"].translate(_SUPERSCRIPTS)),
+    ):
+        if pattern.search(content.text):
+            content = content.rewrite((*m.span(), plain(m)) for m in pattern.finditer(content.text))
+    return content
 
 
 def standing_for(words: str, start: int, end: int) -> AlignedText:

@@ -262,6 +262,16 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\d.,/])(?<whole>\d{1,3})\s(?<top>[1-9])/(?<bottom>[2-9])(?![\d/.]|\s?=)",
         lambda m: f"{number(m['whole'])}又{number(m['bottom'])}分之{number(m['top'])}",
     ),
+    _rule(
+        "model",
+        rf"(?<=(?:型[号號]|机型|款号)[是为:：]?\s?)\d+[A-Za-z]+\d+(?![\d.A-Za-z]|\s?(?:[厘毫公]?[米分寸]|{_UNIT}))",
+        lambda m: regex.sub(r"\d+", lambda part: digits(part.group()), m.group()),
+    ),
+    _rule(
+        "mark out of a full mark",
+        rf"(?<=(?:[评打得]分|分数|评价|评级|豆瓣)[是为有:：]?\s?){_START}(?<n>\d+(?:\.\d+)?)/(?<full>5|10|100)分?(?![\d/.])",
+        lambda m: f"{number(m['n'])}分，满分{number(m['full'])}分",
+    ),
     _rule("size", r"(?<=\d\s?)(?<!(?<!\d)0)[xX](?=\s?\d)", lambda m: "乘", wakes="xXＸｘ"),
     _rule(
         "fraction",
@@ -269,7 +279,7 @@ RULES: tuple[Rule, ...] = (
         lambda m: f"{number(m['bottom'])}分之{number(m['top'])}" if int(m["bottom"]) else None,
     ),
     _rule("ratio", rf"{_START}\d+[:：]\d+(?![\d:：])", partial(_parts, by="比")),
-    _rule("sign of a sum", _between("-*/", r"[^，。,]*="), _sign, wakes="=＝"),
+    _rule("sign of a sum", _between("-*/", r"[^，。,]{0,40}="), _sign, wakes="=＝"),
     _rule("sign between two", _between("+×÷<>=*", ""), _sign, wakes="+＋×÷<>=＜＞＝*＊"),
     _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
     _rule(

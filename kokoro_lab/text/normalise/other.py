@@ -12,6 +12,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.other_codes import OtherCodes
+from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
 from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, spaced
 from kokoro_lab.text.normalise.other_roman import OtherRoman
@@ -32,7 +33,7 @@ _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "
 _HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
-class OtherReader(OtherDates, OtherCodes, OtherRoman):
+class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
     """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
@@ -62,6 +63,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
         spans = any_of({"h", "j", "gg", "d"} & set(self._units))
         return (
             *self._code_rules(),
+            *self._context_rules(),
             *(
                 Rule(
                     "abbreviation",
@@ -70,6 +72,12 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
                 )
                 for kind, (before, behind) in _BESIDE.items()
                 if self._names[kind]
+            ),
+            Rule(
+                "initial of a name",  # its point is no pause
+                r"(?<![\p{L}\p{M}\p{N}.'’-])\p{Lu}\.(?=\ \p{Lu})",
+                self._initial,
+                wakes=".",
             ),
             *self._roman_rules(),
             *self._date_rules(),
@@ -214,6 +222,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman):
             return None
         if match["unit"] in '"″' and match.string[: match.start()].count(match["unit"]) % 2:
             return None  # a quotation ends here
+        if self._is_letter(match):
+            return None
         if match["part"]:
             said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
         else:

@@ -64,8 +64,8 @@ LEAST = {
     "own": 319,
     "pasted": 200,
     "later": 100,
-    "further": 292,
-    "languages": 100,
-    "same": 185,
+    "further": 311,
+    "languages": 117,
+    "same": 208,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 312, 100 and 185."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 324, 117 and 208."""

@@ -288,6 +288,12 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
             "Python is greater than or equal to three point ten, is less than three point fourteen "
             "and x is greater than or equal to three point one zero",
         ),
+        ("in World War II John 3 was read", "in World War two John three was read"),
+        ("read II John 3 and 2 John 3", "read Second John three and Second John three"),
+        ("Run ls -la here", "Run ls dash L A here"),
+        ("git commit --amend -m x", "git commit dash dash amend dash M x"),
+        ("My cat -a tabby- sat", "My cat -a tabby- sat"),
+        ("nooo, sooo goood, hmmm, AAA, aaa.txt", "no, so good, hmmm, AAA, aaa dot T X T"),
     ],
 )
 def test_what_is_written_alike_is_told_apart(written: str, said: str) -> None:

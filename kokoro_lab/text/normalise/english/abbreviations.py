@@ -77,6 +77,15 @@ def _dotted(match: Any) -> str:
     return text + (match["own"] or "") + stop(match)
 
 
+_DRAWN_OUT = regex.compile(r"(\p{L})\1{2,}", regex.IGNORECASE)
+
+
+def _shortened(match: Any) -> str | None:
+    """A word that is drawn out, as it is spelt: `nooo`, `goood`."""
+    shorter = (_DRAWN_OUT.sub(kept, match.group()) for kept in (r"\1\1", r"\1"))
+    return next((each for each in shorter if each.lower() in WORDS["drawn out"]), None)
+
+
 def _before_name(match: Any) -> bool:
     """Whether a name follows: then `St.` is a saint and `Dr.` a doctor, whatever stands before."""
     following = match.string[match.end() :]
@@ -226,6 +235,12 @@ RULES: tuple[Rule, ...] = (
         (?P<own>'s)?{LOOSE_END}""",
         lambda m: None if m["letters"].lower() in PLAIN else _dotted(m),
         wakes=POINT_WITHIN,
+    ),
+    Rule(
+        "drawn-out word",
+        r"(?<![\p{L}\p{N}_.@#/-])\p{L}*(\p{L})\1{2}\p{L}*(?![\p{L}\p{N}_@/-]|\.\p{L}|'\p{L})",
+        _shortened,
+        ignore_case=True,
     ),
     Rule(
         "either or",

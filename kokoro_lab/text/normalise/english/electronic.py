@@ -133,6 +133,16 @@ def _path(match: Any) -> str:
     return speak(path) + trailing
 
 
+def _option(match: Any) -> str:
+    """`-la` is "dash L A", `--no-cache` "dash dash no cache"."""
+    name, dashes = match["name"], match["dashes"]
+    short = dashes == "-" and len(name) < 4
+    runs = regex.findall(r"\p{L}+|\d+", name)
+    return " ".join(
+        ["dash"] * len(dashes) + [letters(run) if short and run.isalpha() else _run(run) for run in runs]
+    )
+
+
 def _camel(text: str) -> str:
     """The words of a name that is written without spaces, cut at its capitals, digits and underscores:
     `my_fileName` is `my file Name`."""
@@ -141,6 +151,7 @@ def _camel(text: str) -> str:
 
 
 _LABEL = r"[\p{L}\d](?:[\p{L}\d-]*[\p{L}\d])?"
+_ARGUMENT = r"(?:\ [\w./=*]*[\w/*])?"
 _HOST = rf"(?:{_LABEL}\.)+{any_word('top-level domain')}"
 
 RULES: tuple[Rule, ...] = (
@@ -221,6 +232,14 @@ RULES: tuple[Rule, ...] = (
         rf"^\$\ (?={any_word('command of a shell')}(?:\ |$))",
         lambda match: "",
         wakes="$",
+    ),
+    Rule(
+        "option of a command",
+        rf"""(?<=(?:^|[$`"“(;&|]\ ?|\b(?i:{any_word("before a command")})\ ){any_word("command of a shell")}
+        {_ARGUMENT}(?:\ --?[\w=-]+{_ARGUMENT}){{0,3}}\ )(?P<dashes>--?)(?P<name>\p{{L}}[\p{{L}}\d-]*)
+        (?![\p{{L}}\p{{N}}_]|[^\n]{{0,60}}\p{{L}}-(?:[\s.,!?]|$))(?<!-)""",
+        _option,
+        wakes="-",
     ),
     Rule(
         "hashtag",

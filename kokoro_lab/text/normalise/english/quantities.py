@@ -252,7 +252,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "product",
-        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]+[=≈])){DECIMAL}
+        rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]{{3,60}}+[=≈])){DECIMAL}
         (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:[=≈]|[?.!]?$|[?,;]))""",
         lambda match: " times ".join(number(each) for each in regex.split("[x×]", match.group())),
     ),
@@ -279,8 +279,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "games behind",
-        r"""(?<=\b(?i:record|standings?|place|wins?|losses)\b[^.!?]*\d[-–]\d+[,;(\ ]+)
-        (?P<number>\d+(?:\.5)?)\ GB(?!\p{L})""",
+        r"""(?<!\d)(?P<number>\d+(?:\.5)?)\ GB(?!\p{L})
+        (?<=\b(?i:record|standings?|place|wins?|losses)\b[^.!?]{0,80}\d[-–]\d+[,;(\ ]+[\d.]+\ GB)""",
         lambda match: f"{counted(match['number'], 'game', 'games')} back",
     ),
     digit_rule(

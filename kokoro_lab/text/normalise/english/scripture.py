@@ -7,14 +7,16 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
-from kokoro_lab.text.normalise.english.patterns import END, NAMES, WORDS
+from kokoro_lab.text.normalise.english.patterns import END, NAMES, WORDS, any_word
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 BOOKS = NAMES["book of the Bible"]
 """Books by their names and abbreviations."""
 _START = r"(?<![\p{L}\p{N}_.,/-])"
-_NUMBER = r"(?P<number>[123]|I{1,3})\ ?"
+_NUMBER = rf"""(?P<number>[123]|I{{1,3}})
+(?<!\b(?i:{any_word("Roman part")}|{any_word("ruler")})\ (?:[123]|I{{1,3}}))\ ?"""
+"""The number of a book; in `World War II John 3`, it belongs to the war."""
 _IN_PARTS = any_of(each for each in BOOKS if BOOKS[each] in WORDS["book in several parts"])
 _UNSURE = {
     *WORDS["may be a name or a word"],

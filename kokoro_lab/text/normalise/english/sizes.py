@@ -54,7 +54,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "inches with a mark",
-        rf"""{_LEFT}{_UNQUOTED}(?:(?:(?P<whole>\d+)[-\ ])?(?P<numerator>\d{{1,2}})
+        rf"""{_LEFT}(?=[\d.,/\ -]{{1,20}}["″”]){_UNQUOTED}(?:(?:(?P<whole>\d+)[-\ ])?(?P<numerator>\d{{1,2}})
         /(?P<denominator>2|4|8|16|32|64)
         \ ?["″”](?:(?=(?P<noun>{_NOUN}))|(?![\p{{L}}\p{{N}}]))
         |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?:(?=(?P<noun>{_NOUN}))

@@ -71,7 +71,7 @@ RULES_BEFORE: tuple[Rule, ...] = (
             (?![\d/]|\.\d|[A-Za-z])""",
         _fraction,
     ),
-    Rule("fraction in one sign", rf"(?:(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
+    Rule("fraction in one sign", rf"(?:(?<!\d)(?<whole>\d+)\s?)?(?<vulgar>[{_VULGAR}])", _vulgar),
 )
 """Rules for a slash or a hyphen between two numbers; they come before the rules for money and units."""
 

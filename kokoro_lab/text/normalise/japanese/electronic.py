@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "file",
-        rf"(?<![A-Za-z0-9])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{_EXTENSION})(?![A-Za-z0-9])",
+        rf"(?<![A-Za-z0-9]|[A-Za-z0-9_][-./\\:~])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{_EXTENSION})(?![A-Za-z0-9])",
         _file,
         ignore_case=True,
     ),

@@ -54,7 +54,8 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width(
         "international telephone",
-        rf"(?:(?<!\w)|(?<![A-Za-z\d])(?=\+\d{{1,3}}[-\s]\d))\+(?<n>\d{{1,3}}(?:[-\s]?\(?\d{{1,4}}\)?){{2,5}}){_ALONE}",
+        r"(?:(?<!\w)|(?<![A-Za-z\d])(?=\+\d{1,3}[-\s]\d))\+(?=(?:[-\s]?\(?\d\)?){7})"  # `+10-12度` is a range
+        rf"(?<n>\d{{1,3}}(?:[-\s]?\(?\d{{1,4}}\)?){{2,5}}){_ALONE}",
         lambda match: "プラス" + in_groups(match["n"]),
     ),
     either_width("telephone, announced", r"(?:TEL|Tel|tel|℡)(?:\.|:|\s)*(?=[\d(+])", lambda _: "電話番号"),

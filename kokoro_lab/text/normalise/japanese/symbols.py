@@ -36,6 +36,12 @@ def _power(match: Any) -> str:
     return f"{said}の{sign}{number(exponent.lstrip('-'))}乗"
 
 
+def _above_zero(match: Any) -> str | None:
+    """`+10-12度`: from ten to twelve; `+10-5` is a sum."""
+    first, last = (float(match[end].replace(",", "")) for end in ("first", "last"))
+    return f"プラス{number(match['first'])}から" if first < last else None
+
+
 BEFORE_NUMBERS: tuple[Rule, ...] = (
     either_width(
         "abbreviation in one sign",
@@ -56,13 +62,18 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
     ),
     either_width(
         "power",
-        rf"""(?<![A-Za-z./])(?<base>{PLAIN}|(?<!\d\s?)m|[A-Za-ln-z]|(?<=[=+]\s?)[A-Za-z]{{2,3}})
+        rf"""(?<![A-Za-z./])(?<base>(?<!\d){PLAIN}|(?<!\d\s?)m|[A-Za-ln-z]|(?<=[=+]\s?)[A-Za-z]{{2,3}})
             (?<exponent>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\^-?\d+)(?![A-Za-z\d])""",
         _power,
     ),
     either_width(
+        "range above zero",
+        rf"(?<!{_OPERAND}\s?)\+(?<first>{PLAIN})-(?=(?<last>{PLAIN})(?![\d/:=-]|\s?=))",
+        _above_zero,
+    ),
+    either_width(
         "minus in a sum",
-        rf"(?<={_OPERAND})\s?-\s?(?=[\dA-Za-z.]+(?:\s?[-+×÷*/]\s?[\dA-Za-z.]+)*\s?=)",
+        rf"(?<={_OPERAND})\s?-\s?(?=[\dA-Za-z.]{{1,20}}+(?:\s?[-+×÷*/]\s?[\dA-Za-z.]{{1,20}}+){{0,9}}\s?=)",
         lambda _: "マイナス",
     ),
     either_width(

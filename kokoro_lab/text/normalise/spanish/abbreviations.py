@@ -149,6 +149,13 @@ RULES: tuple[Rule, ...] = (
         rf"{_EDGE}{_any(_BEFORE_NAME)}(?=[ ]\p{{Lu}}\p{{Ll}})",
         lambda match: _BEFORE_NAME[match.group()],
     ),
+    Rule(
+        "district",  # `10 % dto. de Navidad` is a discount
+        rf"{_EDGE}(?<![%\d][ ](?:de[ ])?)Dto\.(?=[ ]de(?:[ ]l[ao]s?|l)?[ ]"
+        rf"(?!{_any(_WORDS['discounted'])}\b)\p{{Lu}}\p{{Ll}})",
+        lambda match: None if "%" in match.string else "distrito",
+        wakes=".",
+    ),
     Rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
     Rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted, wakes="."),
     Rule(

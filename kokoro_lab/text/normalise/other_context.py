@@ -1,0 +1,107 @@
+"""Short forms with several meanings in the languages of `others.tsv`: the words beside them decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import regex
+
+from kokoro_lab.text.boundaries import is_initial, is_label
+from kokoro_lab.text.normalise.other_numbers import OtherNumbers
+from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.tables import any_of, entries, names
+
+_HOUSE = r"\d{1,4}(?:\ ?(?:bis|ter))?"
+_NAME_OF_STREET = r"\ (?:(?:de\ la|d[ue]|des)\ |(?:de\ l|d)['’])?\p{Lu}"
+_ANY_NAME = r"(?:\ (?:d[ue]|des)\ |\ d['’]|(?=\ \p{Lu}))"
+_WORD_BEFORE = regex.compile(r"(\p{L}+)\ $")
+_BEFORE_CHARS = 24
+"""Number of characters before a number that may say what it numbers, and around an initial."""
+_AROUND_CHARS = 150
+"""Number of characters on either side of `CV` in which its sentence is searched for what it speaks of."""
+
+
+class OtherContext(OtherNumbers):
+    """The rules for house numbers, saints, exercises and applications for a job."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        self._language = language
+        tables = names(__package__, "other_names.tsv")
+        self._titles = {initial: tables.get(f"{language} {initial}", {}) for initial in ("S.", "D.")}
+        parts = entries(self._words["before a number and a letter"])
+        self._part = regex.compile(rf"(?<!\p{{L}})(?i:{any_of(parts)})\s?$") if parts else None
+
+    def _context_rules(self) -> Iterator[Rule]:
+        words = self._words
+        streets = entries(words["street behind house numbers"])
+        if streets:
+            named = entries(words["street behind house numbers, with a name"])
+            yield digit_rule(
+                "house numbers",  # said one after the other
+                rf"(?<![\w/.,-])(?<!\b[Ll]e\ |\d/\d\d?\ au\ ){_HOUSE}(?:/{_HOUSE}){{1,3}}"
+                rf"(?=,?\ (?:{any_of(streets)}{_ANY_NAME}|{any_of(named)}{_NAME_OF_STREET}))",
+                self._houses,
+            )
+        for initial, titles in self._titles.items():
+            if titles:
+                yield Rule(
+                    "saint or title",
+                    rf"(?<![\p{{L}}\p{{M}}\p{{N}}-])(?<!(?<!\p{{L}})\p{{Lu}}\.\ ?){regex.escape(initial)}\ ?"
+                    rf"(?P<name>{any_of(titles)})(?!\p{{L}})",
+                    partial(self._entitled, titles),
+                    wakes=".",
+                )
+        if words["exercise"]:
+            yield digit_rule(
+                "exercises",
+                r"(?<![\p{L}\p{N}.]|[(,;:–-]\ ?|\b(?i:ad|per|p\.)\ )(?P<short>[Ee]s)\.\ ?"
+                r"(?=\d{1,3}(?P<more>(?:,\ \d{1,3})*\ ?[e–-]\ ?\d{1,3}(?!\d))?"
+                r"(?:\ ?[,;:.!?)]|\ (?:a|al|alla|di|del|della|da|pag|pagina|p)\b|$))",
+                self._exercises,
+            )
+        if words["near an application"]:
+            yield Rule(
+                "applications", r"(?<=(?<!\b[Dd]ai?\ )(?<![\w.,])\d{1,4}\ )CV(?!\w)", self._applications
+            )
+
+    def _entitled(self, titles: Mapping[str, str], match: Any) -> str | None:
+        before = _WORD_BEFORE.search(match.string, max(0, match.start() - _BEFORE_CHARS), match.start())
+        if before and is_label(before[1], self._language):
+            return None
+        title, name = titles[match["name"]], match["name"]
+        return f"{title}{name}" if title.endswith("'") else f"{title} {name}"
+
+    def _initial(self, match: Any) -> str | None:
+        end = match.end()
+        said = match.string[max(0, end - _BEFORE_CHARS) : end]
+        rest = match.string[end : end + _BEFORE_CHARS].lstrip()
+        return match.group()[0] if is_initial(said, rest, self._language) else None
+
+    def _houses(self, match: Any) -> str:
+        return " ".join(
+            self._say(int(part)) if part.isdecimal() else part
+            for part in regex.findall(r"\d+|\p{L}+", match.group())
+        )
+
+    def _exercises(self, match: Any) -> str:
+        said = self._words["exercises" if match["more"] else "exercise"]
+        return said.capitalize() if match["short"] == "Es" else said
+
+    def _applications(self, match: Any) -> str | None:
+        """Curricula, if a word of the sentence says so, and none speaks of an engine."""
+        around = match.string[max(0, match.start() - _AROUND_CHARS) : match.end() + _AROUND_CHARS]
+        sought, engine = (
+            regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(self._words[near]))})", around)
+            for near in ("near an application", "near an engine")
+        )
+        return "curriculum" if sought and not engine else None
+
+    def _is_letter(self, match: Any) -> bool:
+        """Whether a short unit is the letter of an article: `art. 5 d`."""
+        if self._part is None or len(match["unit"]) > 1:
+            return False
+        start = match.start()
+        return self._part.search(match.string, max(0, start - _BEFORE_CHARS), start) is not None
