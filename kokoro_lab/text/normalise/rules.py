@@ -20,9 +20,7 @@ DIGITS, POINT_WITHIN, ROMAN = "0", "\x01", "\x02"
 """Characters for `wakes`: any decimal digit, of any script; a point with a letter or digit anywhere after it;
 a word that may be a Roman number."""
 _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
-_ROMAN = regex.compile(
-    r"(?<![\p{L}\p{N}_])(?:[IVXLCDM]++|[ivxlcdm]++)(?:[ABC]|th|st|nd|rd)?(?![\p{L}\p{N}_])"
-)
+_ROMAN = regex.compile(r"(?<![\p{L}\p{N}])(?:[IVXLCDM]++|[ivxlcdm]++)(?:[ABC]|th|st|nd|rd)?(?![\p{L}\p{N}])")
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー]")  # no spaces between words
 
@@ -68,8 +66,8 @@ class Rule:
         return find if seen is None else lambda text: find(seen(text))
 
 
-digit_rule = partial(Rule, wakes=DIGITS)
-"""A `Rule` for parts that contain a digit."""
+digit_rule, roman_rule = partial(Rule, wakes=DIGITS), partial(Rule, wakes=ROMAN)
+"""A `Rule` for parts that contain a digit, or a Roman number."""
 
 
 def characters(text: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from kokoro_lab.text.normalise.english.numerals import cardinal, ordinal
 from kokoro_lab.text.normalise.english.patterns import END, START, WORDS, any_word
 from kokoro_lab.text.normalise.roman import roman, valued
-from kokoro_lab.text.normalise.rules import ROMAN, Rule
+from kokoro_lab.text.normalise.rules import Rule, roman_rule
 from kokoro_lab.text.tables import any_of
 
 NUMERAL = r"(?P<roman>[IVX]+|[IVXLCDM]{2,})"
@@ -42,18 +42,16 @@ def _alone(match: Any) -> str | None:
 _END = rf"{END}(?!\.\p{{L}})"
 
 RULES: tuple[Rule, ...] = (
-    Rule(
+    roman_rule(
         "Roman ruler with his title",
         rf"""(?<=\b{any_word("ruler's title")}\ \p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)
         (?P<roman>[IVX]+)(?P<own>'s)?{_END}""",
         _regnal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman century",
         rf"{START}(?P<roman>[IVX]+)(?:th|st|nd|rd)?(?=\ {any_word('noun behind a century')}\b)",
         _century,
-        wakes=ROMAN,
     ),
     Rule(
         "span of Roman parts",
@@ -61,31 +59,27 @@ RULES: tuple[Rule, ...] = (
         _span,
         wakes="-–",
     ),
-    Rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part, wakes=ROMAN),
-    Rule(
+    roman_rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part),
+    roman_rule(
         "Roman parts",
         rf"(?<=\b{PART}s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",
         _cardinal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman ruler",
         rf"""(?<=\b(?i:{any_word("ruler")})\ )(?!I\ (?:\p{{Ll}}+|'))(?P<roman>[IVX]+)(?P<own>'s)?{END}""",
         _regnal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman ruler with his number",
         rf"""(?<=\b\p{{Lu}}\p{{Ll}}+\ (?:the\ )?)(?P<roman>{any_word("Roman number of a ruler")})
         (?P<own>'s)?{END}(?=,?\ (?:of\ (?:\p{{Lu}}|the)|{any_word("said of a ruler")}))""",
         _regnal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "lower-case Roman part",
         rf"(?<=\b(?i:{any_word('Roman part')}|pages?|pp?\.)s?\ )(?P<roman>[ivxlc]+){_END}",
         _cardinal,
-        wakes=ROMAN,
     ),
     Rule(
         "Roman number in brackets",
@@ -93,28 +87,24 @@ RULES: tuple[Rule, ...] = (
         _cardinal,
         wakes="(",
     ),
-    Rule(
+    roman_rule(
         "lower-case Roman number",
         r"(?<![\p{L}\p{N}_.&-])(?P<roman>ii|iii|vii|viii|xii|xiii|xvii|xviii)(?![\p{L}\p{N}_&-]|\.\p{L}|')",
         _cardinal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman number of a person",
         rf"(?<=\b{GIVEN}\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)(?P<own>'s)?{_END}",
         _regnal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman number of a name",
         rf"(?<=\b\p{{Lu}}\p{{Ll}}+\ (?:\p{{Lu}}\p{{Ll}}+\ )?)(?P<roman>II|III|IV|VI|VII|VIII|IX){_END}",
         _cardinal,
-        wakes=ROMAN,
     ),
-    Rule(
+    roman_rule(
         "Roman number",
         r"(?<![\p{L}\p{N}_.&-])(?P<roman>[IVXLCDM]{2,})(?![\p{L}\p{N}_&-]|\.\p{L}|')",
         _alone,
-        wakes=ROMAN,
     ),
 )

@@ -16,6 +16,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     SIGN,
     SIGNS,
     START,
+    digits_of_either_width,
     either_width,
 )
 from kokoro_lab.text.normalise.rules import Rule
@@ -61,11 +62,13 @@ RULES_BEFORE: tuple[Rule, ...] = (
         lambda match: "点",
         wakes="・",
     ),
-    either_width("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
-    either_width(
+    digits_of_either_width(
+        "score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus
+    ),
+    digits_of_either_width(
         "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus
     ),
-    either_width(
+    digits_of_either_width(
         "fraction",
         rf"""(?<sign>{SIGN}){START}(?<![/A-Za-z])(?:(?<whole>\d+)(?:と|\s))?(?<top>\d+(?:,\d{{3}})*)/(?<bottom>\d+(?:,\d{{3}})*)
             (?![\d/]|\.\d|[A-Za-z])""",
@@ -76,10 +79,10 @@ RULES_BEFORE: tuple[Rule, ...] = (
 """Rules for a slash or a hyphen between two numbers; they come before the rules for money and units."""
 
 RANGES: tuple[Rule, ...] = (
-    either_width(
+    digits_of_either_width(
         "range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"
     ),
-    either_width(
+    digits_of_either_width(
         "range or score with a hyphen",
         rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
         _span,
@@ -96,32 +99,32 @@ RANGES: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
-    either_width(
+    digits_of_either_width(
         "number sign",
         rf"{NO_LATIN_BEFORE}(?:No\.\s?|No|№\s?|\#(?=\d+位))(?=\d)",
         lambda _: "ナンバー",
         ignore_case=True,
     ),
-    either_width(
+    digits_of_either_width(
         "English ordinal",
         rf"{START}(?<n>\d+)(?:st|nd|rd|th){NO_LATIN_AFTER}",
         lambda match: ordinal(int(match["n"])),
         ignore_case=True,
     ),
-    either_width(
+    digits_of_either_width(
         "rank by a hash",
         rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)",
         lambda match: "シャープ" + number(match["n"]),
     ),
-    either_width(
+    digits_of_either_width(
         "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
     ),
-    either_width(
+    digits_of_either_width(
         "number",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})",
         lambda match: SIGNS[match["sign"]] + number(match["n"]),
     ),
-    either_width("digits that are left", r"\d+", lambda match: number(match.group())),
+    digits_of_either_width("digits that are left", r"\d+", lambda match: number(match.group())),
     Rule(
         "digit of another script or shape",
         r"\p{No}|(?![0-9０-９])\p{Nd}",

@@ -11,6 +11,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_BEFORE,
     PLAIN,
     START,
+    digits_of_either_width,
     either_width,
 )
 from kokoro_lab.text.normalise.rules import Rule, in_calendar
@@ -135,49 +136,51 @@ def _ratio(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    either_width(
+    digits_of_either_width(
         "date without a sign between",
         rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",
         _full,
     ),
-    either_width(
+    digits_of_either_width(
         "date, the year in two digits",
         rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
         _full,
     ),
-    either_width(
+    digits_of_either_width(
         "day that ends a range",
         r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])",
         lambda m: date(None, None, int(m["day"])),
     ),
-    either_width(
+    digits_of_either_width(
         "zero in front",
         r"(?<=第|(?<![\d.,:/]))0+(?<n>[1-9]\d?)(?=[年月日時分秒]|(?<=第\d+))",
         lambda m: cardinal(int(m["n"])),
     ),
-    either_width(
+    digits_of_either_width(
         "date, the year first",
         rf"""{START}(?<year>\d{{4}})(?:/(?<month>\d{{1,2}})/(?<day>\d{{1,2}})
             |-(?<month>\d{{1,2}})-(?<day>\d{{1,2}})|\.\s?(?<month>\d{{1,2}})\.\s?(?<day>\d{{1,2}}))
             (?!\d|[/\-.]\d)(?:\s?{_WEEKDAY})?(?:T(?=\d\d:\d\d))?""",
         _full,
     ),
-    either_width(
+    digits_of_either_width(
         "date, the year last",
         rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
         _full,
     ),
-    either_width(
+    digits_of_either_width(
         "year and month", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{1,2}}){_NOTHING_ON}", _year_month
     ),
-    either_width("season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season),
-    either_width(
+    digits_of_either_width(
+        "season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season
+    ),
+    digits_of_either_width(
         "month and day",
         rf"""{START}(?<![/A-Za-z])(?:(?<=(?<before>{_DAY_BEFORE}|\d/\d{{1,2}}(?:~|から)))|(?<=(?<share>{_SHARE_AROUND}))|)
             (?<month>\d{{1,2}})/(?<day>\d{{1,2}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?(?=(?<behind>{_DAY_BEHIND})?)""",
         _month_day,
     ),
-    either_width(
+    digits_of_either_width(
         "era by its letter",
         rf"""{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}})
             [./](?<month>\d{{1,2}})[./](?<day>\d{{1,2}})(?!\d)""",
@@ -188,7 +191,7 @@ RULES: tuple[Rule, ...] = (
         rf"{NO_LATIN_BEFORE}(?<era>[MTSHR])(?<year>\d{{1,2}}|元)(?<month>)(?<day>)(?=年)",
         lambda match: (_era(match) or "").removesuffix("年"),
     ),
-    either_width(
+    digits_of_either_width(
         "year without its century", r"(?<![\w])'(?<year>\d\d)(?=年)", lambda m: cardinal(int(m["year"]))
     ),
     either_width("year in single numerals", r"(?<year>[一二][〇一二三四五六七八九]{3})(?=年)", _spelt_year),
@@ -201,35 +204,37 @@ RULES: tuple[Rule, ...] = (
 )
 
 TIMES: tuple[Rule, ...] = (
-    either_width("hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())),
-    either_width(
+    digits_of_either_width(
+        "hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())
+    ),
+    digits_of_either_width(
         "minutes and seconds by their ticks",
         rf"{START}(?<minutes>\d{{1,2}})['′](?<seconds>[0-5]\d)[\"″](?<hours>)",
         _duration,
     ),
-    either_width(
+    digits_of_either_width(
         "aspect ratio",
         rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
         _ratio,
     ),
-    either_width(
+    digits_of_either_width(
         "clock time",
         rf"""{START}(?<!\d:)(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
             (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
         _clock,
     ),
-    either_width(
+    digits_of_either_width(
         "hour of a half day",
         rf"""{NO_LATIN_BEFORE}(?<before>{_HALF})\s?(?<hour>\d{{1,2}})(?<minute>)(?<second>)(?<behind>)(?![\d:.,])時?
             |{START}(?<hour>\d{{1,2}})\s?(?<behind>{_HALF}){NO_LATIN_AFTER}""",
         _clock,
     ),
-    either_width(
+    digits_of_either_width(
         "duration",
         rf"""{START}(?:(?<hours>{PLAIN})\s?(?:hrs?|h)\s?(?<minutes>\d+)\s?(?:mins?|m)
             |(?<hours>{PLAIN})\s?(?:hours?|hrs?|h)|(?<minutes>{PLAIN})\s?(?:minutes?|mins?)
             |(?<seconds>{PLAIN})\s?(?:seconds?|secs?|s)){NO_LATIN_AFTER}(?![/\d])""",
         _duration,
     ),
-    either_width("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
+    digits_of_either_width("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
 )

@@ -7,7 +7,13 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.japanese.numbers import POINT, cardinal, digits, number
-from kokoro_lab.text.normalise.japanese.written import NO_LATIN_AFTER, NO_LATIN_BEFORE, START, either_width
+from kokoro_lab.text.normalise.japanese.written import (
+    NO_LATIN_AFTER,
+    NO_LATIN_BEFORE,
+    START,
+    digits_of_either_width,
+    either_width,
+)
 from kokoro_lab.text.normalise.rules import Rule
 
 _DASH = "[-ー—]"
@@ -40,11 +46,11 @@ def _block(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    either_width(
+    digits_of_either_width(
         "postal code", rf"〒\s?(?<n>\d{{3}}{_DASH}?\d{{4}}){_ALONE}", lambda m: "郵便番号" + in_groups(m["n"])
     ),
     either_width("postal code, its sign alone", r"〒", lambda _: "郵便番号"),
-    either_width(
+    digits_of_either_width(
         "telephone",
         rf"""{_UNDER_WAY}(?:
               0\d{{1,4}}{_DASH}\d{{1,4}}{_DASH}\d{{3,4}} | 0\d{{1,4}}\s\d{{1,4}}\s\d{{3,4}}
@@ -52,7 +58,7 @@ RULES: tuple[Rule, ...] = (
             | 0\d{{9,10}} ){_ALONE}""",
         lambda match: in_groups(match.group()),
     ),
-    either_width(
+    digits_of_either_width(
         "international telephone",
         r"(?:(?<!\w)|(?<![A-Za-z\d])(?=\+\d{1,3}[-\s]\d))\+(?=(?:[-\s]?\(?\d\)?){7})"  # `+10-12度` is a range
         rf"(?<n>\d{{1,3}}(?:[-\s]?\(?\d{{1,4}}\)?){{2,5}}){_ALONE}",
@@ -60,39 +66,43 @@ RULES: tuple[Rule, ...] = (
     ),
     either_width("telephone, announced", r"(?:TEL|Tel|tel|℡)(?:\.|:|\s)*(?=[\d(+])", lambda _: "電話番号"),
     either_width("facsimile, announced", r"(?:FAX|Fax|fax)(?:\.|:|\s)*(?=[\d(+])", lambda _: "ファックス"),
-    either_width("code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())),
-    either_width(
+    digits_of_either_width(
+        "code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())
+    ),
+    digits_of_either_width(
         "address on a network or version in parts",
         rf"{_UNDER_WAY}{NO_LATIN_BEFORE}\d+(?:\.\d+){{2,}}(?![\d.])",
         _dotted,
     ),
-    either_width(
+    digits_of_either_width(
         "version",
         rf"{NO_LATIN_BEFORE}(?:version|ver|v)\.?\s?(?<n>\d+(?:\.\d+)*)(?![\d.]\d)",
         lambda match: "バージョン" + version(match["n"]),
         ignore_case=True,
     ),
-    either_width(
+    digits_of_either_width(
         "version, announced", r"(?<=バージョン\s?)\d+(?:\.\d+)+", lambda match: version(match.group())
     ),
-    either_width(
+    digits_of_either_width(
         "digits in long groups",
         rf"{_UNDER_WAY}(?:\d+{_DASH})*(?:\d{{3}}{_DASH}\d{{4}}|\d{{4}}{_DASH}\d{{2,6}}{_DASH}\d+)(?:{_DASH}\d+)*{_ALONE}",
         lambda match: in_groups(match.group()),
     ),
-    either_width("block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block),
-    either_width(
+    digits_of_either_width(
+        "block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block
+    ),
+    digits_of_either_width(
         "block and house behind a place",
         r"(?<=[\p{Han}ヶケのノ](?<![は第約]))\d{1,3}-\d{1,4}(?=\s?(?:$|[、。,)」\s]|[のにでまへがはを](?!勝|負|敗)))",
         _block,
     ),
-    either_width(
+    digits_of_either_width(
         "floor under the ground",
         rf"{NO_LATIN_BEFORE}B(?<n>\d+)(?:F{NO_LATIN_AFTER}|階)",
         lambda m: f"地下{number(m['n'])}階",
     ),
-    either_width(
+    digits_of_either_width(
         "floor", rf"{START}(?<n>\d{{1,3}})F{NO_LATIN_AFTER}(?!\d)", lambda match: f"{number(match['n'])}階"
     ),
-    either_width("page", rf"{NO_LATIN_BEFORE}pp?\.\s?(?=\d)", lambda _: "ページ", ignore_case=True),
+    digits_of_either_width("page", rf"{NO_LATIN_BEFORE}pp?\.\s?(?=\d)", lambda _: "ページ", ignore_case=True),
 )

@@ -16,6 +16,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     SIGNS,
     START,
     WORDS,
+    digits_of_either_width,
     either_width,
 )
 from kokoro_lab.text.normalise.rules import Rule
@@ -86,19 +87,19 @@ def _multiplied(amount: str, size: int) -> str:
 
 _SIZE = rf"(?:\s?(?<size>{any_of(_ENGLISH_SIZES)}){NO_LATIN_AFTER})?"
 RULES: tuple[Rule, ...] = (
-    either_width(
+    digits_of_either_width(
         "money, the sign first",
         rf"""(?<sign>{SIGN}){NO_LATIN_BEFORE}(?<currency>{any_of(_SIGNS)}|{any_of(_CODES)})
             \s?(?<inner>[-▲△]?)(?<n>{NUMBER}){_SIZE}円?""",
         _money,
     ),
-    either_width(
+    digits_of_either_width(
         "money, the currency last",
         rf"""(?<sign>{SIGN})(?<inner>){START}(?<n>{NUMBER})(?<size>)\s?
             (?<currency>{any_of(_SIGNS)}|{any_of(_CODES)}{NO_LATIN_AFTER})""",
         _money,
     ),
-    either_width(
+    digits_of_either_width(
         "per cent",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>[%‰])(?<point>pt{NO_LATIN_AFTER})?",
         lambda m: (
@@ -110,22 +111,22 @@ RULES: tuple[Rule, ...] = (
         r"[%‰](?=\s|\P{L}|[\p{Han}\p{Hiragana}\p{Katakana}]|$)",
         lambda m: _PERCENT[m.group()],
     ),
-    either_width(
+    digits_of_either_width(
         "degrees Fahrenheit",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?:°F|℉)",
         lambda match: "華氏" + SIGNS[match["sign"]] + number(match["n"]) + "度",
     ),
-    either_width(
+    digits_of_either_width(
         "angle",
         rf"{START}(?<d>{NUMBER})°\s?(?<m>\d+)[′'](?:\s?(?<s>{NUMBER})[″\"])?",
         lambda m: f"{number(m['d'])}度{number(m['m'])}分" + (f"{number(m['s'])}秒" if m["s"] else ""),
     ),
-    either_width(
+    digits_of_either_width(
         "measure",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?<unit>{_COMPOUND})(?![A-Za-z²³]|\d(?!\d*(?:\.\d+)?{_BASE}))",
         _measure,
     ),
-    either_width(
+    digits_of_either_width(
         "measure in one sign",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})?(?<unit>[{_COMPATIBLE}](?:/{any_of(_PER)})?)",
         _compatible,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.rules import DIGITS, Rule
 from kokoro_lab.text.tables import names, words
 
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
@@ -39,3 +39,5 @@ def narrow(text: str) -> str:
 
 either_width = partial(Rule, seen=narrow)
 """A `Rule` that reads both widths; its `say` sees the narrow one."""
+digits_of_either_width = partial(either_width, wakes=DIGITS)
+"""The same, for parts that contain a digit."""

@@ -214,7 +214,12 @@ ORDINALS: tuple[Rule, ...] = (
     ),
     Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
     Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
-    Rule("fraction in one sign", f"[{_VULGARS}]", lambda match: fraction(*VULGAR[match.group()])),
+    Rule(
+        "fraction in one sign",
+        f"[{_VULGARS}]",
+        lambda match: fraction(*VULGAR[match.group()]),
+        wakes=_VULGARS,
+    ),
 )
 
 RULES: tuple[Rule, ...] = (

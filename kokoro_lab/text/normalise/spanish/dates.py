@@ -199,7 +199,7 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
         wakes="-–",
     ),
-    Rule(
+    digit_rule(
         "date",
         r"""(?<![\w/.-])(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})
             (?![\w/-]|[.,]\d)""",
@@ -210,7 +210,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w/.-])(?P<day>\d{1,2})(?P<mark>[/.-])(?P<month>[IVX]{1,4})(?P=mark)(?P<year>\d{4}|\d\d)(?![\w/-])",
         _roman_month,
     ),
-    Rule(
+    digit_rule(
         "ISO date",
         r"(?<![\w/-])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?![\w/-]|[.,]\d)",
         _date,

@@ -13,7 +13,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.abbreviations import is_sayable, spell
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
@@ -106,9 +106,9 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![\w@/.-])(?:[\p{{L}}\d](?:[\w-]*[\p{{L}}\d])?\.)+(?<=\p{{L}}[\w-]*\.){_DOMAINS}(?![\w-]|\.\w)"
         rf"(?:[:/][^\s<>\"“”]*{_TRAILING})?",
         _address,
-        wakes=".",
+        wakes=POINT_WITHIN,
     ),
-    Rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes="."),
+    Rule("file", rf"(?<![\w@/\\.])[\w-]+\.{_FILES}(?!\w)", _address, wakes=POINT_WITHIN),
     Rule("path", rf"(?<![\w/.])~?(?:/[\p{{L}}\d_.-]+){{2,}}/?{_TRAILING}", _address, wakes="/"),
     Rule("path on Windows", rf"(?<!\w)[A-Z]:\\[^\s<>\"“”]*{_TRAILING}", _address, wakes="\\"),
     Rule("user name", r"(?<![\w@.])@\w[\w.]*(?<=\w)", _address, wakes="@"),

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kokoro_lab.text.normalise.roman import roman, valued
-from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.normalise.rules import Rule, roman_rule
 from kokoro_lab.text.normalise.spanish.agreement import gender_of, plural_gender
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
 from kokoro_lab.text.tables import Gender, any_of, names, words
@@ -81,31 +81,33 @@ def _any(name: str) -> str:
 _NOUNS = any_of(_WORDS["masculine, of Roman ordinals"] | _WORDS["feminine, of Roman ordinals"])
 
 RULES: tuple[Rule, ...] = (
-    Rule(
+    roman_rule(
         "century, chapter, act",
         rf"""(?<!\w)(?P<noun>(?i:{_NOUNS})|ss?\.|S\.(?=[ ][IVX]{{2}}))[ ](?P<roman>[IVXLCDM]+)
              (?P<more>(?:(?:,[ ]|[ ](?:y|al|a|o)[ ]|[-–])[IVXLCDM]+)*)(?![\p{{L}}\d'’])""",
         _division,
     ),
-    Rule(
+    roman_rule(
         "ruler",
         rf"(?<!\w)(?P<lead>(?P<name>{_any('ruler')})[ ]){_ROMAN}",
         _ruler,
     ),
-    Rule(
+    roman_rule(
         "ruler with a title",
         rf"(?<!\w)(?P<lead>(?i:{_any('title of a ruler')})[ ](?:\p{{Lu}}\p{{Ll}}+[ ])?"
         rf"(?P<name>\p{{Lu}}\p{{Ll}}+)[ ]){_ROMAN}",
         _ruler,
     ),
-    Rule("numbered thing", rf"(?<!\w)(?P<lead>(?i:{_any('before a Roman cardinal')})[ ]){_ROMAN}", _numbered),
-    Rule(
+    roman_rule(
+        "numbered thing", rf"(?<!\w)(?P<lead>(?i:{_any('before a Roman cardinal')})[ ]){_ROMAN}", _numbered
+    ),
+    roman_rule(
         "numbered event",
         rf"(?<![\w.]){_ROMAN}(?=[ ](?P<noun>(?i:{_any('behind a Roman ordinal')}))(?!\w))",
         _event,
     ),
-    Rule("name and number", r"(?<=\p{Lu}\p{Ll}+[ ])(?P<roman>[IVX]{2,})(?![\p{L}\d'’])", _alone),
-    Rule(
+    roman_rule("name and number", r"(?<=\p{Lu}\p{Ll}+[ ])(?P<roman>[IVX]{2,})(?![\p{L}\d'’])", _alone),
+    roman_rule(
         "Roman numeral alone", r"(?<![\p{L}\d.&-])(?P<roman>[IVX]{2,}|[MDCLXVI]{4,})(?![\p{L}\d'’&-])", _alone
     ),
 )

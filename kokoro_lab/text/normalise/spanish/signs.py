@@ -54,9 +54,14 @@ RULES: tuple[Rule, ...] = (
     Rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
     Rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
     Rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
-    Rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power),
-    Rule("Greek letter", rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})", _named),
+    Rule("power", r"[⁰¹²³⁴-⁹⁻]+", _power, wakes="⁰¹²³⁴⁵⁶⁷⁸⁹⁻"),
+    Rule(
+        "Greek letter",
+        rf"(?<!\p{{L}})(?P<sign>[{''.join(_GREEK)}])(?!\p{{L}})",
+        _named,
+        wakes="".join(_GREEK),
+    ),
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
-    Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named),
+    Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named, wakes="".join(_OTHERS)),
     Rule("either or", r"(?<=\p{L})/(?=\p{L})", lambda _: " ", wakes="/"),
 )
