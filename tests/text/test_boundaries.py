@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.boundaries import is_initial
 from kokoro_lab.text.sentences import sentences
 
 
@@ -121,3 +122,9 @@ def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
 )
 def test_a_letter_may_end_an_english_sentence(text: str, parts: list[str]) -> None:
     assert cut(text, "en-us") == parts
+
+
+def test_a_roman_number_behind_a_name_is_no_initial() -> None:
+    assert is_initial("Le opere di S.", "Freud", "it")
+    assert not is_initial("Lo disse Carlo V.", "Marco rispose.", "it")
+    assert not is_initial("V.", "Marco rispose.", "it")
