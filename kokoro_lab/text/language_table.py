@@ -73,8 +73,7 @@ class LanguageTable:
             languages = tuple(map(str, stored["languages"]))
             codes = _codes(stored["length"], stored["last"])
             steps = np.zeros((len(codes) + 1, len(languages)), np.uint8)
-            steps[:-1] = stored["steps"].T
-            _fill(steps, stored["length"])
+            steps[:-1] = _filled(stored["steps"], stored["length"]).T
             having = np.zeros((OTHER + 1, len(languages)), np.bool_)
             having[1 : len(letters) + 1] = stored["having"]
             whole = (codes[1:] > codes[:-1]).all() and len(codes)
@@ -128,11 +127,17 @@ def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.u
     return codes
 
 
-def _fill(steps: npt.NDArray[np.uint8], length: npt.NDArray[Any]) -> None:
-    """For languages that do not know a group, give it the steps of the group without its last letter, in
-    place."""
-    row = np.arange(len(length))
+def _filled(steps: npt.NDArray[np.uint8], length: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The steps by language. A language that does not know a group has there the steps of the group without
+    its last letter. Row by row this would take three times as long, while a first text waits."""
+    row = np.arange(len(length), dtype=np.int32)
+    shorter = np.zeros_like(row)
     for k in range(2, LONGEST + 1):
-        mine = np.nonzero(length == k)[0]
-        shorter = np.maximum.accumulate(row * (length == k - 1))[mine]
-        steps[mine] = np.where(steps[mine], steps[mine], steps[shorter])
+        np.copyto(shorter, np.maximum.accumulate(row * (length == k - 1)), where=length == k)
+    filled = steps.copy()
+    for of_language in filled:
+        lacking = np.flatnonzero((of_language == 0) & (length > 1))
+        for _ in range(1, LONGEST):  # the group without its last letter may be lacking, too
+            of_language[lacking] = taken = of_language[shorter[lacking]]
+            lacking = lacking[taken == 0]
+    return filled
