@@ -70,6 +70,26 @@ RENDERED = """async () => {
     }
     return Array.from((await offline.startRendering()).getChannelData(0))
 }"""
+LATE_BLOCK = """async (atS) => {
+    let nowS = 0  // by the device's clock, which the test turns
+    window.AudioContext = class {
+        get currentTime() { return nowS }
+        resume() {}
+        createGain() { return { connect() {} } }
+        createBuffer() { return { copyToChannel() {} } }
+        createBufferSource() { return { connect() {}, start() {} } }
+    }
+    const { Player } = await import("/page/player.js")
+    const recording = { samples: 24_000, complete: false }
+    recording.read = (from, to) => new Float32Array(Math.min(to, recording.samples) - from)
+    const player = new Player(recording)
+    return atS.map((s) => {
+        nowS = s
+        recording.samples = s < 5 ? 24_000 : 72_000
+        player.more()
+        return player.playedSamples
+    })
+}"""
 CONTRAST = """() => {
     const light = (colour) => {
         const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => v / 255)
@@ -205,6 +225,14 @@ def test_a_server_that_warms_up_is_said_to_be_ready_once_it_is(page: Any) -> Non
     page.reload()
     page.locator("#server", has_text="warming up").wait_for()
     page.locator("#server", has_text="is ready").wait_for()
+
+
+@browser
+def test_after_a_gap_no_more_counts_as_played_than_was_heard(page: Any) -> None:
+    """A late block is scheduled a little ahead: until it sounds, the position stands where it stood."""
+    at_s = [0.52, 1.02, 5.0, 5.02, 5.52]  # one second is here, and the next two come at 5 s
+    played = page.evaluate(LATE_BLOCK, at_s)
+    assert played == pytest.approx([12_000, 24_000, 24_000, 24_000, 36_000])
 
 
 # ----------------------------------------------------------------------------------------- figures

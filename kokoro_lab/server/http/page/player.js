@@ -78,8 +78,11 @@ export class Player {
     if (this.#over && !this.#stopped) return this.#recording.samples;
     const { currentTime, outputLatency = 0 } = this.#context;
     const frame = (currentTime - outputLatency) * RATE_HZ;
-    const run = this.#starts.findLast((start) => start.frame <= frame);
-    return run ? Math.min(run.sample + frame - run.frame, this.#next) : this.#from;
+    const at = this.#starts.findLastIndex((start) => start.frame <= frame);
+    if (at < 0) return this.#from;
+    const run = this.#starts[at];
+    const end = this.#starts[at + 1]?.sample ?? this.#next; // the run behind a gap sounds only in a moment
+    return Math.min(run.sample + frame - run.frame, end);
   }
 
   /** When `sample`, which has been scheduled, is heard, by `performance.now` in ms; null before that. */
