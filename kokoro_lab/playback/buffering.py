@@ -24,27 +24,17 @@ class BufferProfile:
     ----------
     chunk_s : float
         Seconds of audio in a chunk.
-    needed_s : float
-        The pre-buffer that earlier streams needed; 0 if it is not known.
     """
 
     name: str
     chunk_s: float
-    needed_s: float = 0.0
 
     @property
     def pre_buffer_s(self) -> float:
-        """The pre-buffer for a player, in seconds.
-
-        It is as long as the fewest chunks that last 100 ms, two at least, but at most 150 ms long. If earlier
-        streams needed more, it is as long as the fewest chunks that last so long.
-        """
-        chunks = max(LEAST_CHUNKS, self._chunks_of(LEAST_HELD_S))
-        held_s = min(MOST_HELD_S, chunks * self.chunk_s)
-        return held_s if self.needed_s <= held_s else self._chunks_of(self.needed_s) * self.chunk_s
-
-    def _chunks_of(self, length_s: float) -> int:
-        return math.ceil(round(length_s / self.chunk_s, 6))
+        """The pre-buffer that a player is advised to hold, in seconds: as long as the fewest chunks that last
+        100 ms, two at least, but at most 150 ms long."""
+        chunks = max(LEAST_CHUNKS, math.ceil(round(LEAST_HELD_S / self.chunk_s, 6)))
+        return min(MOST_HELD_S, chunks * self.chunk_s)
 
     def cut_by(self, chunk_s: float) -> BufferProfile:
         """This profile with another length of chunks."""

@@ -18,7 +18,8 @@ SECRET = "quincunx"
 TEXT = f"The {SECRET} of apple trees stands behind the house."
 FIELDS = {
     "request_id", "outcome", "code", "characters", "sha256", "queue_s", "ttfa_s", "ttfb_s", "rtf", "text_s",
-    "gc_s", "cpu_s", "provider_path", "chunk_ms", "pre_buffer_ms", "underruns", "total_s", "shared",
+    "gc_s", "cpu_s", "provider_path", "chunk_ms", "pre_buffer_ms", "held_back_ms", "underruns", "total_s",
+    "shared",
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from kokoro_lab.playback.buffering import (
     MOST_S,
     PROFILES,
     SPARE_S,
-    BufferProfile,
     PreBuffer,
     buffer_profile,
 )
@@ -75,12 +74,6 @@ def test_what_is_advised_is_100_to_150_ms_whatever_the_chunks() -> None:
         assert chunk_s < held_s, "more than one chunk: the second one may come late"
         if chunk_ms <= 75:
             assert held_s / chunk_s == pytest.approx(round(held_s / chunk_s)), "whole chunks where they fit"
-
-
-def test_what_streams_needed_is_advised_however_they_are_cut() -> None:
-    learnt = BufferProfile("avoid-underrun", 0.100, needed_s=0.41)
-    assert learnt.pre_buffer_s == pytest.approx(0.50)
-    assert learnt.cut_by(0.03).pre_buffer_s == pytest.approx(0.42)
 
 
 def test_an_unknown_profile_is_refused() -> None:

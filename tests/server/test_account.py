@@ -63,6 +63,22 @@ def test_chunks_that_come_late_are_underruns_and_gaps(clock: Clock) -> None:
     assert served[0].needed_s == pytest.approx(0.55)
 
 
+def test_what_is_needed_is_counted_by_when_chunks_were_made(clock: Clock) -> None:
+    """The first chunk is held back by 0.3 s: no underrun, but without that there would have been one."""
+    served: list[Any] = []
+    account = Account("a", ServerFigures(), served.append)
+    account.streams(STABLE)
+    account.holds_back(0.3)
+    clock.now_s = 100.3
+    for made_s in (100.0, 100.25, 100.3):
+        account.chunk(0.050, made_s=made_s)
+        account.taken()
+    account.close("completed")
+    assert account.asked["held_back_ms"] == 300
+    assert served[0].underruns == 0
+    assert served[0].needed_s == pytest.approx(0.2)
+
+
 def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> None:
     account = Account("a", ServerFigures())
     account.streams(STABLE)

@@ -82,14 +82,37 @@ def test_late_first_audio_makes_chunks_shorter() -> None:
     assert scene.slots.limit == 4
 
 
-def test_underruns_lengthen_chunks_and_the_pre_buffer_that_is_advised() -> None:
+def test_underruns_lengthen_chunks_and_hold_the_first_sound_back() -> None:
     scene = Scene()
     assert scene.serve(DRY) == "normal"
+    assert scene.degrader.held_back_s == 0
     assert scene.serve(DRY) == "avoid-underrun"
-    profile = scene.degrader.profile()
-    assert profile.chunk_s == 0.100
-    assert profile.pre_buffer_s == pytest.approx(0.4)  # what was needed, some spare, in whole chunks
-    assert scene.degrader.figures()["because"] == "2 of the last 2 requests had chunks that came too late"
+    assert scene.degrader.profile().chunk_s == 0.100
+    assert scene.degrader.held_back_s == pytest.approx(0.28)  # needed, and some spare, less what players hold
+    figures = scene.degrader.figures()
+    assert (figures["pre_buffer_ms"], figures["held_back_ms"]) == (150, 280)
+    assert figures["because"] == "2 of the last 2 requests had chunks that came too late"
+
+
+def test_the_first_sound_is_held_back_by_a_second_at_most_and_not_for_who_needs_little() -> None:
+    scene = Scene(degrade="avoid-underrun")
+    scene.serve(*[ServedRequest("completed", needed_s=9.0)] * 2)
+    assert scene.degrader.held_back_s == 1.0
+    scene.serve(*[ServedRequest("completed", needed_s=0.1)] * 10)
+    assert scene.degrader.held_back_s == 0
+
+
+def test_a_mode_stays_while_there_would_be_gaps_without_it() -> None:
+    held = ServedRequest(
+        "completed", ttfa_s=0.1, rtf=0.2, needed_s=0.2
+    )  # no underruns, since it was held back
+    scene = Scene()
+    scene.serve(DRY, DRY)
+    for _ in range(3):
+        scene.now_s += HOLD_S - 1
+        assert scene.serve(*[GOOD] * 8, held, held) == "avoid-underrun"
+    scene.now_s += HOLD_S
+    assert scene.serve(*[GOOD] * 10) == "normal"
 
 
 @pytest.mark.parametrize("trouble", [[FAILED] * 2, [ServedRequest("expired")] * 2, [HEAVY] * 10])

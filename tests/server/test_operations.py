@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import re
 import subprocess
@@ -26,6 +27,8 @@ from kokoro_lab.lab.bench.timing import InProcess, measure_considerately
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health import operations
 from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.health.logs import JsonLines
+from kokoro_lab.server.health.objectives import ServedRequest
 from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import SETTINGS, state_of, wait_until
@@ -200,6 +203,23 @@ def test_a_stream_says_its_chunk_length_and_what_to_hold_back(make_app: Callable
         *degraded, same = advice(degrade=mode)
         assert degraded[:2] == [mode, chunk_ms]
         assert same == samples, "a mode changes no sample"
+
+
+def test_a_slow_server_holds_the_first_sound_back_and_says_so(
+    make_app: Callable[..., Flask], caplog: pytest.LogCaptureFixture
+) -> None:
+    app = make_app(degrade="avoid-underrun")
+    client, state = app.test_client(), state_of(app)
+    state.degrader.objectives.note(ServedRequest("completed", needed_s=0.15))
+    assert client.get("/status").json["degrade"]["held_back_ms"] == 100
+    with caplog.at_level(logging.INFO, "kokoro_lab"):
+        assert client.post(URL, json={"input": TEXT}).data
+        client.post(URL, json={"input": TEXT, "stream": False})
+    stream, file = [
+        entry for r in caplog.records if (entry := json.loads(JsonLines().format(r))).get("outcome")
+    ]
+    assert (stream["held_back_ms"], file["held_back_ms"]) == (100, None)
+    assert stream["ttfa_s"] >= 0.1, "what a listener waits for"
 
 
 def test_slow_speech_is_warned_of_and_degrades(make_app: Callable[..., Flask]) -> None:

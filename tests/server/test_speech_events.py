@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import AudioChunk
@@ -39,17 +41,86 @@ class LateStream(Iterator[AudioChunk]):
         pass
 
 
-def test_a_chunk_is_booked_with_the_text_that_it_waited_for_though_others_are_ahead() -> None:
-    booked: list[float | None] = []
-    account = SimpleNamespace(chunk=lambda length_s, *, cached, text_came_s: booked.append(text_came_s))
-    synthesis: Any = SimpleNamespace(account=account, stop=threading.Event(), live=None)
-    stream: Any = LateStream()
-    encoder = Encoder("pcm", 24_000, 0)
-    events = SpeechEvents(
-        synthesis, stream, encoder, lambda _: None, words=False, after=-1, encode_all=False, stall_s=5,
-    )  # fmt: skip
-    for number, event in zip(range(12), events, strict=False):
+class Ledger:
+    """Stands for an account: the chunks that are booked, and how long the first one was held back."""
+
+    def __init__(self) -> None:
+        self.booked: list[dict[str, Any]] = []
+        self.held_back_s: float | None = None
+
+    def chunk(self, length_s: float, **how: Any) -> None:
+        self.booked.append(how)
+
+    def holds_back(self, held_back_s: float) -> None:
+        self.held_back_s = held_back_s
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.fixture
+def events_of(ledger: Ledger) -> Iterator[Callable[..., SpeechEvents]]:
+    opened: list[SpeechEvents] = []
+
+    def events(stream: Any = None, held_back_s: float = 0.0) -> SpeechEvents:
+        synthesis: Any = SimpleNamespace(account=ledger, stop=threading.Event(), live=None)
+        encoder = Encoder("pcm", 24_000, 0)
+        opened.append(
+            SpeechEvents(
+                synthesis, stream or LateStream(), encoder, lambda _: None, words=False, after=-1,
+                encode_all=False, stall_s=5, held_back_s=held_back_s,
+            )
+        )  # fmt: skip
+        return opened[-1]
+
+    yield events
+    for one in opened:
+        one.close()
+
+
+def test_a_chunk_is_booked_with_the_text_that_it_waited_for_though_others_are_ahead(
+    ledger: Ledger, events_of: Callable[..., SpeechEvents]
+) -> None:
+    for number, event in zip(range(12), events_of(), strict=False):
         assert isinstance(event, AudioBytes)
         assert event.chunk_id == number
-    events.close()
-    assert booked == [float(number) for number in range(12)]
+    assert [how["text_came_s"] for how in ledger.booked] == [float(number) for number in range(12)]
+
+
+def test_the_first_chunk_is_held_back_from_when_it_was_made_and_the_others_are_not(
+    ledger: Ledger, events_of: Callable[..., SpeechEvents]
+) -> None:
+    events = events_of(held_back_s=0.2)
+    next(events)
+    sent_s = time.perf_counter()
+    assert ledger.held_back_s == 0.2
+    assert sent_s - ledger.booked[0]["made_s"] >= 0.2
+    next(events)
+    assert ledger.booked[1]["made_s"] < sent_s, "meanwhile, it was computed"
+
+
+def test_a_thread_that_listens_to_its_client_does_not_wait_for_a_chunk_that_is_held_back(
+    events_of: Callable[..., SpeechEvents],
+) -> None:
+    assert events_of().ready(timeout_s=60)
+    assert not events_of(held_back_s=3600).ready(timeout_s=0.1)
+
+
+def test_who_stops_a_stream_does_not_wait_until_it_is_no_longer_held_back(
+    events_of: Callable[..., SpeechEvents],
+) -> None:
+    events = events_of(held_back_s=3600)
+    events.ready(timeout_s=0.1)
+    events.synthesis.stop.set()
+    next(events)  # at once
+
+
+def test_speech_whose_beginning_was_in_the_cache_is_not_held_back(
+    ledger: Ledger, events_of: Callable[..., SpeechEvents]
+) -> None:
+    stream = LateStream()
+    stream.primed = True
+    next(events_of(stream, held_back_s=3600))
+    assert ledger.held_back_s is None

@@ -1,8 +1,8 @@
 """Degrade modes: what the server changes when it cannot keep up with its listeners.
 
 A table has a row for each mode: what triggers it, what it changes, and when it ends. A mode changes the
-length of chunks, the pre-buffer that players are advised to hold, and how many requests are served at a time.
-No mode changes a sample. A request that names its `chunk_ms` gets it in every mode.
+length of chunks, how long the first sound is held back, and how many requests are served at a time. No mode
+changes a sample. A request that names its `chunk_ms` gets it in every mode.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from math import ceil
 
 from kokoro_lab.config import Settings
-from kokoro_lab.playback.buffering import BENCHMARK, SAFE, BufferProfile, buffer_profile
+from kokoro_lab.playback.buffering import (
+    BENCHMARK,
+    LEAST_HELD_S,
+    MOST_HELD_S,
+    SAFE,
+    BufferProfile,
+    buffer_profile,
+)
 from kokoro_lab.server.health.objectives import ObjectiveWatch, ServedRequest
 from kokoro_lab.server.openapi.schemas import Objective
 from kokoro_lab.server.requests.slots import Slots
@@ -23,7 +30,8 @@ from kokoro_lab.server.requests.slots import Slots
 log = logging.getLogger(__name__)
 
 SPARE_S = 0.05
-PRE_BUFFER_MOST_S = 1.0
+"""How much longer the first sound is held back than the worst of the last streams needed."""
+HELD_BACK_MOST_S = 1.0
 LOOK_BACK = 10
 """How many of the last requests are searched for trouble."""
 TROUBLED = 2
@@ -46,31 +54,31 @@ class Mode:
         Replaces the buffer profile of the settings.
     share : float
         Share of the usual number of syntheses at a time.
-    learns_pre_buffer : bool
-        Whether players are advised to use the pre-buffer that the last streams needed.
+    holds_back : bool
+        Whether the first sound is held back by what the last streams needed.
     """
 
     name: str
     changes: str
     profile: BufferProfile | None = None
     share: float = 1.0
-    learns_pre_buffer: bool = False
+    holds_back: bool = False
 
 
 NORMAL = Mode("normal", "nothing")
 REDUCE_TTFA = Mode("reduce-ttfa", "chunks of 40 ms", profile=BENCHMARK)
 AVOID_UNDERRUN = Mode(
     "avoid-underrun",
-    "chunks of 100 ms; players are advised to hold back what the last streams needed",
+    "chunks of 100 ms; the first sound is held back until none of the last streams would have had a gap",
     profile=SAFE,
-    learns_pre_buffer=True,
+    holds_back=True,
 )
 STABILITY_FIRST = Mode(
     "stability-first",
-    "chunks of 100 ms, longer pre-buffer, half as many syntheses at a time; others wait their turn",
+    "as avoid-underrun, and half as many syntheses at a time; others wait their turn",
     profile=SAFE,
     share=0.5,
-    learns_pre_buffer=True,
+    holds_back=True,
 )
 MODES = {mode.name: mode for mode in (NORMAL, REDUCE_TTFA, AVOID_UNDERRUN, STABILITY_FIRST)}
 """All modes by their names, from the lightest to the heaviest."""
@@ -125,6 +133,11 @@ def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedReques
     return because
 
 
+def _late(served: ServedRequest) -> bool:
+    """Whether the stream had underruns, or would have had them if its first sound had not been held back."""
+    return served.underruns > 0 or (served.needed_s or 0.0) > MOST_HELD_S
+
+
 RULES = (
     ModeRule(
         STABILITY_FIRST,
@@ -136,8 +149,8 @@ RULES = (
     ModeRule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _exceeded("rtf p95")),
     ModeRule(
         AVOID_UNDERRUN,
-        f"{TROUBLED} of the last {LOOK_BACK} had underruns",
-        _several(lambda served: served.underruns > 0, "had chunks that came too late"),
+        f"{TROUBLED} of the last {LOOK_BACK} had underruns, or would have had them with nothing held back",
+        _several(_late, "had chunks that came too late"),
     ),
     ModeRule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _exceeded("ttfa_s p95", " s")),
 )
@@ -203,13 +216,17 @@ class Degrader:
 
     def profile(self) -> BufferProfile:
         """The chunk length and advised pre-buffer of the next stream."""
-        mode = self.mode
-        profile = mode.profile or self._profile
-        if not mode.learns_pre_buffer:
-            return profile
-        needed_s = [s.needed_s for s in self.objectives.recent(LOOK_BACK) if s.needed_s is not None]
-        held_s = min(PRE_BUFFER_MOST_S, max((n + SPARE_S for n in needed_s), default=0.0))
-        return BufferProfile(mode.name, profile.chunk_s, held_s)
+        return self.mode.profile or self._profile
+
+    @property
+    def held_back_s(self) -> float:
+        """How long the first sound of the next stream is held back, in seconds: by what the last streams
+        needed, except for the 100 ms that a player holds back itself."""
+        if not self.mode.holds_back:
+            return 0.0
+        needed_s = (served.needed_s or 0.0 for served in self.objectives.recent(LOOK_BACK))
+        missing_s = max(needed_s, default=0.0) - LEAST_HELD_S
+        return min(HELD_BACK_MOST_S, missing_s + SPARE_S) if missing_s > 0 else 0.0
 
     def reset(self) -> None:
         """Return to the mode with which the server started."""
@@ -230,6 +247,7 @@ class Degrader:
             "setting": self._setting,
             "chunk_ms": round(profile.chunk_s * 1000),
             "pre_buffer_ms": round(profile.pre_buffer_s * 1000),
+            "held_back_ms": round(self.held_back_s * 1000),
             "admitted": self._slots.limit,
             "table": table(),
         }

@@ -43,7 +43,8 @@ class ServedRequest:
     underruns : int
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None
-        The pre-buffer in seconds with which no chunk would have come late.
+        The pre-buffer in seconds with which no chunk would have come late, had the first sound not been held
+        back.
     shared : bool
         Whether another request was being served meanwhile.
     """

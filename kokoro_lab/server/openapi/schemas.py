@@ -126,6 +126,8 @@ class Degraded(Answer):
     setting: str
     chunk_ms: int
     pre_buffer_ms: int
+    held_back_ms: int
+    """How long the first sound of a stream waits, so that no gap follows it"""
     admitted: int
     table: list[DegradeRule]
 

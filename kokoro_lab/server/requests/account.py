@@ -39,7 +39,7 @@ _OF_REPORT = (
 )
 """Fields of a report that are added to the log line; null without a report. `text_s` is normalisation and
 G2P."""
-_UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "provider_path")
+_UNKNOWN = ("characters", "sha256", "chunk_ms", "pre_buffer_ms", "held_back_ms", "provider_path")
 """Fields that are null in the log line if the request was refused before they were known, or has no such
 value."""
 
@@ -98,6 +98,7 @@ class Account:
         self._streamed = self._cached = False
         self._player = PreBuffer()
         self._first_arrival_s: float | None = None
+        self._first_made_s = 0.0
         self._last_s = self._last_length_s = self._heard_s = 0.0
         self._sent_s: float | None = None
         self._blocked_s = self._starved_s = 0.0
@@ -147,13 +148,24 @@ class Account:
         self._ttfb_s = self.age_s
         self._figures.measured("ttfb_s", self._ttfb_s)
 
-    def chunk(self, length_s: float, *, cached: bool = False, text_came_s: float | None = None) -> None:
+    def holds_back(self, held_back_s: float) -> None:
+        """Record that the first chunk is sent only `held_back_s` after it was computed."""
+        self.asked["held_back_ms"] = round(held_back_s * 1000)
+
+    def chunk(
+        self,
+        length_s: float,
+        *,
+        cached: bool = False,
+        text_came_s: float | None = None,
+        made_s: float | None = None,
+    ) -> None:
         """Record that a chunk of speech of `length_s` is ready to be sent.
 
         `cached` is True for a chunk that comes from the cache, belongs to a resumed stream, or waited for its
         text: such a first chunk gives no TTFA. `text_came_s` is when the text arrived for which the chunk
         waited. A listener who had heard everything before that time waited for the writer, which is no
-        underrun.
+        underrun. `made_s` is when the chunk was computed, by `time.perf_counter`; now, unless given.
         """
         now_s = time.perf_counter()
         if self.first_audio_s is None:
@@ -169,13 +181,15 @@ class Account:
         arrived_s = now_s - self._blocked_s - self._starved_s
         self._sent_s = now_s
         self._player.arrived(arrived_s, length_s)
+        made_s = arrived_s if made_s is None else made_s - self._blocked_s - self._starved_s
         if self._first_arrival_s is None:
-            self._first_arrival_s = arrived_s
+            self._first_arrival_s, self._first_made_s = arrived_s, made_s
         else:
             gap_s = max(0.0, arrived_s - self._last_s - self._last_length_s)
             self._figures.measured("chunk_gap_s", gap_s)
             self._longest_gap_s = max(self._longest_gap_s, gap_s)
-            self._needed_s = max(self._needed_s, arrived_s - self._first_arrival_s - self._heard_s)
+            # By when chunks were made: a first chunk that was held back does not make the others come sooner
+            self._needed_s = max(self._needed_s, made_s - self._first_made_s - self._heard_s)
         self._heard_s += length_s
         self._last_s, self._last_length_s = arrived_s, length_s
 

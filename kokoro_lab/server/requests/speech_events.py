@@ -109,9 +109,10 @@ Event = AudioBytes | Words | KeepAlive | Done
 
 
 class _Computed(NamedTuple):
-    """A chunk, and the time when the text arrived for which the chunk waited."""
+    """A chunk, and by `time.perf_counter` when it was computed and when the text came for which it waited."""
 
     chunk: AudioChunk
+    made_s: float
     text_came_s: float | None
 
 
@@ -160,6 +161,9 @@ class SpeechEvents(Iterator[Event]):
         Whether the encoder must get the chunks that the client already has, too.
     stall_s : float
         The seconds without a chunk that count as a stall.
+    held_back_s : float
+        How long after it was computed the first chunk is sent, so that a slow machine has the next ones in
+        time. Speech whose beginning was in the cache is not held back.
 
     Raises
     ------
@@ -176,11 +180,13 @@ class SpeechEvents(Iterator[Event]):
     after: int
     encode_all: bool
     stall_s: float
+    held_back_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._held_s = 0.0
         self._ending = False
-        self._text_came_s: float | None = None
+        self._item: _Computed | None = None
+        self._release_s = -math.inf
         self._queue: queue.Queue[_Computed | Words | Done | BaseException] = queue.Queue(AHEAD)
         self._computing: Future[None] | None = None
         self._last: AudioChunk | None = None
@@ -195,7 +201,7 @@ class SpeechEvents(Iterator[Event]):
         client."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
-        while self._queue.empty() and not self._ending:
+        while not self._ending and (self._queue.empty() or self._is_held_back()):
             if time.monotonic() > deadline_s:
                 return False
             time.sleep(POLL_S)
@@ -229,7 +235,10 @@ class SpeechEvents(Iterator[Event]):
             if isinstance(item, BaseException):
                 raise item
             if isinstance(item, _Computed):
-                self._text_came_s = item.text_came_s
+                if self._is_held_back():
+                    self.synthesis.account.holds_back(self.held_back_s)
+                    self.synthesis.stop.wait(self._release_s - time.perf_counter())
+                self._item = item
                 yield from self._framed(item.chunk)
                 continue
             if isinstance(item, Done):
@@ -239,6 +248,9 @@ class SpeechEvents(Iterator[Event]):
                 yield item
                 return
             yield item
+
+    def _is_held_back(self) -> bool:
+        return time.perf_counter() < self._release_s
 
     def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
         due = 0 if self._last is None else self._last.chunk_id + 1
@@ -263,9 +275,10 @@ class SpeechEvents(Iterator[Event]):
 
     def _ready_to_send(self) -> None:
         if self._held_s:
-            came_s = self._text_came_s
+            assert self._item is not None
+            _, made_s, came_s = self._item
             no_ttfa = self.stream.primed or self.after >= 0 or self.stream.wordless or came_s is not None
-            self.synthesis.account.chunk(self._held_s, cached=no_ttfa, text_came_s=came_s)
+            self.synthesis.account.chunk(self._held_s, cached=no_ttfa, text_came_s=came_s, made_s=made_s)
             self._held_s = 0.0
 
     def _rest(self) -> Iterator[AudioBytes]:
@@ -293,7 +306,10 @@ class SpeechEvents(Iterator[Event]):
         told = reached = 0
         for chunk in chain(self.stream, (None,)):
             if chunk is not None:
-                yield _Computed(chunk, self.stream.text_came_s)
+                made_s = time.perf_counter()
+                if self._release_s == -math.inf and not self.stream.primed:
+                    self._release_s = made_s + self.held_back_s
+                yield _Computed(chunk, made_s, self.stream.text_came_s)
             timings, marks = self.stream.timings[told:], self.stream.marks[reached:]
             if self.words and (timings or marks):
                 told, reached = told + len(timings), reached + len(marks)
@@ -449,6 +465,8 @@ def open_stream(
         after=from_.after,
         encode_all=not plain,
         stall_s=POLL_S if live else current_app.config.get("KEEPALIVE_S", KEEPALIVE_S),
+        # Who resumes has heard the beginning, and a live text comes at its writer's pace
+        held_back_s=0.0 if live or asked.last_id is not None else state.degrader.held_back_s,
     )
 
 
