@@ -94,10 +94,10 @@ def test_underruns_lengthen_chunks_and_hold_the_first_sound_back() -> None:
     assert figures["because"] == "2 of the last 2 requests had chunks that came too late"
 
 
-def test_the_first_sound_is_held_back_by_a_second_at_most_and_not_for_who_needs_little() -> None:
+def test_the_first_sound_is_held_back_by_half_a_second_at_most_and_not_for_who_needs_little() -> None:
     scene = Scene(degrade="avoid-underrun")
     scene.serve(*[ServedRequest("completed", needed_s=9.0)] * 2)
-    assert scene.degrader.held_back_s == 1.0
+    assert scene.degrader.held_back_s == 0.5
     scene.serve(*[ServedRequest("completed", needed_s=0.1)] * 10)
     assert scene.degrader.held_back_s == 0
 

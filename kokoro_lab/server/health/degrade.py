@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 SPARE_S = 0.05
 """How much longer the first sound is held back than the worst of the last streams needed."""
-HELD_BACK_MOST_S = 1.0
+HELD_BACK_MOST_S = 0.5
 LOOK_BACK = 10
 """How many of the last requests are searched for trouble."""
 TROUBLED = 2
