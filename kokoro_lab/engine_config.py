@@ -100,7 +100,7 @@ class EngineConfig:
         also shortens those that are longer, between segments as well. `model` leaves them as the model makes
         them. A variant that runs as one graph keeps the model's own pauses within a segment.
     next_threads : int
-        Threads of a second prosody model, which prepares the segments that nobody waits for; With 0, one
+        Threads of a second prosody model, which prepares the segments that nobody waits for. With 0, one
         model does both. Off by default: see `compare.configurations.NEXT`.
     by_length : str
         Two configurations and the number of characters of a text that divides them, as

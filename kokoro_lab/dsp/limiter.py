@@ -50,8 +50,9 @@ _MAX_REDUCTION_BITS = 7
 """The deepest reduction is 2**7 nepers (1100 dB): no float32 sample is that far over any ceiling."""
 
 _LOG_BITS = 30
-"""Steps of 2**-30 nepers for the logarithms of reductions, and for their decay within a sample: a
-thousandth of that where the release takes 10 s at 192 kHz. Sums up to 2**23 are exact."""
+"""Logarithms of reductions, and their decay from one sample to the next, are rounded to steps of 2**-30
+nepers. Even with a release of 10 s at 192 kHz, the decay is some 500 such steps. Sums up to 2**23 are
+exact."""
 _LOG_OF_NOTHING = -1000.0
 """A logarithm that stands for 0: its `exp` is 0."""
 

@@ -224,7 +224,8 @@ class JapaneseG2P:
         return said
 
     def _said(self, text: str, token: KanaToken) -> Iterator[tuple[int, int, str, str]]:
-        """Runs `(i, j, phonemes, source)` of a token: one, unless the dictionary does not know it."""
+        """The parts of a token, as `(i, j, phonemes, source)`: one part, or several if the dictionary does
+        not know the token."""
         surface = text[token.start : token.end]
         if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
             said = self._phonemes(token.kana).strip()

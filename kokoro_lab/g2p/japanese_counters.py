@@ -34,8 +34,8 @@ class Counter:
     ----------
     kana : str
     shortened, voiced, half_voiced : str
-        Numerals that end in っ before it; numerals that voice its first sound; numerals that turn its は into
-        ぱ, as each shortened one does.
+        Numerals that end in っ before this counter; numerals after which its first sound is voiced; numerals
+        after which its first は becomes ぱ. After a numeral of `shortened`, は becomes ぱ as well.
     digits : mapping of str to str
         Readings of a last numeral that this counter asks for: 四 is よ before 時.
     wholes : mapping of str to str
@@ -179,8 +179,8 @@ def _place(written: str) -> str:
 
 
 def _met(said: str, last: str, counter: Counter) -> str:
-    """The kana `said`, which ends with the numeral `last`, joined with the counter, each changed by the
-    other."""
+    """The kana of a number and its counter together. `said` are the kana of the number, which ends with the
+    numeral `last`; numeral and counter change each other's sound."""
     first, rest = counter.kana[0], counter.kana[1:]
     if last in counter.digits:
         said = said.removesuffix(_DIGIT_KANA[last]) + counter.digits[last]

@@ -138,7 +138,7 @@ class Countdown:
         self._cell, self._cell_began = number, time.monotonic()
 
     def now(self) -> tuple[float, float, str]:
-        """Seconds since the run began, seconds that are left, and the latter in words."""
+        """Seconds since the run began, seconds that are left, and the time that is left in words."""
         now = time.monotonic()
         elapsed_s = now - self._began
         return elapsed_s, *self.expected.left(elapsed_s, self._cell, now - self._cell_began)

@@ -66,10 +66,10 @@ def mean_of(values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: flo
 
     Notes
     -----
-    Each end is the outer one of the BCa bootstrap's and Student's t's. With a handful of units a bootstrap is
-    too narrow (three units that happen to agree would show anything), and with skewed units t is. If all
-    units have the same value, both ends are the mean itself. With fewer than three units, both ends are
-    infinite.
+    Two intervals are computed, by the BCa bootstrap and by Student's t, and each end is the one that lies
+    further out. With a handful of units the bootstrap's interval is too narrow (three units that happen to
+    agree would show anything), and with skewed units that of t is. If all units have the same value, both
+    ends are the mean itself. With fewer than three units, both ends are infinite.
     """
     figures = np.asarray(values, np.float64)
     finite = np.isfinite(figures)

@@ -177,8 +177,9 @@ class StatisticsPredictor:
         """The predictor of a variant, whose integers shift the vocoder's statistics by a small constant
         amount.
 
-        `scripts/statistics_shifts.py` measures the shifts. A variant without measured shifts is not shifted,
-        and neither are the first `before` channels, which are not the vocoder's.
+        `scripts/statistics_shifts.py` measures the shifts. A variant without measured shifts is not shifted.
+        The first `before` channels are not shifted either, since they belong to the trunk and not to the
+        vocoder.
         """
         shifts = shipped_arrays(SHIFTS_FILE)
         if variant not in shifts:
@@ -261,4 +262,5 @@ POINT_STEP = 1 / 16
 """Step of a known utterance's coordinates, which were rounded before the weights were fitted."""
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
-"""Variant → float16 (2·8448,): the mean difference of its statistics from fp32's, in units of each target."""
+"""The file with, for each variant, float16 (2·8448,): the mean difference of its statistics from those of
+fp32, in units of each target."""

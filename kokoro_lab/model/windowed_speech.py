@@ -144,8 +144,8 @@ class WindowedSpeech:
     def blocks(
         self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan
     ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
-        """A function of a sample's number: returns where the last window at or before the sample begins, and
-        the samples from there on."""
+        """Returns a function. This function takes the number of a sample, and returns the sample at which the
+        last window at or before it begins, and the samples from there on."""
         if not plan.early:
             rest = self._rest(model.behind(contours, style), plan)
 

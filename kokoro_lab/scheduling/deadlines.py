@@ -8,7 +8,7 @@ one of these states:
 |---|---|---|
 | has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients in turn |
 | has run out of speech | when it ran out | clients in turn |
-| has speech in hand | when that runs out | by that |
+| has speech in hand | when that speech runs out | the earliest first |
 | a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients in turn |
 
 The one that is due first computes. No deadline is postponed for ever, so each unit is computed at some time,
@@ -47,12 +47,14 @@ FIRST_UNITS = 6
 """Units in which a new stream should gain `SHORT_S` of speech. After these units, the cores are no longer
 kept for the stream: the machine is too slow for it."""
 KEPT_S = 0.02
-"""How long the cores wait for a stream that is short of speech. The stream may have no further unit."""
+"""How many seconds the cores wait for the next unit of a stream that is short of speech, and no longer, since
+the stream may have no further unit."""
 YIELDS_S = 0.5
 """A stream with more unplayed speech than this can be held while another stream computes a unit."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
-"""A stream with this much speech in hand lets files compute first."""
+"""Seconds after which a file that waits is due. A stream that has more seconds of speech in hand than the
+file has left to wait lets the file compute first."""
 LOOK_S = 0.05
 """How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
@@ -61,7 +63,8 @@ should take this long."""
 WHOLE_S = 30.0
 """The limit `UNIT_S` for a unit that is a whole segment; only other whole segments wait for such a unit."""
 LOOK_BACK = 2048
-"""Units that the figures look back on."""
+"""Number of the last units of which is kept how long each waited and when each was computed, for
+`figures`."""
 USED_S = 60.0
 """Seconds over which the use of the cores is averaged."""
 

@@ -50,7 +50,7 @@ class GuardedSession:
     Parameters
     ----------
     stage : str
-        Name of the stage, which is its graph's.
+        Name of the stage; its graph has the same name.
     session : Runs
         The session on `provider`.
     provider : str
@@ -160,7 +160,7 @@ class GuardedSession:
         log.warning("%s", lost.reason)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else (inputs, outputs, profiler) is the session's."""
+        """All other attributes (inputs, outputs, the profiler) are passed on from the session in use."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._session, name)

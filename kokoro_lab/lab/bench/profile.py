@@ -43,7 +43,8 @@ from kokoro_lab.weights.voices import VoiceCache, load_voice
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
 """Stages that are one graph each, named as the graph."""
 STATISTICS = "statistics"
-"""The stage of the predictors and other computing of the model outside of its graphs."""
+"""The name of the stage for all that the model computes outside of its graphs, mostly the predictors of the
+statistics."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
 """All stages, in the order of the pipeline."""

@@ -170,9 +170,10 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 
 
 def figures_of(comparison: Comparison) -> dict[str, float]:
-    """Medians and ratios of each configuration, for a result. If the default has no sessions for the next
-    segment, also the ratio of computing with such sessions to computing without: the upper end of its 95 %
-    interval, the least of several."""
+    """Medians and ratios of each configuration, for a result. If the default has no sessions of their own for
+    the next segment (`next_threads`), and other configurations have them: also the computing time with such
+    sessions divided by that of the default. It is the upper end of the 95 % interval, and the least one if
+    several configurations have such sessions."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
@@ -255,9 +256,9 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
     -------
     pandas.DataFrame
         Index: threshold in characters. Columns: texts_below and texts_above, numbers of texts; below and
-        above, names of the configurations chosen from all texts; TTFA and computing, `Estimate` of the pair's
-        figure divided by the one configuration's, where each text is judged by choices made without it;
-        helps, whether the pair is better.
+        above, names of the configurations chosen from all texts; TTFA and computing, each an `Estimate`: the
+        figure with the pair, divided by the figure with one configuration for all lengths, where the
+        configurations for a text are chosen without that text; helps, whether the pair is better.
     """
     trials = comparison.trials
     one = _choice(comparison, comparison.default)

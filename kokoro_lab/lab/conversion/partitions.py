@@ -123,7 +123,7 @@ def refusal(
 
 @dataclass(frozen=True, slots=True)
 class _NodeQuestion:
-    """A node that is examined by one of the functions in `_NOTES`, with all that they need."""
+    """A node that one of the functions in `_NOTES` examines, with all that these functions need."""
 
     node: NodeProto
     g: Graph

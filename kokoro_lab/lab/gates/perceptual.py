@@ -47,8 +47,8 @@ English, so that the phonemes are the same."""
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
 SPEAKER_MARGIN = 0.05
-"""The cosine between the voices of both clips may fall to 0.95. Two texts by one voice have about 0.87, so
-the limit is far stricter than "the same voice"."""
+"""The cosine between the voice embeddings of reference and candidate, which is 1 for equal clips, may fall by
+this, to 0.95. Two texts by one voice have about 0.87, so the limit is far stricter than "the same voice"."""
 
 
 class PerceptualPair(NamedTuple):

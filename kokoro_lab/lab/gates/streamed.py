@@ -209,7 +209,8 @@ class _DecodedSegment(NamedTuple):
 
 
 def _noting(decoder: Decoder, segments: list[_DecodedSegment]) -> Decoder:
-    """A decoder that records the requests of one stream, and each block that it gives, in `segments`."""
+    """A decoder that works like `decoder`, and adds to `segments` each request of one stream with the blocks
+    of samples that were decoded for it."""
 
     def decode(asked: SegmentRequest) -> DecodedSegment:
         decoded = decoder.decode(asked)

@@ -207,7 +207,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record to compare with. None if no record is wanted, or `folder` has no such record.
+    """The record of an earlier run, with which this run is compared. None if no record is wanted, or `folder`
+    has no such record.
 
     Parameters
     ----------

@@ -46,7 +46,8 @@ JUDGEMENTS = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """A block that is taught: the block as it ships, and crops of what enters and leaves it."""
+    """What a student learns a block from: the block as it ships (the teacher), and crops of the signals that
+    enter and leave it, some for training and some held out."""
 
     recorder: BlockRecorder
     crops: list[Crop]

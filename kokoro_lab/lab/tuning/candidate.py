@@ -69,8 +69,8 @@ class CandidateFigures:
 
     @property
     def excess_db(self) -> float:
-        """By how many dB the SNR misses its limit; 0 if PESQ reaches its own. At or below 0, the candidate
-        may be chosen."""
+        """By how many dB the SNR misses its limit; 0 if PESQ reaches the limit of PESQ. At or below 0, the
+        candidate may be chosen."""
         return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
 
 

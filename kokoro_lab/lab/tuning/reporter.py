@@ -171,7 +171,8 @@ def _stock_stages(config: EngineConfig) -> Path:
 
 
 class _WatchedGraph:
-    """A graph whose further outputs are the inputs of those layers that can run on integers."""
+    """A graph that has been changed so that it also returns the inputs of all layers that can run on
+    integers."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         model = passes.fold_constants(onnx.load(path))
