@@ -205,5 +205,5 @@ def _max(series: Values) -> float:
 
 
 def _off(difference: float) -> float:
-    """The size of a reading's error; a reading that is not a number has the largest."""
+    """The size of a reading's error; a reading that is not a number counts as the largest error."""
     return float("inf") if np.isnan(difference) else abs(difference)

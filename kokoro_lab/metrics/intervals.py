@@ -23,7 +23,7 @@ stats = imported("scipy.stats", extra="lab")
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
 ALPHA = 0.05
-"""Probability of a false alarm."""
+"""The probability of a false alarm that every test allows; 1 minus this is the confidence."""
 
 Doubles = npt.NDArray[np.float64]
 

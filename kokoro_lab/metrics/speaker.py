@@ -2,8 +2,8 @@
 
 The network's weights are a PyTorch checkpoint, read without PyTorch. Before version 1.6 `torch.save` wrote
 five pickles in a row (a magic number, the protocol, sizes of C types, the object, the order of its storages)
-and after them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
-three things, which are replaced by our own.
+and after them the storages: a count, then raw values. A pickle can have any function called that it names.
+This reader lets it name only three things, and puts our own in their place.
 """
 
 from __future__ import annotations

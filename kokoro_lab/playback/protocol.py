@@ -23,9 +23,9 @@ November 2026), so that either side can be exchanged. Found there:
 
 This player differs: `completed` comes when the last sample was heard, not when it was handed over; `pause`
 pauses; `stop` drops what was not played; `end_stream` ends the stream, as a message or as a control action,
-and never cuts it off. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender
-to wait, with false to continue; `fallback` says that the system's player plays the rest; and `data` of a
-status holds the figures of `playback.stream.PlayerStatus`.
+and never cuts it off. In addition, a binary message holds PCM; `flow_control` with `{"pause": true}` asks a
+sender to wait, with false to continue; `fallback` says that the system's player plays the rest; and `data` of
+a status holds the figures of `playback.stream.PlayerStatus`.
 """
 
 from __future__ import annotations

@@ -155,11 +155,12 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Count `seconds` in which computing waited until the listener had made room in the buffers between
-        the two.
+        """Count `seconds` in which computing waited because the buffers between it and the listener were
+        full.
 
-        They are full again once as much was given as the listener took. So a listener that paused has as much
-        in hand as before, and one in real time does not have in hand what it has heard.
+        The buffers are full again once as much speech was given as the listener took out of them. So a
+        listener that paused has as much speech in hand as before, and what a listener in real time has heard
+        does not count as in hand.
         """
         if self.runs_out_s is not None:
             self.runs_out_s += seconds
@@ -366,12 +367,14 @@ class Cores:
             self._begin(first, now_s)
 
     def _pressing(self, now_s: float) -> list[_Rank]:
-        """The units that wait, and begin at once since others are held for them."""
+        """The waiting units that begin at once, because units at work are held for them (see
+        `_that_yield`)."""
         ranks = (self._ranked(unit, now_s) for unit in self._waiting)
         return [rank for rank in ranks if self._that_yield(rank, now_s)]
 
     def _that_yield(self, rank: _Rank, now_s: float) -> list[Unit]:
-        """The units at work that are held when this one begins; none if none have to be, or too few can be.
+        """The units at work that must be held so that the unit of `rank`, which waits, can begin now. Empty
+        if that unit can wait, or if not enough units can be held.
 
         At most as many streams are held as compute at a time, since each unit that is held keeps its memory.
         """

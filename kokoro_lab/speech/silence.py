@@ -100,6 +100,6 @@ def added(first_s: float | None, second_s: float | None) -> float | None:
 
 
 def silence_of(samples: int) -> Iterator[Samples]:
-    """`samples` of silence, in blocks of at most `SILENCE_SAMPLES`."""
+    """Silence of the length `samples`, in blocks of at most `SILENCE_SAMPLES`."""
     for start in range(0, samples, SILENCE_SAMPLES):
         yield np.zeros(min(SILENCE_SAMPLES, samples - start), np.float32)

@@ -282,8 +282,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self.claim.leave()
 
     def _speaks(self, chunk: AudioChunk) -> bool:
-        """Whether speech has begun by the end of a chunk: before it, there may be silence that was asked
-        for."""
+        """Whether speech has begun by the end of a chunk. A stream may begin with silence, if a document asks
+        for a pause there."""
         end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
         speech_from = self._timeline.speech_from
         return speech_from is not None and end > speech_from

@@ -80,7 +80,8 @@ def speech_request(text: str, voice: str) -> Body:
 def answered(
     url: str, method: str, path: str, body: Body | None = None, *, timeout_s: float = ANSWER_S
 ) -> Iterator[tuple[HTTPResponse, socket.socket]]:
-    """The head of an answer with any status, and the socket of its body.
+    """A context that sends a request. It gives the head of the answer, whatever its status, and the socket
+    from which the answer's body is read.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def answered(
 
 
 def ask(url: str, method: str, path: str, body: Body | None = None) -> dict[str, Any]:
-    """A JSON answer of the server.
+    """Send a request, and return the server's answer, a JSON object.
 
     Raises
     ------

@@ -17,7 +17,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def text_of(value: Any) -> str:
-    """A notebook's text, which its format keeps whole or in lines."""
+    """A text of a notebook's file, which holds it as one string or as a list of lines, as one string."""
     return value if isinstance(value, str) else "".join(value)
 
 

@@ -173,7 +173,8 @@ def _pairs(block: Block) -> list[tuple[Values, Values]]:
 
 
 def _matrix(weight: Values, bias: Values) -> Values:
-    """Weights and bias of a convolution as they multiply `taps_of` its input."""
+    """Weights and bias of a convolution as one matrix, which multiplies the columns that `taps_of` makes of
+    the input."""
     return np.append(weight.transpose(1, 0, 2).reshape(len(bias), -1), bias[:, None], axis=1)
 
 

@@ -314,7 +314,8 @@ def gain_of(heard: pd.DataFrame, way: str) -> Estimate:
 
 
 def gains(heard: pd.DataFrame) -> pd.DataFrame:
-    """The mean rating of every way and its gain with its interval; a row for each way and kind of border."""
+    """A row for each way of reading and kind of border: the mean DNSMOS rating, and the gain (see `gain_of`)
+    with its interval."""
     rows = {}
     for kind, part in {"all": heard, **dict(iter(heard.groupby("kind")))}.items():
         for way, own in part.groupby("way", sort=False):

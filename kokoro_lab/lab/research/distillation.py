@@ -227,8 +227,9 @@ def told_of(
     less: Training,
     day_pesq: Estimate,
 ) -> dict[str, Estimate]:
-    """With intervals: what the first block gains by training over the closed form, what it gains by all of
-    the data over a part of it, and the PESQ to expect after a day's training."""
+    """Three figures with their intervals, of the first block: by how many dB training lowers the error that
+    the closed form leaves; by how many dB training on all data leaves less error than training on a part of
+    the data; and the PESQ to expect after a day's training."""
     block, lesson = next(iter(lessons_of.items()))
     trained = made[TRAINED][block]
     return {

@@ -143,8 +143,8 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     launches : int
         The number of kernels to start, if each of our operators were one kernel.
     table : pandas.DataFrame
-        From `table_of`. All operators are assumed to reach the share of the limit on Apple's CPUs that the
-        vocoder's largest one reaches here.
+        From `table_of`. On Apple's CPUs, each of our operators is assumed to reach that share of its limit
+        which the vocoder's largest operator reaches on this machine.
 
     Returns
     -------
