@@ -117,7 +117,8 @@ class Word:
 
     @property
     def is_mark(self) -> bool:
-        """Whether it has no sound of its own, such as a comma: then it is heard as a pause, or not at all."""
+        """Whether this is a mark without a sound of its own, such as a comma. A mark is heard as a pause, or
+        not at all."""
         return not has_sound(self.phonemes)
 
 

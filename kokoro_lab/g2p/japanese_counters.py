@@ -18,8 +18,8 @@ from kokoro_lab.text.tables import any_of, entries, names, rows
 
 _DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
-"""Kana of digits that are read one by one, as in telephone numbers: digits of one beat are drawn out to
-two."""
+"""Kana of digits that are read one by one, as in telephone numbers: a digit that is one beat long is drawn
+out to two beats."""
 _SHORT = names(__package__)["Japanese numeral shortened"]
 _P = dict(zip("はひふへほ", "ぱぴぷぺぽ", strict=True))
 _B = dict(zip("はひふへほ", "ばびぶべぼ", strict=True))
@@ -28,7 +28,8 @@ _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござ
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter: its kana, and how it and the last numeral before it change each other's sound.
+    """A counter: its kana, and how the sounds of the counter and of the last numeral before it change each
+    other.
 
     Parameters
     ----------

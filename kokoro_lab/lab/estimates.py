@@ -76,8 +76,9 @@ def listed(notebook: str) -> Measurement | None:
 
 
 def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
-    """How long a notebook takes with these parameters: as long as its last run with them on this machine, or
-    else what `notebooks/suite.json` says, if it lists them."""
+    """How long a notebook takes with these parameters: as long as the last run with these parameters on this
+    machine took or, without such a run, as long as `notebooks/suite.json` says, if it has a row for the
+    notebook."""
     usual = defaults(find_notebook(notebook))
     if cells_s := _last_cells_s(notebook, usual | dict(parameters), usual):
         return Estimate(sum(cells_s), cells_s)

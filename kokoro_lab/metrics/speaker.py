@@ -119,7 +119,8 @@ PART_FRAMES = 160
 """Frames that the network hears at once: 1.6 s."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
-"""The least share of speech in the last part; with less it is left out, unless it is the only one."""
+"""The least share of the last part of a recording that is not padding. If it is less, the last part is left
+out, unless it is the only part."""
 QUIETEST_DBFS = -30.0
 LAYERS, UNITS = 3, 256
 SHORTEST_S = 0.4

@@ -129,8 +129,8 @@ class Decoder(Protocol):
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
-    """The vocoder with windows of fixed sizes, if the configuration asks for it; its graphs are made if they
-    are missing.
+    """If the configuration asks for windows of fixed sizes: the vocoder that decodes them, whose graphs are
+    made if they are missing; else None.
 
     Raises
     ------

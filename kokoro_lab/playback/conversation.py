@@ -1,4 +1,5 @@
-"""A client of the player: its messages become streams on the deck, and it hears what happens to them."""
+"""The player's conversation with one client: makes streams on the deck of the client's messages, and tells
+the client what happens to these streams."""
 
 from __future__ import annotations
 

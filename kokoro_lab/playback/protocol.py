@@ -53,7 +53,7 @@ TYPES = ("audio_chunk", "end_stream", "control", "heartbeat", "status")
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """A fragment of PCM, cut anywhere, and its number if it has one."""
+    """A fragment of PCM, which may end anywhere, and its number (`sequence`), if the client gives one."""
 
     fragment: bytes
     sequence: int | None = None

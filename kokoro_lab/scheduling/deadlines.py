@@ -18,10 +18,10 @@ A stream whose listener hears nothing, or soon will, does not wait for the end o
 that has enough speech in hand, or of a file: that unit is *held* where it is, and goes on later. Only a unit
 with a brake can be held (`native.brakes`).
 
-Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after
-the last one, once it has sent the last one's samples. As long as a new stream has less than `SHORT_S` of
-speech in hand, the cores wait for it: a window of another stream that began in between would take longer
-than the speech in hand lasts.
+Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after the
+end of the last one, when it has sent the samples of that unit. As long as a new stream has less than
+`SHORT_S` of speech in hand, the cores wait for it: a window of another stream that began in between would
+take longer than the speech in hand lasts.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A word as it is written, with the marks after it, and when it is heard."""
+    """A word as it is written, with the marks after it, and the time at which the word is heard."""
 
     text: str
     start_s: float

@@ -28,8 +28,8 @@ stretch of 0.5 (speed 3)."""
 
 
 class SegmentStart(NamedTuple):
-    """Marks that a segment of `token_count` ids begins. It is made `stretch` times as long as the model spoke
-    it, and spoken by the utterance's voice or another one.
+    """Marks that a segment of `token_count` ids begins. The segment is made `stretch` times as long as the
+    model spoke it, and spoken by `voice`; None is the utterance's voice.
 
     `energy` is that of the segment's `DecodedSegment`. If the segment was decoded at once and no word has a
     gain of its own, `whole` holds all of its samples except the end.

@@ -188,7 +188,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self._end()
 
     def joined(self) -> Clip:
-        """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
+        """The rest of the stream as one clip. If it is called before the first `next`, the clip is the whole
+        stream."""
         return Clip(
             samples=np.concatenate([chunk.samples for chunk in self]),
             sample_rate_hz=SAMPLE_RATE_HZ,

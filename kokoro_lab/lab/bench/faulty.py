@@ -108,7 +108,8 @@ def subjects(
     transports: Sequence[Transport],
     start: Callable[..., Any] = own_server,
 ) -> Iterator[dict[Transport, FaultySpeaker]]:
-    """A speaker of `text` for each of `transports`; a server is started if one of them needs it.
+    """A context that gives a speaker of `text` for each of `transports`. A server is started if one of the
+    transports needs a server.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The load benchmark: more and more listeners of one server, their TTFA, and the gaps that they hear."""
+"""The load benchmark: measures TTFA and gaps while more and more listeners are served by one server."""
 
 from __future__ import annotations
 

@@ -285,8 +285,9 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
 
 
 def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[float, pd.DataFrame]:
-    """The graph's seconds for one utterance, and calls and seconds of each operator type in it, the slowest
-    first. The first utterance was a warm-up: only the `trials` after it count.
+    """For one utterance: the seconds that the graph takes, and a table with the calls and seconds of each
+    operator type in the graph, the slowest first. The first utterance was a warm-up: only the `trials` after
+    it count.
 
     All times are by the profiler's clock. This is the system's clock, which may be set while the profiler
     runs.

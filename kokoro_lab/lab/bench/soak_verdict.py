@@ -166,8 +166,8 @@ def by_reading(soak: Soak) -> pd.DataFrame:
 
 
 def drift_table(soak: Soak) -> pd.DataFrame:
-    """The rise of each figure over the second half with its interval, and the number of windows that it was
-    computed from."""
+    """A row for each figure: how much it rises over the second half of the run, the interval of this rise,
+    and the number of time windows from which the rise was computed."""
     rows = [
         {
             "figure": f"{name.upper()}, {kind} of a window",

@@ -51,7 +51,7 @@ resident memory while a text is spoken."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one configuration against the best one before it.
+    """The verdict on one configuration, compared with the best of those that stand before it in the list.
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
-    Each configuration is compared in turn with the best one before it, and replaces that one if it is better.
+    The configurations are judged one after another: each is compared with the best of those before it, and
+    takes its place if it is better.
     """
     ahead, *others = comparison.configurations
     confidence = 1 - (1 - CONFIDENCE) / max(1, 2 * len(others))
@@ -287,8 +288,8 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
 
 
 def advice(table: pd.DataFrame) -> str:
-    """A sentence that says whether any threshold helps. If several help, it names the one with the least
-    TTFA, and what to set for it."""
+    """A sentence that says whether any threshold helps. If several thresholds help, the sentence names the
+    one with the least TTFA, and the setting for it."""
     helping = table[table.helps.astype(bool)]
     if helping.empty:
         return (

@@ -52,8 +52,8 @@ this, to 0.95. Two texts by one voice have about 0.87, so the limit is far stric
 
 
 class PerceptualPair(NamedTuple):
-    """One text by one voice, spoken by reference and candidate; the candidate speaks it twice, with the
-    reference's prosody and with its own."""
+    """One text by one voice: spoken once by the reference, and twice by the candidate, with the reference's
+    prosody (forced) and with its own."""
 
     forced: SpokenPair
     own: SpokenPair

@@ -1,4 +1,5 @@
-"""Streams with the places of their seams, and the same speech decoded at once to compare them with.
+"""Makes streams for gates: each with the places of its seams, and with the same speech decoded at once, to
+compare the two.
 
 A stream is put together in three steps: the vocoder decodes a segment window by window, segments are trimmed,
 faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their samples

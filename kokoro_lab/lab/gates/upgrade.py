@@ -223,7 +223,8 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
     Raises
     ------
     ParameterError
-        There is no such file, it is no record of this notebook, or it is of another machine or other texts.
+        There is no file at the path `which`, or its record is not of this notebook, of this machine and of
+        the same texts.
     """
     if which == NONE:
         return None

@@ -90,8 +90,8 @@ class Border:
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """One side of a border as it was read: frames of 25 ms for each of its token ids, and the curves of F0
-    and energy with two values a frame. It also keeps the contours from which it was cut, and its first and
-    last frame in them."""
+    and energy with two values a frame. A reading also keeps the contours of all that was read, and where this
+    side begins and ends in them."""
 
     frames: np.ndarray
     f0_hz: Values

@@ -108,8 +108,8 @@ class KeptRun:
 
     @cached_property
     def sounds(self) -> list[str]:
-        """Paths of sounds below the run's folder: first those of the worst clips in its record, then the
-        others by name."""
+        """Paths of the run's sounds, below its folder: first the sounds of the worst clips, as the record
+        lists them, then all other sounds by name."""
         told = [clip.get("candidate") for clip in self.rows("clips")]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]

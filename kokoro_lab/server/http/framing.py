@@ -68,7 +68,8 @@ class Incoming:
     client : tuple
         The client's address.
     most_body_bytes : int
-        A longer body is refused: by its length before it is read or, if it is chunked, while it is read.
+        A longer body is refused. If the head states the body's length, it is refused before it is read; if
+        the body is chunked, while it is read.
     """
 
     def __init__(self, cfg: Any, client: Any, most_body_bytes: int) -> None:
