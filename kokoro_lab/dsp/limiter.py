@@ -6,9 +6,9 @@ release, the largest reduction within the look-ahead, and a smooth ramp over the
 averages `window` values. At a peak, each of them is at least the reduction that the peak needs, and so is
 their average.
 
-Reductions are in nepers, natural logarithms of a factor, positive downwards. Released as a factor rather
-than as its logarithm, a deep reduction would recover so fast that the gain changes within the reach of
-the filter that the peaks were found with, and peaks would slip through.
+Reductions are in nepers, natural logarithms of a factor, positive downwards. If the factor itself were
+released, and not its logarithm, the gain would recover so fast after a deep reduction that it changes within
+the length of the filter with which the peaks were found, and peaks would slip through.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Confidence intervals of a mean, a ratio of pairs, a rate, a median and a share.
 
 Units, such as texts, are resampled as a whole, because figures of one unit are not independent. Efron's BCa
-bootstrap (1987) assumes no distribution of the noise. Student's t is wider for a handful of units, whose
-range a bootstrap never leaves. A median's interval follows from the ranks of the values, for any
-distribution. A share has exact limits.
+bootstrap (1987) assumes no distribution of the noise. A bootstrap never leaves the range of the units'
+values, which is too narrow for a handful of units; the interval of Student's t is wider then. A median's
+interval follows from the ranks of the values, for any distribution. A share has exact limits.
 """
 
 from __future__ import annotations

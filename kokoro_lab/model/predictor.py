@@ -143,7 +143,8 @@ class StatisticsPredictor:
     bend: Bend | None = None
 
     def predict(self, prosody: Prosody) -> tuple[Values, Values]:
-        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        """Mean and variance of each channel, float32 (8448,) each. Layers that normalise the same signal
+        share its channels."""
         return self.told(features(prosody))
 
     def told(self, inputs: Values) -> tuple[Values, Values]:

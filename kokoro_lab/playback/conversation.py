@@ -1,5 +1,4 @@
-"""The player's conversation with one client: makes streams on the deck of the client's messages, and tells
-the client what happens to these streams."""
+"""Turns the messages of one client of the player into streams on the deck, and reports their state to it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Has two engines speak the same texts for a gate, and pairs the samples, which are those of the vocoder
-before gain and limiter."""
+"""Has two engines speak the same texts for a gate, and pairs their samples, before gain and limiter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Makes streams for gates: each with the places of its seams, and with the same speech decoded at once, to
-compare the two.
+"""Makes streams for gates: with the places of their seams, and the same speech decoded at once beside each.
 
 A stream is put together in three steps: the vocoder decodes a segment window by window, segments are trimmed,
 faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their samples

@@ -65,7 +65,7 @@ def race(
     -------
     pandas.DataFrame
         The rows of `turns.take_turns`, with times for one call, and kind and stage of the case. `slowed` is a
-        control: our operator of the best set, called half as often again in the same turn. `same` is that
+        control: our operator of the best set, called 1.5 times as often in the same turn. `same` is that
         operator, timed once more.
     """
     rows = []

@@ -91,7 +91,8 @@ class OwnStatistics:
         self._session = make_session(model.SerializeToString(), config, library=native.library)
 
     def __call__(self, prosody: Prosody) -> tuple[Values, Values]:
-        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        """Mean and variance of each channel, float32 (8448,) each. Layers that normalise the same signal
+        share its channels."""
         factor, offset = self._layers.style_alone(prosody.style)
         feed = whole_vocoder(prosody, factor, offset, known=False)
         mean, variance = _means_and_variances(self._session.run(self._names, feed))

@@ -71,7 +71,8 @@ def resident_mb() -> float:
 
 
 def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
-    """The memory of the machine in MiB. If a container has less, that of the container."""
+    """The memory in MiB that this process can have at most: that of the machine or, if its container has a
+    lower limit, that limit."""
     found = [float(psutil.virtual_memory().total / MB)]
     for path in cgroups:
         try:
