@@ -2,6 +2,8 @@
 
 A ridge regression of low rank, fitted on the model's own decodes, predicts most of their variation. The rest
 is not linear, and is estimated from the regression's errors on the most similar known utterances.
+
+Such *statistics* are the mean and the variance by which the vocoder normalises each channel over a segment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The stages before the vocoder: durations, pitch and energy of a segment, then trunk and excitation."""
+"""The stages before the vocoder: durations, pitch and energy of a segment, then trunk and excitation.
+
+The *trunk* computes 512 features for each frame of 12.5 ms; the *excitation* is the source signal of the
+voice. The vocoder makes samples from both.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ not finite, and the CPU then does what was asked. If the CPU fails as well, the 
 exception is raised, and the provider is not lost. One loss is enough: what failed once is likely to fail
 again, and each attempt would cost a listener the time of a window. A crash of the process cannot be caught
 here.
+
+A *stage* is one of the graphs of the model: prosody, trunk, excitation, vocoder; or the whole model.
 """
 
 from __future__ import annotations

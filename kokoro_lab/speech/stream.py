@@ -7,6 +7,10 @@ broke, with the same samples. Every step is a generator, so memory does not grow
 exception is the measured loudness of a file, for which all samples are held. While a segment is decoded, the
 next one's text is turned into phonemes and its prosody is computed, as soon as the listener has enough speech
 that was received and not yet heard.
+
+A *segment* is the part of a text that the model reads at once, a sentence or more. A *window* is the part of
+a segment that the vocoder decodes at once, at most 1.5 s. A *claim* asks for the cores in competition with
+other streams.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 The engine itself speaks, and reports when each stage begins and ends. No two stages overlap here: the
 excitation is computed after the trunk and not beside it, and no segment is prepared ahead. So sound begins
 some milliseconds later than in a stream. `samples_unlike_the_engine` shows that the samples are the same.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples). The statistics,
+by which the vocoder normalises, are predicted outside of these graphs.
 """
 
 from __future__ import annotations

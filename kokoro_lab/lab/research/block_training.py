@@ -1,4 +1,8 @@
-"""Trains a block of the vocoder to give what the block that ships gives, on the CPU, with NumPy and SciPy."""
+"""Trains a block of the vocoder to give what the block that ships gives, on the CPU, with NumPy and SciPy.
+
+A *block* is a group of layers with one name: six convolutions in three residual steps. A *crop* is a short
+part of the signals at its input and output.
+"""
 
 from __future__ import annotations
 

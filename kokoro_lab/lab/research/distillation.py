@@ -2,6 +2,9 @@
 
 Each block is trained by itself, so several machines can train several blocks at once. `growth` continues the
 curves of error over training time.
+
+A *block* is a group of layers with one name: six convolutions in three residual steps. A *crop* is a short
+part of the signals at its input and output.
 """
 
 from __future__ import annotations

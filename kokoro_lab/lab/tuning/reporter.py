@@ -1,6 +1,10 @@
 """Reads tensors inside the model while it speaks: for fitting, calibration and tests.
 
 `calibrate` finds the range of each layer's inputs, so that eight bits cover the values that occur.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples). *Statistics*
+are the mean and the variance by which a layer normalises a channel over a segment.
 """
 
 from __future__ import annotations

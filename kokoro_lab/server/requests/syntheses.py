@@ -3,6 +3,9 @@
 A named client has one synthesis at a time. A further synthesis is admitted if all can be served in time, by
 the measured cost of speech on this machine. Files get the computing time that streams leave, since nobody
 listens while a file is computed.
+
+A *unit* of computing is one window of the vocoder, or the prosody of one segment (see
+`scheduling.deadlines`).
 """
 
 from __future__ import annotations
