@@ -91,8 +91,8 @@ class EngineConfig:
         no bound.
     window_frames : int
         The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
-        those between grow: see `model.windows.WindowSizes`. Another length changes the samples by rounding
-        alone (SNR above 100 dB in float, 40 dB on integers).
+        those between grow: see `model.windows.WindowSizes`. Another length changes the samples only by
+        rounding (SNR above 100 dB in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     pauses : {"lengthened", "ruled", "model"}

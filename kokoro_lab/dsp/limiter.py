@@ -1,10 +1,9 @@
 """A look-ahead limiter for true peaks.
 
-Peaks over the ceiling are turned down by a gain that begins to fall before they come and recovers after
-them. The logarithm of this gain is built in four steps: the reduction that each peak needs, an exponential
-release, the largest reduction within the look-ahead, and a smooth ramp over the same window. The ramp
-averages `window` values. At a peak, each of them is at least the reduction that the peak needs, and so is
-their average.
+Peaks over the ceiling are made softer by a gain that begins to fall before a peak and recovers after it. The
+logarithm of this gain is built in four steps: the reduction that each peak needs, an exponential release, the
+largest reduction within the look-ahead, and a smooth ramp over the same window. The ramp averages `window`
+values. At a peak, each of them is at least the reduction that the peak needs, and so is their average.
 
 Reductions are in nepers, natural logarithms of a factor, positive downwards. If the factor itself were
 released, and not its logarithm, the gain would recover so fast after a deep reduction that it changes within

@@ -1,8 +1,8 @@
 """Decides by context how heteronyms are read: words that are spelt alike and said differently.
 
-misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading that
-fits its context, before misaki looks it up. If the context does not decide, the tagger's tag stays. Three
-kinds of words are told apart:
+misaki picks a reading only by the word's Penn tag (its word class). Here each heteronym of a sentence gets
+the tag of the reading that fits its context, before misaki looks it up. If the context does not decide, the
+tagger's tag stays. Three kinds of words are told apart:
 
 - by word class (`record`, `use`, `separate`): noun or verb, decided in `word_class`;
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;

@@ -71,7 +71,7 @@ class MandarinG2P:
         self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        """Words in order, with offsets into the original.
+        """Words in order, with offsets into the original text.
 
         Every letter and sign of `sentence` is spoken, or reported through `on_fallback` with its
         place. Nothing raises.

@@ -75,7 +75,8 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether any of `spans` of the original has a break inside."""
+    """Whether a break of the document lies inside of any of `spans`, which are ranges of the original
+    text."""
     return any(_breaks(document, start + 1, end) for start, end in spans)
 
 

@@ -115,8 +115,7 @@ class ProsodyChanges:
         return found
 
     def pitched(self, f0_hz: Values, durations: Frames) -> Values:
-        """The F0 curve with the pitch changes, applied to voiced frames alone, with short ramps between
-        words.
+        """The F0 curve with the pitch changes, applied only to voiced frames, with short ramps between words.
 
         Parameters
         ----------

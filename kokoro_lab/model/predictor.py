@@ -74,9 +74,9 @@ def _parts(rows: Values) -> list[Values]:
 
 HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)
 WHISPERS = frozenset({"af_nicole"})
-"""Whispering voices. Such a voice alone is predicted like any other. A blend of a whispering voice and
-another one cannot be predicted: its statistics are not linear in its parts, and predicted blends had a PESQ
-of 2.9 to 3.3."""
+"""Whispering voices. The statistics of such a voice by itself are predicted like those of any other voice.
+Those of a blend of a whispering voice and another one cannot be predicted: they are not linear in the voices
+of the blend, and with predicted statistics blends had a PESQ of 2.9 to 3.3."""
 CREAKS = frozenset({"bm_lewis"})
 """Voices with an irregular creak that the predictor cannot see: their PESQ is 4.1, that of other voices
 4.5."""

@@ -121,7 +121,7 @@ class Contours(NamedTuple):
 class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut.
 
-    The excitation needs the pitch alone, and about one core; so it is computed in a thread beside the trunk,
+    The excitation needs only the pitch, and about one core; so it is computed in a thread beside the trunk,
     which leaves cores idle. In parallel, they take 0.9 (fp32) or 0.75 (int8) of the time that they take one
     after the other (50 token ids, two cores). The samples are the same.
     """

@@ -319,7 +319,8 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
     "10 % faster is not as long": (damages.faster, LENGTH_CHECK, ()),
     "clipped peaks cost PESQ": (damages.clipped, PESQ.check, (PESQ,)),
 }
-"""Fault → how it is made, which check must fail, and what has to be measured for that."""
+"""Fault → the function that makes it, the check that must fail, and the measures that have to be taken for
+this check."""
 
 
 def controls(

@@ -6,8 +6,9 @@
     decide        keep, or roll back, with the commands for either
 
 Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can be
-compared: the reference is the published fp32 graph on ONNX Runtime alone, timed right beside each text. So if
-an upgrade of ONNX Runtime makes both faster or slower by the same factor, the ratio does not show it.
+compared: the reference is the published fp32 graph, run by ONNX Runtime without our operators, and timed
+right before or after each text. So if an upgrade of ONNX Runtime makes both faster or slower by the same
+factor, the ratio does not show it.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def by_way(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """`estimates` of segments spoken alone, for each kind of border."""
+    """For each kind of border: `estimates` of segments that are spoken without their neighbours."""
     kinds = dict(iter(table.groupby("kind")))
     return pd.concat(
         {kind: by_way(rows).loc[[ALONE]] for kind, rows in kinds.items()}, names=["border", "way"]
@@ -290,7 +290,8 @@ def listened(
     reader: BorderReader, borders: Sequence[Border], ear: Callable[[Samples, int], float] = dnsmos
 ) -> pd.DataFrame:
     """How DNSMOS, which needs no reference, rates each border. Columns: text, kind, way, dnsmos, and
-    dnsmos_gain, the difference to the same border of segments that are spoken alone."""
+    dnsmos_gain, the rating minus that of the same border when its segments are spoken without their
+    neighbours."""
     rows = []
     for number, border in enumerate(tqdm(borders, desc="listened to", disable=None)):
         other = borders[(number + len(borders) // 2 + 1) % len(borders)]
@@ -356,7 +357,7 @@ def _windows(reader: BorderReader, contours: Contours, style: Values) -> None:
 
 
 def costs(trials: pd.DataFrame) -> pd.DataFrame:
-    """How much more each way takes than a segment alone; a row for each way.
+    """How much more computing each way takes than a segment without its neighbours; a row for each way.
 
     Returns
     -------

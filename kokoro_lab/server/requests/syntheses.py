@@ -60,7 +60,7 @@ class Synthesis:
     Parameters
     ----------
     account : Account
-        The account of the request. The account's id stops this synthesis alone.
+        The account of the request. The account's id stops only this synthesis.
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
