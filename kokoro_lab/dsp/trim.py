@@ -137,7 +137,8 @@ class EdgeTrimmer(Processor[np.float32]):
         self.kept_tail_samples = 0
 
     def hears(self, block: Samples) -> bool:
-        """Whether there is speech in `block`, which is not pushed: more than may be a click."""
+        """Whether `block` has speech in it: a sample louder than any that may belong to a click. The block is
+        only looked at, not pushed."""
         return bool((np.abs(block) >= max(self._threshold, self._click_peak)).any())
 
     def enter(self, lead_samples: int) -> None:

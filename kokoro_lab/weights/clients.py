@@ -1,7 +1,7 @@
 """`npm` and `pip` as programs: the commands, how they are run, and what they say when they fail.
 
-Both are run with the user's own configuration, so mirrors, proxies and tokens set up for them are used
-and no address stands here.
+Both are run with the user's own configuration, so the mirrors, proxies and tokens that the user has set up
+for them are used, and this module contains no address.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ HEARD: dict[str, float] = {
     **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
     **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
 }
-"""The figures of a stream, with their values for a stream with a fault."""
+"""Name of each figure of a stream → its value for a stream that did not end as it should."""
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 """Lengths of texts in characters, about."""
 SENTENCE = "sentence"

@@ -61,7 +61,8 @@ class Verdict:
     reason : str
         What decided between the two configurations.
     ratios : mapping of str to Estimate
-        Each of `FIGURES` divided by the other configuration's; below 1 this configuration takes less.
+        Name of each of `FIGURES` → the figure of this configuration, divided by that of the other one; below
+        1, this configuration takes less.
     """
 
     name: str

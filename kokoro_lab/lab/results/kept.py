@@ -139,12 +139,13 @@ class KeptRun:
         return list(map(str, found)) if isinstance(found, list) else []
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """A mapping within the run's record; empty if there is no such mapping."""
+        """The entry `name` of the run's record, if it is a mapping; else an empty mapping."""
         found = self.result.record.get(name)
         return found if isinstance(found, Mapping) else {}
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """A list within the run's record, such as `clips`. Entries that are not mappings are left out."""
+        """The entry `name` of the run's record, such as `clips`, if it is a list; else an empty list.
+        Elements that are not mappings are left out."""
         found = self.result.record.get(name)
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
