@@ -75,8 +75,9 @@ class Utterance:
         Entries that come before all other lexicons. The engine takes a mapping from graphemes to phonemes and
         a list of mappings as well.
     detect_languages : {"auto", "scripts", "off"}
-        Whether words of other languages are read as such: `auto` finds them by script, and among Latin words
-        too; `scripts` by script alone; `off` reads everything in `language`.
+        How words of other languages are found, which are then read in their own language: `auto` finds them
+        by their script, and also among Latin words; `scripts` only by their script; `off` reads everything in
+        `language`.
     """
 
     text: str
@@ -102,9 +103,9 @@ def has_sound(phonemes: str) -> bool:
 class Word:
     """One spoken word or mark, with its place in the original text.
 
-    `start` and `end` are character offsets into the original; `source` says which level of the G2P
-    spoke it: `lexicon`, `misaki`, `espeak` or `characters`. `space_after` is whether a space follows in the
-    phoneme string.
+    `start` and `end` are character offsets into the original text; `source` says which level of the G2P spoke
+    it: `lexicon`, `misaki`, `espeak` or `characters`. `space_after` is whether a space follows in the phoneme
+    string.
     """
 
     text: str
@@ -117,7 +118,8 @@ class Word:
 
     @property
     def is_mark(self) -> bool:
-        """Whether it has no sound of its own, such as a comma: then it is heard as a pause, or not at all."""
+        """Whether this is a mark without a sound of its own, such as a comma. A mark is heard as a pause, or
+        not at all."""
         return not has_sound(self.phonemes)
 
 

@@ -246,7 +246,8 @@ def _purpose(weights: str) -> str:
 
 
 def _exported(native: Native) -> Iterator[Diagnosis]:
-    """The graphs of KOKORO_STAGES, hashed unless they were hashed before."""
+    """If `KOKORO_STAGES` names a folder of exported graphs: whether the engine can use them. Files that have
+    changed since they were last hashed are hashed again."""
     config = EngineConfig.from_settings()
     if config.stages is None:
         return

@@ -91,8 +91,8 @@ class EngineConfig:
         no bound.
     window_frames : int
         The longest window of a stream, in trunk frames of 12.5 ms. The first one follows from the speech, and
-        those between grow: see `model.windows.WindowSizes`. Another length changes the samples by rounding
-        alone (SNR above 100 dB in float, 40 dB on integers).
+        those between grow: see `model.windows.WindowSizes`. Another length changes the samples only by
+        rounding (SNR above 100 dB in float, 40 dB on integers).
     chunk_ms : int
         Length of a stream's chunks where nobody asks for another one, 30 to 120 ms; it changes no sample.
     pauses : {"lengthened", "ruled", "model"}
@@ -100,7 +100,7 @@ class EngineConfig:
         also shortens those that are longer, between segments as well. `model` leaves them as the model makes
         them. A variant that runs as one graph keeps the model's own pauses within a segment.
     next_threads : int
-        Threads of a second prosody model, which prepares the segments that nobody waits for; With 0, one
+        Threads of a second prosody model, which prepares the segments that nobody waits for. With 0, one
         model does both. Off by default: see `compare.configurations.NEXT`.
     by_length : str
         Two configurations and the number of characters of a text that divides them, as

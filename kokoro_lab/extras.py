@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MISAKI = "pip install --no-deps --ignore-requires-python misaki==0.9.4"
-"""The command that installs misaki on Python 3.13, where it runs although its metadata refuses it."""
+"""The command that installs misaki on Python 3.13. misaki runs there, although its metadata refuses that
+version."""
 
 
 def imported(module: str, *, extra: str) -> Any:

@@ -60,7 +60,7 @@ def create_app(
     loaded_s : mapping, optional
         Seconds that each stage of making `engine` took, for `/health` and `/status` to show.
     own_process : bool
-        Whether the process serves this application alone. Then the garbage collector no longer looks at what
+        Whether the process serves only this application. Then the garbage collector no longer looks at what
         the warm-up has loaded (each look would delay every listener), and resident memory has a limit.
 
     Returns

@@ -42,7 +42,7 @@ def require_type(
     error : type of KokoroLabError
         The class of the error that is raised.
     text : bool
-        Whether the value is private: then the error holds the name of its type alone.
+        Whether the value is private: then the error does not show the value, only the name of its type.
 
     Raises
     ------

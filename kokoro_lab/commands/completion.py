@@ -92,8 +92,9 @@ for _shell in SHELLS.values():
 
 
 def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complete:
-    """A completion of what is typed to one of the words `choices()`. With `between`, a list is completed: one
-    more word after each of these characters, such as `+` in a blend of voices."""
+    """A function for Click that completes a word that is being typed to one of those that `choices` returns.
+    With `between`, each part of a list is completed in this way: its parts are divided by one of these
+    characters, such as `+` in a blend of voices."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _that_begin(choices, incomplete, between)
@@ -128,8 +129,9 @@ def notebooks() -> Iterable[str]:
 
 
 def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The parameters of the notebook on the line as `name=`, and after it the values, if the name tells
-    them."""
+    """What Tab offers for a parameter of the notebook that is named on the line: its name as `name=` and,
+    after the `=`, its values where the name or the type tells which there are (voices, variants, languages,
+    true and false)."""
     name, equals, _ = incomplete.partition("=")
     values: dict[str, Callable[[], Iterable[str]]] = {"voice": voices, "variant": lambda: VARIANTS}
     values["language"] = languages

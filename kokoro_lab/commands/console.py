@@ -75,7 +75,8 @@ def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: 
 
 
 def show(lines: Iterable[str], record: Any, as_json: bool) -> None:
-    """Print the answer: for programs `record`, or the file that holds it; `lines` for people."""
+    """Print an answer. With `as_json`, for programs: `record` as JSON or, if `record` is a path, the JSON
+    file there. Otherwise, for people: `lines`."""
     if not as_json:
         click.echo("\n".join(lines))
     elif isinstance(record, Path):

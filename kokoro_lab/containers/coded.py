@@ -32,8 +32,8 @@ class Codec:
     encoder, muxer : str
         FFmpeg's names.
     sample_format : str
-        What the encoder takes. `s16` is the dithered PCM of a WAV file; anything else is float, and needs
-        no dither, as what the codec leaves out is far above 16 bit.
+        The kind of samples that the encoder takes. `s16` is the dithered PCM of a WAV file. All others are
+        float, and need no dither, since the codec's own error is far larger than that of rounding to 16 bits.
     lag_samples : int
         By how many samples (at the rate of coding) decoded speech is late, if the file does not tell the
         decoder.

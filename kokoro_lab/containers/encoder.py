@@ -80,9 +80,10 @@ def dithered(kind: Format) -> bool:
 class Encoder:
     """Samples in, one valid stream or file out. How the samples are cut into blocks does not matter.
 
-    A file is its stream, with the lengths put into the head where the format has a place for them: WAV's
-    sizes, FLAC's number of samples and MD5, and in a frame of their own before the first one, LAME's
-    lengths of MP3. Opus says its length at the end, AAC (ADTS) and PCM nowhere.
+    A file has the bytes of the stream, except that its lengths are put into the head where the format has a
+    place for them: the sizes of WAV, the number of samples and the MD5 of FLAC and, in a frame of its own
+    before the first one, the tag with which LAME states the lengths of an MP3. Opus states its length at the
+    end; AAC (ADTS) and PCM state none.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Encoder:
         Number of samples in the stream before the first one that is pushed, for the dither.
     dither : {"tpdf", "shaped"}
         Whether the noise of WAV, PCM and FLAC is white, or moved to where it is heard least; the other
-        formats are made of floats and have none. With shaped noise no samples may be skipped.
+        formats are made of floats and have none. With shaped noise, `skipped_samples` must be 0.
 
     Raises
     ------
@@ -211,8 +212,8 @@ class Encoder:
 
     @property
     def delay_s(self) -> float:
-        """The most speech that must follow a sample before its bytes come out, without the resampler's own
-        lag."""
+        """Seconds of speech that, at the most, must follow a sample before its bytes come out; the lag of the
+        resampler is not included."""
         return self._writer.delay_samples / self._coded_hz
 
     @property

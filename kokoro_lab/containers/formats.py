@@ -50,7 +50,8 @@ def decoded_hz(kind: Format, sample_rate_hz: int) -> int:
 
 
 def content_type(kind: Format, sample_rate_hz: int) -> str:
-    """The media type of an answer. PCM, which has no header, says there how it is to be played."""
+    """The media type of an answer. PCM has no header, so its media type also states the sample rate and the
+    number of channels."""
     media_type = FORMATS[kind].media_types[0]
     return f"{media_type};rate={sample_rate_hz};channels=1" if kind == "pcm" else media_type
 

@@ -49,7 +49,7 @@ class Dither(Processor[np.int16]):
     Attributes
     ----------
     clipped_samples : int
-        Samples beyond the 16-bit range so far; they were set to its ends.
+        How many samples so far were beyond the 16-bit range; each was set to the nearer end of that range.
 
     Notes
     -----

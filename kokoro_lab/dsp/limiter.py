@@ -1,14 +1,13 @@
 """A look-ahead limiter for true peaks.
 
-Peaks over the ceiling are turned down by a gain that begins to fall before they come and recovers after
-them. The logarithm of this gain is built in four steps: the reduction that each peak needs, an exponential
-release, the largest reduction within the look-ahead, and a smooth ramp over the same window. The ramp
-averages `window` values. At a peak, each of them is at least the reduction that the peak needs, and so is
-their average.
+Peaks over the ceiling are made softer by a gain that begins to fall before a peak and recovers after it. The
+logarithm of this gain is built in four steps: the reduction that each peak needs, an exponential release, the
+largest reduction within the look-ahead, and a smooth ramp over the same window. The ramp averages `window`
+values. At a peak, each of them is at least the reduction that the peak needs, and so is their average.
 
-Reductions are in nepers, natural logarithms of a factor, positive downwards. Released as a factor rather
-than as its logarithm, a deep reduction would recover so fast that the gain changes within the reach of
-the filter that the peaks were found with, and peaks would slip through.
+Reductions are in nepers, natural logarithms of a factor, positive downwards. If the factor itself were
+released, and not its logarithm, the gain would recover so fast after a deep reduction that it changes within
+the length of the filter with which the peaks were found, and peaks would slip through.
 """
 
 from __future__ import annotations
@@ -50,8 +49,9 @@ _MAX_REDUCTION_BITS = 7
 """The deepest reduction is 2**7 nepers (1100 dB): no float32 sample is that far over any ceiling."""
 
 _LOG_BITS = 30
-"""Steps of 2**-30 nepers for the logarithms of reductions, and for their decay within a sample: a
-thousandth of that where the release takes 10 s at 192 kHz. Sums up to 2**23 are exact."""
+"""Logarithms of reductions, and their decay from one sample to the next, are rounded to steps of 2**-30
+nepers. Even with a release of 10 s at 192 kHz, the decay is some 500 such steps. Sums up to 2**23 are
+exact."""
 _LOG_OF_NOTHING = -1000.0
 """A logarithm that stands for 0: its `exp` is 0."""
 

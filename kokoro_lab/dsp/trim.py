@@ -54,8 +54,8 @@ class EdgeTrimmer(Processor[np.float32]):
 
     Silence may be a pause or the end of the speech. So it is held back until the next sound; pauses come out
     exactly as they went in. The kept part of a cut edge fades, so that no cut clicks; an edge that needs no
-    cut is not touched. A signal without any speech comes out empty. A last sound that is soft and short and
-    comes late is a click of the model: it goes, with the silence before it.
+    cut is not touched. A signal without any speech comes out empty. A last sound that is soft and short, and
+    that comes after a long silence, is a click of the model: it is removed, with the silence before it.
 
     Parameters
     ----------
@@ -137,7 +137,8 @@ class EdgeTrimmer(Processor[np.float32]):
         self.kept_tail_samples = 0
 
     def hears(self, block: Samples) -> bool:
-        """Whether there is speech in `block`, which is not pushed: more than may be a click."""
+        """Whether `block` has speech in it: a sample louder than any that may belong to a click. The block is
+        only looked at, not pushed."""
         return bool((np.abs(block) >= max(self._threshold, self._click_peak)).any())
 
     def enter(self, lead_samples: int) -> None:

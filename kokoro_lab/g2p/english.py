@@ -60,7 +60,7 @@ class EnglishG2P:
     ----------
     language : {"en-us", "en-gb"}
     by_context : bool
-        Whether to read heteronyms by their context; False reads them as misaki alone does, for comparison.
+        Whether to read heteronyms by their context; False reads them as misaki does, for comparison.
     home : Path, optional
         The cache folder with the tagger; `Settings.home` unless given.
     source : str or Path, optional
@@ -100,7 +100,7 @@ class EnglishG2P:
         return phonemes
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
-        """Words in order, with offsets into the original.
+        """Words in order, with offsets into the original text.
 
         Each of `given`, spans of `sentence` in order, becomes one word with its phonemes and the source
         `lexicon`.
@@ -171,7 +171,7 @@ class EnglishG2P:
     def _phonemes(
         self, text: str, phonemes: str | None, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
-        """The phonemes of one token, and the level that gave them."""
+        """The phonemes of one token, and the name of the level of G2P from which they come."""
         source = "espeak" if text in self._call.by_espeak else "misaki"
         unspoken = not phonemes or not any(c.isalpha() for c in phonemes)
         if phonemes is None or UNKNOWN in phonemes or (unspoken and sounds(text)):

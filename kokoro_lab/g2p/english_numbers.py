@@ -84,7 +84,7 @@ def _digit_by_digit(known: Dictionary, digits: str) -> list[str | None]:
 
 
 def _part_of_a_word(known: Dictionary, digits: str) -> list[str | None]:
-    """The number in `B747` or `MP3`. The first of three digits is read alone, and the other two as one
+    """The number in `B747` or `MP3`. Of three digits, the first is read by itself, and the other two as one
     number."""
     if digits[0] == "0" or len(digits) > 3:
         return _digit_by_digit(known, digits)

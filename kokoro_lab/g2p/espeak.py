@@ -1,9 +1,9 @@
 """Reads with eSpeak NG: English words that misaki does not know, sentences of other languages, and letters.
 
 eSpeak's phonemes are put into the model's symbols as misaki's `EspeakFallback` and `EspeakG2P` do, since the
-model was trained on these. But misaki gives one string for a sentence, and only the first if phonemizer makes
-several of it. Here eSpeak reads a sentence clause by clause, so that words still run together as in speech
-(`les amis`), and each word gets its own phonemes.
+model was trained on these. But misaki returns one string for a sentence, and drops all but the first if
+phonemizer divides the sentence into several strings. Here eSpeak reads a sentence clause by clause, so that
+words still run together as in speech (`les amis`), and each word gets its own phonemes.
 
 An eSpeak instance holds the state of the phrase that it reads: two threads on one instance would get each
 other's phonemes. So each instance has a lock. One instance for each thread would work too, but then each new
@@ -194,7 +194,7 @@ class EspeakG2P:
             self._backend = _backend(espeaks, language_switch="remove-flags")
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        """Words and marks in order, with offsets into the original.
+        """Words and marks in order, with offsets into the original text.
 
         Every word of `sentence` is spoken, or reported through `on_fallback` with its place.
         """
@@ -214,7 +214,7 @@ class EspeakG2P:
     def _settled(
         self, token: _Token, phonemes: str, start: int, end: int, on_fallback: OnFallback
     ) -> tuple[str, str]:
-        """The phonemes for one token, and the level of the G2P that gave them."""
+        """The phonemes for one token, and the name of the level of G2P from which they come."""
         if token.kind == "mark":
             return phonemes, "espeak"
         source = "espeak"

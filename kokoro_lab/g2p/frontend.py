@@ -49,8 +49,8 @@ class Languages:
     detect : {"auto", "scripts", "off"}
         How words of other languages are found; see `kokoro_lab.text.spans`.
     forced : sequence of (start, end, language)
-        Languages that the text itself names (`xml:lang`), as ranges of the original, inner ones after outer
-        ones.
+        Languages that the text itself names (`xml:lang`), as ranges of the original text; inner ranges come
+        after the outer ones.
     remembered : bool
         Whether phonemes may be taken from the cache and kept there.
     """
@@ -82,7 +82,7 @@ class FrontEnd:
     cache: PhonemeCache = field(default_factory=PhonemeCache)
 
     def cleaned(self, text: str, on_fallback: OnFallback = lambda _: None) -> AlignedText:
-        """The text without characters that are not spoken, with offsets into the original.
+        """The text without characters that are not spoken, with offsets into the original text.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class _TextReader:
     lexicon: Lexicon
     on_fallback: OnFallback
     readings: Sequence[tuple[int, int, str]] = ()
-    """Readings that the document gives: starts and ends in the original, and phonemes."""
+    """Readings that the document gives: starts and ends in the original text, and phonemes."""
 
     def said(self, text: AlignedText | SsmlDocument) -> Iterator[AlignedText]:
         """The text in spoken words, run by run."""
@@ -390,7 +390,7 @@ PlacedItem = TypeVar("PlacedItem", Word, Fallback)
 
 
 def _moved(item: PlacedItem, run: AlignedText) -> PlacedItem:
-    """The word or fallback, with its offsets in `run` changed to offsets in the original."""
+    """The word or fallback, with its offsets in `run` changed to offsets in the original text."""
     if item.start is None or item.end is None:
         return item
     start, end = run.span(item.start, item.end)

@@ -44,13 +44,14 @@ LONGEST_S = 30.0
 """The longest wait for a thread that is ready to compute and gets no CPU time. A request that has no sound
 yet is given up before that."""
 MAX_STALLED = 3
-"""With this number of stalled threads, the next level reads until one of them returns."""
+"""While this number of threads is stalled, the next level reads all sentences."""
 MAX_STALLED_IN_ONE = 2
 """How many of the stalled threads may be in one G2P; more than one, since the first stall may have been
 chance."""
 MAX_SLOW = 2
-"""How many threads that were given up may still be computing. A call that gives up another one waits until
-there are fewer, so that a text of many slow sentences takes no more of the machine."""
+"""How many threads may still be computing after their callers have given them up. If a call gives up one
+more, it waits until there are fewer of them, so that a text of many slow sentences does not occupy more and
+more cores."""
 
 
 class SentenceReading(NamedTuple):

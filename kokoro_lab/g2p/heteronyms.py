@@ -1,8 +1,8 @@
 """Decides by context how heteronyms are read: words that are spelt alike and said differently.
 
-misaki picks a reading by Penn tag alone. Here each heteronym of a sentence gets the tag of the reading that
-fits its context, before misaki looks it up. If the context does not decide, the tagger's tag stays. Three
-kinds of words are told apart:
+misaki picks a reading only by the word's Penn tag (its word class). Here each heteronym of a sentence gets
+the tag of the reading that fits its context, before misaki looks it up. If the context does not decide, the
+tagger's tag stays. Three kinds of words are told apart:
 
 - by word class (`record`, `use`, `separate`): noun or verb, decided in `word_class`;
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
@@ -10,7 +10,7 @@ kinds of words are told apart:
 
 `heteronyms.json` also holds readings that misaki's dictionaries lack, each in American and British (null:
 misaki's own stays). `classes` has the phonemes of a word for each word class; `fixed` has forms with a single
-reading, which is not misaki's.
+reading, which differs from that of misaki.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def _senses() -> Senses:
 
 
 def _read(sentence: TaggedSentence, i: int) -> str | None:
-    """The tag of `read`, past (as *red*) or present (as *reed*): decided by auxiliaries, else by the tense of
-    the sentence."""
+    """The tag of `read`, past (as *red*) or present (as *reed*): decided by an auxiliary (`has`, `will`,
+    `did`) and, without one, by the tense of the sentence."""
     j = sentence.before(i)
     word, tag = sentence.word(j), sentence.tag(j)
     if word == "to" or tag == "MD" or word in DO or word in BEFORE_INFINITIVE or word in ("please", "why"):
@@ -167,8 +167,9 @@ def _read(sentence: TaggedSentence, i: int) -> str | None:
 
 
 def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
-    """Whether the subject at `j` stands after its auxiliary or, if `j` is a conjunction, a verb before it
-    shows its form."""
+    """Whether the word at `j`, which stands before `read`, shows which form of `read` is meant: it is a
+    pronoun that follows its auxiliary (`did you read`), or a conjunction with a verb before it (`sat and
+    read`)."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) is not None
     before = sentence.before(j)
@@ -178,8 +179,8 @@ def _after_auxiliary(sentence: TaggedSentence, j: int) -> bool:
 
 
 def _asks(sentence: TaggedSentence, j: int) -> bool:
-    """Whether the context asks for a present form: an inverted `do` or a modal, or a conjunction with an
-    infinitive."""
+    """Whether the word at `j` asks for a present form: it is a pronoun after `do` or a modal verb (`did you
+    read`), or a conjunction that joins `read` to a verb in the present tense or the infinitive."""
     if sentence.tag(j) == "CC":
         return _joined(sentence, j) == "VB"
     before = sentence.before(j)

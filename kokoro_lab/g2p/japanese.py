@@ -39,8 +39,8 @@ _TOGETHER = names(__package__)["Japanese words together"]
 """Groups of words that are said in another way together than the analyser reads them."""
 _PHRASE = regex.compile(any_of(_TOGETHER))
 _SENSES = {row["written"]: row for row in rows(__package__, "japanese_senses.tsv")}
-"""Words with a second reading. It holds if the text has one of the words in the column `beside`, and none of
-those in `never`."""
+"""Words with a second reading. The second reading is taken if the text has one of the words in the column
+`beside`, and none of those in the column `never`."""
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -109,7 +109,7 @@ class JapaneseG2P:
         self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        """Words in order, with offsets into the original.
+        """Words in order, with offsets into the original text.
 
         Every letter and sign of `sentence` is spoken, or reported through `on_fallback` with its
         place. Nothing raises.
@@ -176,7 +176,7 @@ class JapaneseG2P:
 
     @staticmethod
     def _counted(sentence: AlignedText, tokens: list[KanaToken]) -> list[KanaToken]:
-        """The tokens, with each number and its counter replaced by one that has their joint reading."""
+        """The tokens, in which one token, with the joint reading, stands for each number and its counter."""
         starts = {token.start: n for n, token in enumerate(tokens)}
         ends = {token.end: n for n, token in enumerate(tokens)}
         replaced: list[KanaToken] = []
@@ -224,7 +224,8 @@ class JapaneseG2P:
         return said
 
     def _said(self, text: str, token: KanaToken) -> Iterator[tuple[int, int, str, str]]:
-        """Runs `(i, j, phonemes, source)` of a token: one, unless the dictionary does not know it."""
+        """The parts of a token, as `(i, j, phonemes, source)`: one part, or several if the dictionary does
+        not know the token."""
         surface = text[token.start : token.end]
         if token.kind == _KANA_OR_WORD and token.kana and not surface.isascii():
             said = self._phonemes(token.kana).strip()

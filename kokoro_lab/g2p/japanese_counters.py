@@ -18,8 +18,8 @@ from kokoro_lab.text.tables import any_of, entries, names, rows
 
 _DIGIT_KANA = names(__package__)["Japanese numeral"]
 _STRING_KANA = _DIGIT_KANA | {"零": "ぜろ", "二": "にい", "五": "ごう"}
-"""Kana of digits that are read one by one, as in telephone numbers: digits of one beat are drawn out to
-two."""
+"""Kana of digits that are read one by one, as in telephone numbers: a digit that is one beat long is drawn
+out to two beats."""
 _SHORT = names(__package__)["Japanese numeral shortened"]
 _P = dict(zip("はひふへほ", "ぱぴぷぺぽ", strict=True))
 _B = dict(zip("はひふへほ", "ばびぶべぼ", strict=True))
@@ -28,14 +28,15 @@ _VOICED = _B | dict(zip("かきくけこさしすせそわ", "がぎぐげござ
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter: its kana, and how it and the last numeral before it change each other's sound.
+    """A counter: its kana, and how the sounds of the counter and of the last numeral before it change each
+    other.
 
     Parameters
     ----------
     kana : str
     shortened, voiced, half_voiced : str
-        Numerals that end in っ before it; numerals that voice its first sound; numerals that turn its は into
-        ぱ, as each shortened one does.
+        Numerals that end in っ before this counter; numerals after which its first sound is voiced; numerals
+        after which its first は becomes ぱ. After a numeral of `shortened`, は becomes ぱ as well.
     digits : mapping of str to str
         Readings of a last numeral that this counter asks for: 四 is よ before 時.
     wholes : mapping of str to str
@@ -179,8 +180,8 @@ def _place(written: str) -> str:
 
 
 def _met(said: str, last: str, counter: Counter) -> str:
-    """The kana `said`, which ends with the numeral `last`, joined with the counter, each changed by the
-    other."""
+    """The kana of a number and its counter together. `said` are the kana of the number, which ends with the
+    numeral `last`; numeral and counter change each other's sound."""
     first, rest = counter.kana[0], counter.kana[1:]
     if last in counter.digits:
         said = said.removesuffix(_DIGIT_KANA[last]) + counter.digits[last]

@@ -71,7 +71,7 @@ class MandarinG2P:
         self._espeak = EspeakEnglish(british=False)
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback) -> list[Word]:
-        """Words in order, with offsets into the original.
+        """Words in order, with offsets into the original text.
 
         Every letter and sign of `sentence` is spoken, or reported through `on_fallback` with its
         place. Nothing raises.
@@ -113,8 +113,8 @@ class MandarinG2P:
                 yield i, j, (self._espeak(written) or "").strip() if sounds(written) else "", "espeak", True
 
     def _phonemes(self, word: str) -> str:
-        """The phonemes of `word`. If its reading is unknown, its characters are read one by one, and unknown
-        ones left out."""
+        """The phonemes of `word`. If the reading of the word is unknown, its characters are read one by one,
+        and characters without a reading are left out."""
         try:
             return "".join(map(self._syllable, self._pinyin(word))).replace(_NON_SYLLABIC, "")
         except (ValueError, AssertionError, KeyError):

@@ -75,7 +75,8 @@ def styled(segments: Iterable[Segment], document: SsmlDocument) -> Iterator[Segm
 
 
 def straddled(document: SsmlDocument, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether any of `spans` of the original has a break inside."""
+    """Whether a break of the document lies inside of any of `spans`, which are ranges of the original
+    text."""
     return any(_breaks(document, start + 1, end) for start, end in spans)
 
 
@@ -116,7 +117,8 @@ def _breaks(document: SsmlDocument, start: int, stop: int) -> tuple[Break, ...]:
 
 
 def _due(breaks: deque[Break], start: int, after: int = -1) -> float | None:
-    """Take the breaks up to an offset, and add up their seconds; None if there is no break.
+    """Remove from `breaks` those up to the offset `start`, and return the sum of their seconds; None if there
+    are none.
 
     A break of strength `none` can only remove an existing pause, so it counts only after the offset `after`.
     """

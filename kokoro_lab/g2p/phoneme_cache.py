@@ -55,7 +55,8 @@ class PhonemeCache:
             return found[0]
 
     def put(self, key: Key, reading: SentenceReading) -> None:
-        """Keep the words of `key`, with offsets into its text, unless they alone exceed `max_bytes`."""
+        """Keep the words of `key`, with offsets into its text, unless this one entry is larger than
+        `max_bytes`."""
         texts = 3 * len(key.text) + sum(3 * len(word.text) + 2 * len(word.phonemes) for word in reading.words)
         size = _ENTRY_BYTES + _WORD_BYTES * (len(reading.words) + len(reading.fallbacks)) + texts
         with self._lock:

@@ -30,7 +30,7 @@ class SentenceG2P(Protocol):
     """Reads sentences of one language, or parts of them. Thread-safe."""
 
     def __call__(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
-        """Words in order, with offsets into the original.
+        """Words in order, with offsets into the original text (the text before it was normalised).
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ class ReadSentences(SpokenSentences):
         self._found = found
         self._number = sum(1 for _ in islice(found, skip))
         self._entered = 0
-        """Offset in the original of the first word of the next sentence that has not been spoken."""
+        """Offset, in the original text, of the first word of the next sentence that has not been spoken."""
         self._noted: list[Fallback] = []
         """Fallbacks from the opening of the next sentence."""
 

@@ -130,7 +130,8 @@ def _english(language: str, known: dict[str, Known], home: Path | None, source: 
 
 
 def _reporting(espeak: SentenceG2P) -> SentenceG2P:
-    """eSpeak in the place of misaki, which is not installed: each sentence reports that."""
+    """The G2P `espeak`, used because misaki is not installed: it adds a fallback that says so to each
+    sentence."""
 
     def read(sentence: AlignedText, on_fallback: OnFallback, given: Readings = ()) -> list[Word]:
         on_fallback(Fallback("g2p", WITHOUT_MISAKI, *sentence.span(0, len(sentence))))

@@ -34,7 +34,7 @@ Floats = NDArray[np.float32]
 
 
 class TaggedToken(NamedTuple):
-    """One token, its Penn tag, and the white space after it; empty if there is none."""
+    """One token, its Penn tag, and the white space after it (empty if no white space follows)."""
 
     text: str
     tag: str

@@ -128,7 +128,8 @@ def _after_pronoun(word: str, *, in_s: bool) -> float:
 
 
 def _after_conjunction(sentence: TaggedSentence, j: int) -> float:
-    """The weight by the other side of a conjunction, since joined words are of the same class."""
+    """How much the word before the conjunction at `j` speaks for a verb after it (below 0: against a verb),
+    since words that a conjunction joins are of the same class."""
     tag = sentence.tag(j - 1)
     if tag in ("VB", "VBP", "VBZ"):
         return 2.0

@@ -76,8 +76,9 @@ def listed(notebook: str) -> Measurement | None:
 
 
 def estimate(notebook: str, parameters: Mapping[str, Any]) -> Estimate:
-    """How long a notebook takes with these parameters: as long as its last run with them on this machine, or
-    else what `notebooks/suite.json` says, if it lists them."""
+    """How long a notebook takes with these parameters: as long as the last run with these parameters on this
+    machine took or, without such a run, as long as `notebooks/suite.json` says, if it has a row for the
+    notebook."""
     usual = defaults(find_notebook(notebook))
     if cells_s := _last_cells_s(notebook, usual | dict(parameters), usual):
         return Estimate(sum(cells_s), cells_s)
@@ -138,7 +139,7 @@ class Countdown:
         self._cell, self._cell_began = number, time.monotonic()
 
     def now(self) -> tuple[float, float, str]:
-        """Seconds since the run began, seconds that are left, and the latter in words."""
+        """Seconds since the run began, seconds that are left, and the time that is left in words."""
         now = time.monotonic()
         elapsed_s = now - self._began
         return elapsed_s, *self.expected.left(elapsed_s, self._cell, now - self._cell_began)

@@ -19,8 +19,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 HELD_OUT = 500
-"""So many lines at the end of a corpus are held out: nothing is fitted on them. Variants of the model, and
-the predictor of statistics, are judged on them."""
+"""Number of lines at the end of a corpus that are held out: nothing is fitted on them. Variants of the model,
+and the predictor of statistics, are judged on them."""
 MANDARIN_VOICE = "zf_xiaoxiao"
 """The voice of the Mandarin sentence that gates read besides the English ones."""
 

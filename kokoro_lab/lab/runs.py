@@ -38,8 +38,8 @@ def run_notebook(
 
     The folder `results/<notebook>/<run_id>/` gets `executed.ipynb` (also if the run fails) and `report.html`.
     The notebook itself writes `result.json` and `audio/` there. `begun.json` is there while the run is under
-    way, and `crash.json` if it crashed or was interrupted. Ctrl-C ends the notebook; unless it has written
-    its result already, its run is `interrupted`.
+    way, and `crash.json` if it crashed or was interrupted. Ctrl-C ends the notebook. If the notebook has not
+    written its result by then, the verdict of the run is `interrupted`.
 
     Raises
     ------

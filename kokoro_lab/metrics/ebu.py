@@ -151,7 +151,8 @@ def _true_peak(rate: int, meter: Meter) -> Iterator[CheckResult]:
 
 
 def _burst_at_4_times(rate: int) -> Values:
-    """Cases 20 to 23 before decimation: one period of fs/4 at 1.00 amid fs/6 at 0.50, no jump in phase."""
+    """The signal of cases 20 to 23, at four times the rate fs: a sine of fs/6 with amplitude 0.50, in it one
+    period of fs/4 with amplitude 1.00, without a jump in phase."""
     step = np.full(4 * rate, 2 * np.pi / 24)
     amplitude = np.full(4 * rate, 0.50)
     start = 2 * rate // 24 * 24  # where the slow sine crosses zero
@@ -204,5 +205,5 @@ def _max(series: Values) -> float:
 
 
 def _off(difference: float) -> float:
-    """The size of a reading's error; a reading that is not a number has the largest."""
+    """The size of a reading's error; a reading that is not a number counts as the largest error."""
     return float("inf") if np.isnan(difference) else abs(difference)

@@ -102,8 +102,8 @@ def mel_fingerprint(
     Raises
     ------
     ParameterError
-        More than one channel, too short, silent, a rate that is too low, samples that are not finite, or
-        edges that are not 66 rising times.
+        The recording has more than one channel, is too short or silent, has too low a rate, or has samples
+        that are not finite; or `edges_s` are not 66 rising times.
 
     Notes
     -----

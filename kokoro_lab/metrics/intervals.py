@@ -1,9 +1,9 @@
 """Confidence intervals of a mean, a ratio of pairs, a rate, a median and a share.
 
 Units, such as texts, are resampled as a whole, because figures of one unit are not independent. Efron's BCa
-bootstrap (1987) assumes no distribution of the noise. Student's t is wider for a handful of units, whose
-range a bootstrap never leaves. A median's interval follows from the ranks of the values, for any
-distribution. A share has exact limits.
+bootstrap (1987) assumes no distribution of the noise. A bootstrap never leaves the range of the units'
+values, which is too narrow for a handful of units; the interval of Student's t is wider then. A median's
+interval follows from the ranks of the values, for any distribution. A share has exact limits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ stats = imported("scipy.stats", extra="lab")
 RESAMPLES = 10_000
 FEWEST_UNITS = 3
 ALPHA = 0.05
-"""Probability of a false alarm."""
+"""The probability of a false alarm that every test allows; 1 minus this is the confidence."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -66,10 +66,10 @@ def mean_of(values: npt.ArrayLike, units: Sequence[Hashable], *, confidence: flo
 
     Notes
     -----
-    Each end is the outer one of the BCa bootstrap's and Student's t's. With a handful of units a bootstrap is
-    too narrow (three units that happen to agree would show anything), and with skewed units t is. If all
-    units have the same value, both ends are the mean itself. With fewer than three units, both ends are
-    infinite.
+    Two intervals are computed, by the BCa bootstrap and by Student's t, and each end is the one that lies
+    further out. With a handful of units the bootstrap's interval is too narrow (three units that happen to
+    agree would show anything), and with skewed units that of t is. If all units have the same value, both
+    ends are the mean itself. With fewer than three units, both ends are infinite.
     """
     figures = np.asarray(values, np.float64)
     finite = np.isfinite(figures)

@@ -1,7 +1,7 @@
 """Mel spectrograms: librosa's mel filters after a Fourier transform by NumPy.
 
-librosa's own transform is compiled at its first call: half a minute on a new machine, and 1.5 s in every
-later process.
+librosa's own transform is compiled when it is first called, which takes half a minute on a new machine, and
+1.5 s in every later process.
 """
 
 from __future__ import annotations

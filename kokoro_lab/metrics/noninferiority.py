@@ -62,8 +62,8 @@ def paired_change(
     Notes
     -----
     Each text counts once, with the mean of its pairs. The limit is that of Efron's BCa bootstrap of the mean
-    (1987), as `scipy.stats.bootstrap` computes it. `p` is the error probability with which the lower limit
-    would lie at −margin.
+    (1987), as `scipy.stats.bootstrap` computes it. `p` is the error probability for which the lower limit
+    would be exactly −margin.
     """
     before, after = columns_of(texts, reference, candidate)
     if not (np.isfinite(before).all() and np.isfinite(after).all() and (before > 0).all()):

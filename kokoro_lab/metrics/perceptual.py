@@ -37,10 +37,10 @@ def pesq_wb(reference: Samples, candidate: Samples, sample_rate_hz: int) -> floa
     """Wide-band PESQ, 1 to 4.644, higher is better.
 
     Source: ITU-T P.862.2, by the `pesq` package; both signals are resampled to 16 kHz. P.862 looks for delays
-    between the two. Here there are none, but in about one utterance of a hundred it finds a delay of a part
-    of it. One such score was 3.87 instead of 4.59, and 4.59 again if both signals began 10 ms later. So the
-    result is the median over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of them
-    alike. A candidate so destroyed that P.862 finds no utterance has the lowest score, 1.
+    between the two. Here no signal is delayed, but in about one utterance of a hundred P.862 takes a part of
+    it for delayed. One such score was 3.87 instead of 4.59, and 4.59 again if both signals began 10 ms later.
+    So the result is the median over starts 10 ms apart (`PESQ_LEADS_S`); a true difference changes all of
+    them alike. A candidate so destroyed that P.862 finds no utterance has the lowest score, 1.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 The network's weights are a PyTorch checkpoint, read without PyTorch. Before version 1.6 `torch.save` wrote
 five pickles in a row (a magic number, the protocol, sizes of C types, the object, the order of its storages)
-and after them the storages: a count, then raw values. A pickle can call whatever it names; this one may name
-three things, which are replaced by our own.
+and after them the storages: a count, then raw values. A pickle can have any function called that it names.
+This reader lets it name only three things, and puts our own in their place.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ PART_FRAMES = 160
 """Frames that the network hears at once: 1.6 s."""
 PARTS_A_SECOND = 1.3
 LEAST_COVERED = 0.75
-"""The least share of speech in the last part; with less it is left out, unless it is the only one."""
+"""The least share of the last part of a recording that is not padding. If it is less, the last part is left
+out, unless it is the only part."""
 QUIETEST_DBFS = -30.0
 LAYERS, UNITS = 3, 256
 SHORTEST_S = 0.4

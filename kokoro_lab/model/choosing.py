@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 LENGTHS = (20, 60, 180)
 """Lengths in token ids: a few words, a sentence, a long sentence."""
 PREDICTIONS = 3
-"""Predictions of each length, after one that does not count: some providers compile a shape when they first
-meet it."""
+"""How many predictions of each length are timed, after one that is not: some providers compile a graph for a
+shape when they first meet that shape."""
 MARGIN = 0.1
 """How much less another provider must cost than the first one: smaller differences are within the error of
 measurement."""

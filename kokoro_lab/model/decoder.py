@@ -1,4 +1,10 @@
-"""From token ids to samples: the protocol `Decoder`, and the decoders that implement it."""
+"""From token ids to samples: the protocol `Decoder`, and the decoders that implement it.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples). The
+*statistics* are the mean and the variance by which the vocoder normalises each channel over a segment: the
+exact ones are known only once the whole segment is computed, predicted ones earlier.
+"""
 
 from __future__ import annotations
 
@@ -129,8 +135,8 @@ class Decoder(Protocol):
 
 
 def fixed_windows(config: EngineConfig, say: Callable[[str], None] | None = None) -> StaticVocoder | None:
-    """The vocoder with windows of fixed sizes, if the configuration asks for it; its graphs are made if they
-    are missing.
+    """If the configuration asks for windows of fixed sizes: the vocoder that decodes them, whose graphs are
+    made if they are missing; else None.
 
     Raises
     ------

@@ -28,7 +28,8 @@ Frames = npt.NDArray[np.int64]
 Curve = npt.NDArray[np.float64]
 
 RAMP_FRAMES = 5
-"""Frames of 12.5 ms in which the pitch passes from one word's to the next one's."""
+"""Number of F0 values (12.5 ms each) over which the pitch changes from that of one word to that of the next
+word."""
 F0_PER_FRAME = 2
 """Values of F0 for each frame of a duration."""
 
@@ -114,8 +115,7 @@ class ProsodyChanges:
         return found
 
     def pitched(self, f0_hz: Values, durations: Frames) -> Values:
-        """The F0 curve with the pitch changes, applied to voiced frames alone, with short ramps between
-        words.
+        """The F0 curve with the pitch changes, applied only to voiced frames, with short ramps between words.
 
         Parameters
         ----------
@@ -160,7 +160,8 @@ class ProsodyChanges:
                 )
 
     def _lines(self, mean_hz: float) -> tuple[Curve, Curve, bool]:
-        """Scale and offset for each id, and whether any had to be kept in range."""
+        """The scale and the offset (Hz) of the pitch for each input id, and whether any of them had to be
+        limited to the range of `PITCH_MIN` to `PITCH_MAX`."""
         scales = np.array([style.pitch_scale for style in self.styles])
         offsets_hz = np.array([style.pitch_offset_hz for style in self.styles])
         bases_hz = [style.pitch_base_hz for style in self.styles]
@@ -200,7 +201,8 @@ def moved_semitones(before_hz: Values, after_hz: Values) -> float:
 
 
 def _ramped(values: Curve) -> Curve:
-    """Steps become raised cosines, each over its border."""
+    """The values, one for each F0 value, with each step between two of them replaced by a ramp in the form of
+    a raised cosine."""
     window = np.hanning(RAMP_FRAMES + 2)[1:-1]
     around = np.pad(values, RAMP_FRAMES // 2, mode="edge")
     return np.convolve(around, window / window.sum(), mode="valid")

@@ -34,7 +34,8 @@ QUIET_ENERGY = 0.0
 """Frames whose energy is below this are silent: their sound is below -50 dBFS. For 168 marks by 16 voices,
 the audible silence was from 5 ms shorter to 30 ms longer than those frames (5th and 95th percentile)."""
 SOFTER_S = 0.015
-"""By how much the audible silence is longer than those frames, on average over long pauses."""
+"""By how many seconds the audible silence is longer than the frames with an energy below `QUIET_ENERGY`, on
+average over long pauses."""
 SILENT_ENERGY = -10.0
 """Energy of inserted frames. The neighbouring sounds reach into them: 75 ms of frames between two sounds are
 heard as 52 to 94 ms of silence at -8, the model's own energy in silence, and as 71 to 102 ms at -12. A lower

@@ -2,6 +2,8 @@
 
 A ridge regression of low rank, fitted on the model's own decodes, predicts most of their variation. The rest
 is not linear, and is estimated from the regression's errors on the most similar known utterances.
+
+Such *statistics* are the mean and the variance by which the vocoder normalises each channel over a segment.
 """
 
 from __future__ import annotations
@@ -72,9 +74,9 @@ def _parts(rows: Values) -> list[Values]:
 
 HANN = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(STFT_SIZE_SAMPLES) / STFT_SIZE_SAMPLES)).astype(np.float32)
 WHISPERS = frozenset({"af_nicole"})
-"""Whispering voices. Such a voice alone is predicted like any other. A blend of a whispering voice and
-another one cannot be predicted: its statistics are not linear in its parts, and predicted blends had a PESQ
-of 2.9 to 3.3."""
+"""Whispering voices. The statistics of such a voice by itself are predicted like those of any other voice.
+Those of a blend of a whispering voice and another one cannot be predicted: they are not linear in the voices
+of the blend, and with predicted statistics blends had a PESQ of 2.9 to 3.3."""
 CREAKS = frozenset({"bm_lewis"})
 """Voices with an irregular creak that the predictor cannot see: their PESQ is 4.1, that of other voices
 4.5."""
@@ -143,7 +145,8 @@ class StatisticsPredictor:
     bend: Bend | None = None
 
     def predict(self, prosody: Prosody) -> tuple[Values, Values]:
-        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        """Mean and variance of each channel, float32 (8448,) each. Layers that normalise the same signal
+        share its channels."""
         return self.told(features(prosody))
 
     def told(self, inputs: Values) -> tuple[Values, Values]:
@@ -177,8 +180,9 @@ class StatisticsPredictor:
         """The predictor of a variant, whose integers shift the vocoder's statistics by a small constant
         amount.
 
-        `scripts/statistics_shifts.py` measures the shifts. A variant without measured shifts is not shifted,
-        and neither are the first `before` channels, which are not the vocoder's.
+        `scripts/statistics_shifts.py` measures the shifts. A variant without measured shifts is not shifted.
+        The first `before` channels are not shifted either, since they belong to the trunk and not to the
+        vocoder.
         """
         shifts = shipped_arrays(SHIFTS_FILE)
         if variant not in shifts:
@@ -261,4 +265,5 @@ POINT_STEP = 1 / 16
 """Step of a known utterance's coordinates, which were rounded before the weights were fitted."""
 PREDICTOR_FILE = Path(__file__).parent / "statistics_predictor.npz"
 SHIFTS_FILE = Path(__file__).parent / "statistics_shifts.npz"
-"""Variant → float16 (2·8448,): the mean difference of its statistics from fp32's, in units of each target."""
+"""The file with, for each variant, float16 (2·8448,): the mean difference of its statistics from those of
+fp32, in units of each target."""

@@ -1,4 +1,8 @@
-"""The stages before the vocoder: durations, pitch and energy of a segment, then trunk and excitation."""
+"""The stages before the vocoder: durations, pitch and energy of a segment, then trunk and excitation.
+
+The *trunk* computes 512 features for each frame of 12.5 ms; the *excitation* is the source signal of the
+voice. The vocoder makes samples from both.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +121,7 @@ class Contours(NamedTuple):
 class ProsodyModel:
     """Runs the stages before the vocoder on whole segments, so that phrasing is never cut.
 
-    The excitation needs the pitch alone, and about one core; so it is computed in a thread beside the trunk,
+    The excitation needs only the pitch, and about one core; so it is computed in a thread beside the trunk,
     which leaves cores idle. In parallel, they take 0.9 (fp32) or 0.75 (int8) of the time that they take one
     after the other (50 token ids, two cores). The samples are the same.
     """

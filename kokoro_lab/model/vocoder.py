@@ -1,4 +1,10 @@
-"""From prosody to samples: the whole segment with its own statistics, or window by window with given ones."""
+"""From prosody to samples: the whole segment with its own statistics, or window by window with given ones.
+
+*Prosody* here is all that the earlier stages have computed: durations, pitch, energy, the trunk's features,
+and the excitation (the source signal of the voice). The *statistics* are the mean and the variance by which
+the vocoder normalises each channel over a segment: the exact ones are known only once the whole segment is
+computed, predicted ones earlier.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Speaks a segment window by window, the early windows before the trunk of the whole segment has run.
 
 Trunk and vocoder see only a few frames around each frame, except for the statistics with which their layers
-normalise: mean and variance of each channel over the segment. A predictor that looks at the contours alone
-gives these statistics before the trunk runs, so that the early windows are spoken when a third of the trunk
-has run. This early predictor knows less of the segment than the predictor that works after the trunk, and its
-errors are larger. So it is used for two small windows only, and the second one fades into the next.
+normalise: mean and variance of each channel over the segment. A predictor that needs only the contours
+(durations, pitch and energy) gives these statistics before the trunk runs, so that the early windows are
+spoken when a third of the trunk has run. This early predictor knows less of the segment than the predictor
+that works after the trunk, and its errors are larger. So it is used for two small windows only, and the
+second one fades into the next.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ class WindowedSpeech:
     def blocks(
         self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan
     ) -> Callable[[int], tuple[int, Iterator[Samples]]]:
-        """A function of a sample's number: returns where the last window at or before the sample begins, and
-        the samples from there on."""
+        """Returns a function. This function takes the number of a sample, and returns the sample at which the
+        last window at or before it begins, and the samples from there on."""
         if not plan.early:
             rest = self._rest(model.behind(contours, style), plan)
 

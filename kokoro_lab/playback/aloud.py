@@ -20,7 +20,8 @@ class Aloud:
     deck : Deck
         The player, already started (see `deck.running`).
     dither : Dither
-        A new one: the samples heard then equal those of a file written with a new one of the same kind.
+        A dither that has rounded no samples yet. The samples that are heard then equal those of a file that
+        is written with another new dither of the same kind.
     """
 
     def __init__(self, deck: Deck, dither: Dither) -> None:

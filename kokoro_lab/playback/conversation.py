@@ -1,4 +1,4 @@
-"""A client of the player: its messages become streams on the deck, and it hears what happens to them."""
+"""Turns the messages of one client of the player into streams on the deck, and reports their state to it."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class PlayerConversation:
 
     @property
     def _open(self) -> bool:
-        """Whether a stream has begun and not ended. Without one, an end would begin an empty stream that
-        replaces another client's."""
+        """Whether a stream has begun and not ended. If there is none, the message that ends a stream is
+        ignored: it would begin an empty stream, which replaces that of another client."""
         return self._waiting[-1] is not None if self._waiting else self._sending
 
     # ------------------------------------------------------------------------------ listening

@@ -33,16 +33,16 @@ KEEP_OPEN_S = 30.0
 """Seconds without sound after which the sound card is closed, because an open one keeps a laptop awake."""
 CAPACITY_S = 600.0
 """Capacity of the ring buffer: ten minutes, or 29 MB once all of it was used. A sender that does not wait can
-send this much. With less room, its later messages, such as `stop`, would wait until the audio before them was
-taken."""
+send this much. With less room, later messages of the sender, such as `stop`, would wait until the deck has
+room for the audio before them."""
 HIGH_S, LOW_S = 30.0, 15.0
-"""A sender is asked to wait when more than the first is buffered, and to continue when less than the second
-is left."""
+"""A sender is asked to wait when more than `HIGH_S` of speech are buffered, and to continue when less than
+`LOW_S` are left."""
 KEPT_OUTCOMES = 64
 
 
 class Deck:
-    """Plays one stream after another; a new one replaces one that is not over.
+    """Plays one stream after another. A new stream replaces the present one, even if that is not over.
 
     Any thread may send and control. `step`, which plays one block, and all methods from `open` on are called
     by one thread (`running`).
@@ -252,7 +252,8 @@ class Deck:
             self._changed.notify_all()
 
     def _direct(self) -> None:
-        """Tell the sender to wait, or to continue."""
+        """Tell the sender to wait, or to continue, if the amount of buffered speech asks for a change
+        (`HIGH_S`, `LOW_S`)."""
         held_s = len(self._ring) / SAMPLE_RATE_HZ
         limit_s = self._high_s * LOW_S / HIGH_S if self._waits else self._high_s
         if self._waits != (held_s > limit_s):

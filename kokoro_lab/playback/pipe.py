@@ -74,7 +74,7 @@ def play_pipe(deck: Deck, source: BinaryIO, begins: bytes = b"", *, drain: bool 
 
 
 def make_fifo(path: Path) -> Path:
-    """The FIFO at `path`. If nothing is there, it is made so that only its owner may use it.
+    """The FIFO at `path`. If there is no file at `path`, a FIFO is made that only its owner may use.
 
     Raises
     ------

@@ -52,8 +52,8 @@ MESSAGE_BYTES = 16 * 2**20
 """The largest message: half a minute of PCM as the Raycast client writes it, with ten characters for a
 byte."""
 WAITING_BYTES = 2**20
-"""How many bytes of a client's audio are read while the ring is full; then its socket is not read until there
-is room."""
+"""How many bytes of a client's audio are read while the deck's ring buffer is full. After that, the client's
+socket is not read until the buffer has room."""
 GOODBYE_S = 1.0
 
 

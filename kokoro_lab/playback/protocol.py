@@ -23,9 +23,9 @@ November 2026), so that either side can be exchanged. Found there:
 
 This player differs: `completed` comes when the last sample was heard, not when it was handed over; `pause`
 pauses; `stop` drops what was not played; `end_stream` ends the stream, as a message or as a control action,
-and never cuts it off. Besides, a binary message is PCM; `flow_control` with `{"pause": true}` asks a sender
-to wait, with false to continue; `fallback` says that the system's player plays the rest; and `data` of a
-status holds the figures of `playback.stream.PlayerStatus`.
+and never cuts it off. In addition, a binary message holds PCM; `flow_control` with `{"pause": true}` asks a
+sender to wait, with false to continue; `fallback` says that the system's player plays the rest; and `data` of
+a status holds the figures of `playback.stream.PlayerStatus`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TYPES = ("audio_chunk", "end_stream", "control", "heartbeat", "status")
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """A fragment of PCM, cut anywhere, and its number if it has one."""
+    """A fragment of PCM, which may end anywhere, and its number (`sequence`), if the client gives one."""
 
     fragment: bytes
     sequence: int | None = None

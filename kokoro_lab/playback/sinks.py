@@ -44,8 +44,9 @@ BLOCK_S = 0.010
 BLOCK_SAMPLES = round(BLOCK_S * SAMPLE_RATE_HZ)
 """Samples that are played at a time. A stop waits for at most one block."""
 LEAD_S = 3 * BLOCK_S
-"""Seconds of samples that a sink takes ahead, so that a busy machine makes no gap. A stop drops them; a pause
-plays them, so with the block under way they must stay below 50 ms."""
+"""Seconds of samples that a sink takes ahead, so that a busy machine makes no gap. A stop drops these
+samples. After a pause they are still played, so together with the block under way they must last less than 50
+ms."""
 
 
 class Sink:

@@ -8,7 +8,7 @@ one of these states:
 |---|---|---|
 | has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients in turn |
 | has run out of speech | when it ran out | clients in turn |
-| has speech in hand | when that runs out | by that |
+| has speech in hand | when that speech runs out | the earliest first |
 | a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients in turn |
 
 The one that is due first computes. No deadline is postponed for ever, so each unit is computed at some time,
@@ -18,10 +18,10 @@ A stream whose listener hears nothing, or soon will, does not wait for the end o
 that has enough speech in hand, or of a file: that unit is *held* where it is, and goes on later. Only a unit
 with a brake can be held (`native.brakes`).
 
-Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after
-the last one, once it has sent the last one's samples. As long as a new stream has less than `SHORT_S` of
-speech in hand, the cores wait for it: a window of another stream that began in between would take longer
-than the speech in hand lasts.
+Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after the
+end of the last one, when it has sent the samples of that unit. As long as a new stream has less than
+`SHORT_S` of speech in hand, the cores wait for it: a window of another stream that began in between would
+take longer than the speech in hand lasts.
 """
 
 from __future__ import annotations
@@ -47,12 +47,14 @@ FIRST_UNITS = 6
 """Units in which a new stream should gain `SHORT_S` of speech. After these units, the cores are no longer
 kept for the stream: the machine is too slow for it."""
 KEPT_S = 0.02
-"""How long the cores wait for a stream that is short of speech. The stream may have no further unit."""
+"""How many seconds the cores wait for the next unit of a stream that is short of speech, and no longer, since
+the stream may have no further unit."""
 YIELDS_S = 0.5
 """A stream with more unplayed speech than this can be held while another stream computes a unit."""
 PATIENCE_S = 3.0
 LEISURE_S = 5.0
-"""A stream with this much speech in hand lets files compute first."""
+"""Seconds after which a file that waits is due. A stream that has more seconds of speech in hand than the
+file has left to wait lets the file compute first."""
 LOOK_S = 0.05
 """How often waiting units check whether the cores are still kept, or in use."""
 UNIT_S = 0.5
@@ -61,7 +63,8 @@ should take this long."""
 WHOLE_S = 30.0
 """The limit `UNIT_S` for a unit that is a whole segment; only other whole segments wait for such a unit."""
 LOOK_BACK = 2048
-"""Units that the figures look back on."""
+"""Number of the last units of which is kept how long each waited and when each was computed, for
+`figures`."""
 USED_S = 60.0
 """Seconds over which the use of the cores is averaged."""
 
@@ -152,11 +155,12 @@ class Claim:
             self._cores.lets_go(self)
 
     def held_up(self, seconds: float) -> None:
-        """Count `seconds` in which computing waited until the listener had made room in the buffers between
-        the two.
+        """Count `seconds` in which computing waited because the buffers between it and the listener were
+        full.
 
-        They are full again once as much was given as the listener took. So a listener that paused has as much
-        in hand as before, and one in real time does not have in hand what it has heard.
+        The buffers are full again once as much speech was given as the listener took out of them. So a
+        listener that paused has as much speech in hand as before, and what a listener in real time has heard
+        does not count as in hand.
         """
         if self.runs_out_s is not None:
             self.runs_out_s += seconds
@@ -363,12 +367,14 @@ class Cores:
             self._begin(first, now_s)
 
     def _pressing(self, now_s: float) -> list[_Rank]:
-        """The units that wait, and begin at once since others are held for them."""
+        """The waiting units that begin at once, because units at work are held for them (see
+        `_that_yield`)."""
         ranks = (self._ranked(unit, now_s) for unit in self._waiting)
         return [rank for rank in ranks if self._that_yield(rank, now_s)]
 
     def _that_yield(self, rank: _Rank, now_s: float) -> list[Unit]:
-        """The units at work that are held when this one begins; none if none have to be, or too few can be.
+        """The units at work that must be held so that the unit of `rank`, which waits, can begin now. Empty
+        if that unit can wait, or if not enough units can be held.
 
         At most as many streams are held as compute at a time, since each unit that is held keeps its memory.
         """

@@ -36,7 +36,7 @@ def native_work() -> Iterator[None]:
 
 @contextmanager
 def waiting_for_others() -> Iterator[None]:
-    """A pause within such a block: while the thread waits here, the process may end."""
+    """A pause within a block of `native_work`: while the thread waits here, the process may end."""
     global _count
     with _none_left:
         _count -= 1

@@ -1,4 +1,4 @@
-"""Matrix products on the calling thread alone, so that they take no cores from the decoder.
+"""Computes matrix products only on the calling thread, so that they take no cores from the decoder.
 
 NumPy multiplies with OpenBLAS, which divides a large product among threads. These then spin for about 20 ms,
 waiting for another product; on two cores, the first window of a stream took 1.7 times as long because of it.

@@ -30,8 +30,8 @@ FAULT_ARENA_MB = 16
 class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the library has no types
     """A session on the CPU that gives back, on request, the memory that its arena keeps.
 
-    A run `within` an `Interruption` that ends raises an exception of ONNX Runtime's; a run without memory
-    raises `OutOfMemory`.
+    If `Interruption.end` is called during a run, the run raises an exception of ONNX Runtime; if there is not
+    enough memory, it raises `OutOfMemory`.
     """
 
     def __init__(self, *arguments: Any, variant: str = "", **options: Any) -> None:
@@ -176,7 +176,8 @@ def _shrinking() -> ort.RunOptions:
 
 
 class Interruption:
-    """Interrupts the runs that threads make `within` it, once and for all.
+    """Interrupts runs of sessions: those under way when `end` is called, and all later ones, of threads that
+    are inside of the context `within`.
 
     Attributes
     ----------

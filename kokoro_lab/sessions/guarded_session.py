@@ -5,6 +5,8 @@ not finite, and the CPU then does what was asked. If the CPU fails as well, the 
 exception is raised, and the provider is not lost. One loss is enough: what failed once is likely to fail
 again, and each attempt would cost a listener the time of a window. A crash of the process cannot be caught
 here.
+
+A *stage* is one of the graphs of the model: prosody, trunk, excitation, vocoder; or the whole model.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class GuardedSession:
     Parameters
     ----------
     stage : str
-        Name of the stage, which is its graph's.
+        Name of the stage; its graph has the same name.
     session : Runs
         The session on `provider`.
     provider : str
@@ -160,7 +162,7 @@ class GuardedSession:
         log.warning("%s", lost.reason)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else (inputs, outputs, profiler) is the session's."""
+        """All other attributes (inputs, outputs, the profiler) are passed on from the session in use."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._session, name)

@@ -139,7 +139,7 @@ def cpu_session(
 def stage_session(
     stage: str, model: str | bytes, config: EngineConfig, *, library: Path | None = None
 ) -> GuardedSession:
-    """The session of one stage of an engine, on the provider that the configuration gives it.
+    """The session of one stage of an engine, on the provider that the configuration names for this stage.
 
     Parameters
     ----------

@@ -149,8 +149,8 @@ def read_tuned(home: Path | None = None) -> list[TunedConfiguration]:
 
 
 def adopt(tuned: TunedConfiguration, home: Path | None = None) -> Path:
-    """Keep a configuration; it replaces an earlier one for the same conditions. A file that cannot be read is
-    overwritten.
+    """Write a configuration to `tuned.json`, where it replaces an earlier one for the same conditions. A file
+    that cannot be read is overwritten.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Captions: the text in lines, each shown for as long as it is heard.
 
-They are cut like captions of films: at most two lines, which end where a sentence or a clause ends and are
-shown long enough to be read.
+Captions are divided like those of films: at most two lines, which end where a sentence or a clause ends and
+are shown long enough to be read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A word as it is written, with the marks after it, and when it is heard."""
+    """A word as it is written, with the marks after it, and the time at which the word is heard."""
 
     text: str
     start_s: float

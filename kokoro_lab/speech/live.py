@@ -34,7 +34,8 @@ class LiveSpeech(Iterator[AudioChunk]):
         self._text = text
         self.stream = stream
         self.appended: Callable[[str], None] = lambda _: None
-        """Called with each string that has been written."""
+        """A function that is called with each string after it has been appended, for instance to record it;
+        by default, it does nothing."""
 
     @property
     def is_full(self) -> bool:

@@ -92,13 +92,14 @@ def trimmer_of(segment: Segment, stretch: float = 1.0) -> EdgeTrimmer:
 
 
 def added(first_s: float | None, second_s: float | None) -> float | None:
-    """The sum of two pauses, either of which may not have been asked for."""
+    """The sum of two pauses in seconds. None stands for a pause that nobody asked for, and is the result if
+    both are None."""
     if first_s is None or second_s is None:
         return second_s if first_s is None else first_s
     return first_s + second_s
 
 
 def silence_of(samples: int) -> Iterator[Samples]:
-    """`samples` of silence, in blocks of at most `SILENCE_SAMPLES`."""
+    """Silence of the length `samples`, in blocks of at most `SILENCE_SAMPLES`."""
     for start in range(0, samples, SILENCE_SAMPLES):
         yield np.zeros(min(SILENCE_SAMPLES, samples - start), np.float32)

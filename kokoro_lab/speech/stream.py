@@ -7,6 +7,10 @@ broke, with the same samples. Every step is a generator, so memory does not grow
 exception is the measured loudness of a file, for which all samples are held. While a segment is decoded, the
 next one's text is turned into phonemes and its prosody is computed, as soon as the listener has enough speech
 that was received and not yet heard.
+
+A *segment* is the part of a text that the model reads at once, a sentence or more. A *window* is the part of
+a segment that the vocoder decodes at once, at most 1.5 s. A *claim* asks for the cores in competition with
+other streams.
 """
 
 from __future__ import annotations
@@ -188,7 +192,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self._end()
 
     def joined(self) -> Clip:
-        """The rest of the stream as one clip; for the whole of it, ask before the first `next`."""
+        """The rest of the stream as one clip. If it is called before the first `next`, the clip is the whole
+        stream."""
         return Clip(
             samples=np.concatenate([chunk.samples for chunk in self]),
             sample_rate_hz=SAMPLE_RATE_HZ,
@@ -282,8 +287,8 @@ class SpeechStream(Iterator[AudioChunk]):
         self.claim.leave()
 
     def _speaks(self, chunk: AudioChunk) -> bool:
-        """Whether speech has begun by the end of a chunk: before it, there may be silence that was asked
-        for."""
+        """Whether speech has begun by the end of a chunk. A stream may begin with silence, if a document asks
+        for a pause there."""
         end = round(chunk.start_s * SAMPLE_RATE_HZ) + len(chunk.samples)
         speech_from = self._timeline.speech_from
         return speech_from is not None and end > speech_from

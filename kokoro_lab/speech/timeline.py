@@ -43,7 +43,8 @@ class Timeline:
         self.position = self.behind = 0
         self.speech_from: int | None = None
         self._reached = 0
-        """The number of words in `timings` before which no mark is left."""
+        """The number of words in `timings` that have been compared with the marks: no mark before them is
+        left."""
         self._began: int | None = None
         self._lead_samples = 0
 

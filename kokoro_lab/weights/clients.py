@@ -1,7 +1,7 @@
 """`npm` and `pip` as programs: the commands, how they are run, and what they say when they fail.
 
-Both are run with the user's own configuration, so mirrors, proxies and tokens set up for them are used
-and no address stands here.
+Both are run with the user's own configuration, so the mirrors, proxies and tokens that the user has set up
+for them are used, and this module contains no address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kokoro_lab.weights.catalogue import Package
 from kokoro_lab.weights.joining import BROKEN
 
 PROBE_S = 5.0
-"""How long a source may take to show that it answers."""
+"""Seconds within which a source of weights must show that it answers."""
 
 CLIENT_START_S = 15.0
 """Seconds that a client may need in addition to start: npm is a JavaScript program, and pip imports much of

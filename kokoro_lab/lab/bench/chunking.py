@@ -132,7 +132,8 @@ def _by_size(recordings: Sequence[ChunkArrivals]) -> dict[int, list[ChunkArrival
 def arrivals_by_size(
     recordings: Sequence[ChunkArrivals],
 ) -> dict[str, list[tuple[tuple[float, ...], tuple[float, ...]]]]:
-    """Arrivals and lengths of each stream, by the size of its chunks, such as `chunks of 50 ms`."""
+    """Size of chunks, in words such as `chunks of 50 ms` → for each stream with such chunks, when they
+    arrived and how long they are."""
     return {
         f"chunks of {chunk_ms} ms": [(r.arrivals_s, r.lengths_s) for r in group]
         for chunk_ms, group in _by_size(recordings).items()

@@ -80,7 +80,8 @@ def speech_request(text: str, voice: str) -> Body:
 def answered(
     url: str, method: str, path: str, body: Body | None = None, *, timeout_s: float = ANSWER_S
 ) -> Iterator[tuple[HTTPResponse, socket.socket]]:
-    """The head of an answer with any status, and the socket of its body.
+    """A context that sends a request. It gives the head of the answer, whatever its status, and the socket
+    from which the answer's body is read.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def answered(
 
 
 def ask(url: str, method: str, path: str, body: Body | None = None) -> dict[str, Any]:
-    """A JSON answer of the server.
+    """Send a request, and return the server's answer, a JSON object.
 
     Raises
     ------
@@ -218,8 +219,8 @@ def _messages(url: str, body: Body, patience: Patience) -> Generator[ReceivedChu
 
 @contextmanager
 def live_messages(url: str, voice: str) -> Iterator[tuple[Callable[..., None], Generator[ReceivedChunk]]]:
-    """Begin a live text: gives a function that sends a message of a kind with its fields, and the chunks of
-    speech that come back."""
+    """Begin a live text. Yields a function that sends one message (its kind and its fields), and an iterator
+    over the chunks of speech that the server sends back."""
     with _connected(url) as client:
 
         def say(kind: str, **fields: Any) -> None:

@@ -21,7 +21,7 @@ class ComparedStreams:
     table : pandas.DataFrame
         A row for each stream; the last columns are those of `compared`.
     ran : mapping
-        The facts of the server.
+        What the server states about itself: see `OwnServer.facts`.
     controls : list of NegativeControl
         Negative controls of the comparison.
     """

@@ -108,7 +108,8 @@ def subjects(
     transports: Sequence[Transport],
     start: Callable[..., Any] = own_server,
 ) -> Iterator[dict[Transport, FaultySpeaker]]:
-    """A speaker of `text` for each of `transports`; a server is started if one of them needs it.
+    """A context that gives a speaker of `text` for each of `transports`. A server is started if one of the
+    transports needs a server.
 
     Parameters
     ----------
@@ -151,8 +152,9 @@ def disturbed(
     Parameters
     ----------
     whole : ReceivedStream, optional
-        The undisturbed stream. A fault may strike at a share of a stream, which its length turns into a byte.
-        Its longest silence says how long a listener must wait on this machine before a silence means a fault.
+        The undisturbed stream. From its length follows the byte at which a fault strikes that is placed at a
+        share of the stream. Its longest silence says how long a listener must wait on this machine before a
+        silence means a fault.
     **listener
         How careless the listener is: `goes_on`, `asks_again` and `reorders` of `listen`.
     """

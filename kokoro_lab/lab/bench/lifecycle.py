@@ -45,14 +45,14 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 @dataclass(frozen=True, slots=True)
 class LifecycleEvent:
-    """A signal that a server gets while it speaks: at a restart, or as a crash.
+    """A signal that is sent to a server while it speaks, as at a restart or a crash.
 
     Parameters
     ----------
     name : str
     signal : signal.Signals
-        SIGTERM, as at a restart of the service, or SIGKILL, as by the system when memory is short, or by a
-        bug.
+        SIGTERM, as at a restart of the service; or SIGKILL, which ends a process as the system does when
+        memory is short, or as a crash by a bug does.
     shutdown_s : int
         Setting of the server: how many seconds streams under way may still take when it is stopped. Two
         events in a row on the same running server have the same value.

@@ -147,8 +147,8 @@ class LiveTrial:
 
 
 def measure(engine: Engine, answers: list[Answer], voice: str, pause: Pause = time.sleep) -> list[LiveTrial]:
-    """Speak each answer as it is written, then its first clause alone; `pause` is called with the seconds of
-    each wait of the writer."""
+    """Speak each answer as it is written, then its first clause as a text of its own. The writer waits by
+    calling `pause` with the seconds until its next string."""
     engine.warm(voice)
     return [_measured(engine, answer, voice, pause) for answer in tqdm(answers, desc="answers")]
 
@@ -301,7 +301,7 @@ def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
 
 def judge(found: Mapping[str, float], *, decides: bool = True) -> list[Check]:
     """The checks: there are answers, and no long one has to be complete before it is heard. If `decides`, the
-    times must also keep `LIMITS_OF_TIMES`."""
+    times must also stay within `LIMITS_OF_TIMES`."""
     limits = {"long_answers_needed_to_their_end_count": 0} | (LIMITS_OF_TIMES if decides else {})
     counted = Check("answers_count", found["answers_count"], low=1)
     return [counted, *(Check(name, found[name], high=high) for name, high in limits.items())]

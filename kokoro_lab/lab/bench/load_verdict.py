@@ -1,4 +1,4 @@
-"""The verdict of the load benchmark: how many listeners one machine serves in time, and several."""
+"""The verdict of the load benchmark: how many listeners a machine serves in time, and several machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load benchmark: more and more listeners of one server, their TTFA, and the gaps that they hear."""
+"""The load benchmark: measures TTFA and gaps while more and more listeners are served by one server."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ PATIENCE_S = 30.0
 """For how many seconds a refused listener asks again, each time after the wait that the server's answer
 names."""
 BEARABLE = 0.8
-"""Share of the machine's computing time that the listeners at its capacity need."""
+"""The capacity of a machine is the number of listeners who together need this share of its computing time."""
 HEALTH_EVERY_S = 0.5
 REFUSALS = 50
 """Number of requests that are sent to a server whose only slot is taken."""
 STANDS_S, STALLED_LISTENERS = 1.0, 4
-"""The control: for how long the server is stopped, and how many listeners ask meanwhile."""
+"""The negative control: for how many seconds the server is stopped, and how many listeners ask meanwhile."""
 MOST_AT_ONCE = 64
 """Slots of the server: more than any crowd needs, so that the machine is the limit and not this setting."""
 ASK_S = 30.0
@@ -192,8 +192,8 @@ def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], 
 def _persistent(
     server: OwnServer, reading: SoakReading, way: Transport, number: int, at_s: float
 ) -> dict[str, Any]:
-    """A stream that is read at a player's pace; a refused listener asks again after the wait that the server
-    names."""
+    """Read a stream at a player's pace, and return what `listened` measured. If the server refuses, ask again
+    after the wait that its answer names, for `PATIENCE_S` at most."""
     began_s, refused = time.monotonic(), 0
     while True:
         late_s = time.monotonic() - began_s

@@ -50,7 +50,7 @@ class ServerFailed(KokoroLabError):
 
 @dataclass(frozen=True, slots=True)
 class OwnServer:
-    """A server that is ready."""
+    """A server that is ready to speak, and its process."""
 
     url: str
     process: psutil.Process
@@ -86,7 +86,8 @@ StartServer = Callable[..., AbstractContextManager[OwnServer]]
 
 
 class OverHttp:
-    """A server that is running, asked by `POST /v1/audio/speech`, on a new connection for each text.
+    """A `Speaker` of benchmarks that has a running server speak: each text is a `POST /v1/audio/speech` on a
+    new connection.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "kokoro-onnx"
 VARIANTS = {"fp32": "fp32", "int8": "int8-upstream"}
-"""The peer's name of each variant → the weights of ours that it uses."""
+"""kokoro-onnx's name for a variant → our variant with the same weights."""
 
 
 class Peer(Protocol):

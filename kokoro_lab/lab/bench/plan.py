@@ -93,7 +93,8 @@ class SpeechPlan(BenchPlan):
     save_audio : bool
         Whether to keep each trial as a WAV file.
     http : bool
-        Whether our server speaks, over the loopback; else the engine speaks in this process.
+        Whether our server speaks, asked over the loopback interface; if not, the engine speaks in this
+        process.
     peers : bool
         Whether kokoro-onnx speaks the same texts, interleaved.
     piper : str, optional

@@ -3,6 +3,10 @@
 The engine itself speaks, and reports when each stage begins and ends. No two stages overlap here: the
 excitation is computed after the trunk and not beside it, and no segment is prepared ahead. So sound begins
 some milliseconds later than in a stream. `samples_unlike_the_engine` shows that the samples are the same.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples). The statistics,
+by which the vocoder normalises, are predicted outside of these graphs.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ from kokoro_lab.weights.voices import VoiceCache, load_voice
 GRAPH_STAGES = ("prosody", "trunk", "excitation")
 """Stages that are one graph each, named as the graph."""
 STATISTICS = "statistics"
-"""The stage of the predictors and other computing of the model outside of its graphs."""
+"""The name of the stage for all that the model computes outside of its graphs, mostly the predictors of the
+statistics."""
 FIRST_WINDOW, OTHER_WINDOWS = VOCODER_STAGES = ("first window", "other windows")
 STAGES = ("text", *GRAPH_STAGES, STATISTICS, *VOCODER_STAGES, "dsp")
 """All stages, in the order of the pipeline."""
@@ -284,8 +289,9 @@ def profile_operators(config: EngineConfig, text: str, voice: str, *, trials: in
 
 
 def _by_operator(events: Sequence[Mapping[str, Any]], trials: int) -> tuple[float, pd.DataFrame]:
-    """The graph's seconds for one utterance, and calls and seconds of each operator type in it, the slowest
-    first. The first utterance was a warm-up: only the `trials` after it count.
+    """For one utterance: the seconds that the graph takes, and a table with the calls and seconds of each
+    operator type in the graph, the slowest first. The first utterance was a warm-up: only the `trials` after
+    it count.
 
     All times are by the profiler's clock. This is the system's clock, which may be set while the profiler
     runs.

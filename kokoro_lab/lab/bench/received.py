@@ -86,7 +86,7 @@ class ReceivedStream:
 
     @property
     def back(self) -> dict[str, Any]:
-        """The additional fields of a request for the rest."""
+        """The fields that, added to the request, ask for the rest of the stream."""
         found = {"last_id": self.last_id, "resume": self.token}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -89,8 +89,8 @@ def printed(trials: Sequence[Trial], *, heading: str, ours: str) -> Iterator[str
 def ratios(trials: Sequence[Trial], ours: str) -> pd.DataFrame:
     """Ratios of every other system to `ours`, text by text: the median and the spread.
 
-    Times describe a machine and what else it was doing; a ratio of two measurements of one text, taken one
-    after the other, describes the systems.
+    A time depends on the machine and its other work. The ratio of two measurements of one text, taken one
+    right after the other, depends only on the two systems.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ HEARD: dict[str, float] = {
     **{"ttfa_s": math.nan, "rtf": math.nan, "audio_s": math.nan},
     **{"underruns": 0, "late_s": 0.0, "longest_gap_s": 0.0},
 }
-"""The figures of a stream, with their values for a stream with a fault."""
+"""Name of each figure of a stream → its value for a stream that did not end as it should."""
 LENGTHS = {"short": 40, "medium": 140, "paragraph": 400}
 """Lengths of texts in characters, about."""
 SENTENCE = "sentence"
@@ -167,7 +167,7 @@ class Soak:
     left_behind : int
         Syntheses that still ran when every listener had left; −1 if the server did not answer.
     ran : mapping
-        The facts of the server.
+        What the server states about itself: see `OwnServer.facts`.
     misbehaved : mapping, optional
         How many misbehaving clients `left` or `stalled` meanwhile; None if there were none on purpose.
     """
@@ -298,7 +298,8 @@ def attended(
         Called with a reading, a transport, the stream's number and the time; for instance `partial(listened,
         server)`.
     asked : iterator
-        Gives readings and transports. A listener takes the next one as soon as it is ready.
+        Gives pairs of a reading and a transport. A listener takes the next pair as soon as it is ready for
+        another stream.
     begin_s : float
         Each listener begins at a random time in the first `begin_s` seconds.
     name : str
@@ -389,8 +390,8 @@ def listened(
 
 
 def _told(call: Callable[[], Answer], otherwise: Answer) -> Answer:
-    """The server's answer, or `otherwise` if the server has died, which the streams that broke then
-    report."""
+    """The server's answer; `otherwise` if the server has died. Its death is not hidden: the streams that
+    broke report it."""
     try:
         return call()
     except KokoroLabError:

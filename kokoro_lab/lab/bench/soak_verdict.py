@@ -41,7 +41,8 @@ def judge(soak: Soak) -> list[Check]:
 
 
 def judge_streams(soak: Soak) -> list[Check]:
-    """Every stream ended properly with every sample, and none goes on after its listener left."""
+    """The checks of the streams: each one ended properly with every sample, and none goes on after its
+    listener left."""
     heard, wholes = soak.heard, soak.wholes
     incomplete = heard.samples_count != heard.reading.map(wholes.samples_count)
     differing = heard.sha256 != heard.reading.map(wholes.sha256)
@@ -64,7 +65,7 @@ def judge_growth(growth: Growth) -> list[Check]:
 
 
 def judge_times(soak: Soak) -> list[Check]:
-    """No listener had to wait, and the last streams were as fast as the first."""
+    """The checks of the times: no listener had to wait, and the last streams were as fast as the first."""
     found = [Check("underruns_count", soak.heard.underruns.sum(), high=0)]
     for name, (middle, tail) in drifts(soak).items():
         found.append(Check(f"{name}_drift_percent", middle.percent, high=DRIFT_PERCENT))
@@ -165,8 +166,8 @@ def by_reading(soak: Soak) -> pd.DataFrame:
 
 
 def drift_table(soak: Soak) -> pd.DataFrame:
-    """The rise of each figure over the second half with its interval, and the number of windows that it was
-    computed from."""
+    """A row for each figure: how much it rises over the second half of the run, the interval of this rise,
+    and the number of time windows from which the rise was computed."""
     rows = [
         {
             "figure": f"{name.upper()}, {kind} of a window",

@@ -46,7 +46,7 @@ class Speaker(Protocol):
 
 @dataclass(eq=False)
 class InProcess:
-    """Our engine, called as a library.
+    """A `Speaker` of benchmarks: our engine, called as a library in this process.
 
     Parameters
     ----------

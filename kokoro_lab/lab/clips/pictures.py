@@ -26,7 +26,8 @@ can tell them apart, too."""
 
 
 def waveform_path(samples: Samples) -> str:
-    """The data of an SVG path, upside down: the lowest and highest sample of each column, in hundredths."""
+    """The data of an SVG path: a line from the highest to the lowest sample of each column, in hundredths of
+    full scale. In SVG, y grows downwards, so the sign of the samples is changed."""
     starts = _starts(len(samples))
     low, high = (np.round(-100 * of.reduceat(samples, starts)).astype(int) for of in (np.minimum, np.maximum))
     return "".join(f"M{x} {top}V{bottom + 1}" for x, (top, bottom) in enumerate(zip(high, low, strict=True)))

@@ -40,8 +40,8 @@ class EngineFailed(KokoroLabError):
 
 
 class EngineTrial(NamedTuple):
-    """One text as it was spoken in the other process: what a listener there noticed, its memory, and its
-    sound."""
+    """One text as the other process spoke it: what a listener in that process noticed, that process's memory,
+    and the samples."""
 
     trial: Trial
     samples: Samples

@@ -51,7 +51,7 @@ resident memory while a text is spoken."""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one configuration against the best one before it.
+    """The verdict on one configuration, compared with the best of those that stand before it in the list.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ class Verdict:
     reason : str
         What decided between the two configurations.
     ratios : mapping of str to Estimate
-        Each of `FIGURES` divided by the other configuration's; below 1 this configuration takes less.
+        Name of each of `FIGURES` → the figure of this configuration, divided by that of the other one; below
+        1, this configuration takes less.
     """
 
     name: str
@@ -97,7 +98,8 @@ class Recommendation:
 def recommend(comparison: Comparison) -> Recommendation:
     """The configuration to take.
 
-    Each configuration is compared in turn with the best one before it, and replaces that one if it is better.
+    The configurations are judged one after another: each is compared with the best of those before it, and
+    takes its place if it is better.
     """
     ahead, *others = comparison.configurations
     confidence = 1 - (1 - CONFIDENCE) / max(1, 2 * len(others))
@@ -170,9 +172,10 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 
 
 def figures_of(comparison: Comparison) -> dict[str, float]:
-    """Medians and ratios of each configuration, for a result. If the default has no sessions for the next
-    segment, also the ratio of computing with such sessions to computing without: the upper end of its 95 %
-    interval, the least of several."""
+    """Medians and ratios of each configuration, for a result. If the default has no sessions of their own for
+    the next segment (`next_threads`), and other configurations have them: also the computing time with such
+    sessions divided by that of the default. It is the upper end of the 95 % interval, and the least one if
+    several configurations have such sessions."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}
@@ -255,9 +258,9 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
     -------
     pandas.DataFrame
         Index: threshold in characters. Columns: texts_below and texts_above, numbers of texts; below and
-        above, names of the configurations chosen from all texts; TTFA and computing, `Estimate` of the pair's
-        figure divided by the one configuration's, where each text is judged by choices made without it;
-        helps, whether the pair is better.
+        above, names of the configurations chosen from all texts; TTFA and computing, each an `Estimate`: the
+        figure with the pair, divided by the figure with one configuration for all lengths, where the
+        configurations for a text are chosen without that text; helps, whether the pair is better.
     """
     trials = comparison.trials
     one = _choice(comparison, comparison.default)
@@ -286,8 +289,8 @@ def by_length(comparison: Comparison, thresholds: Sequence[int] = THRESHOLDS) ->
 
 
 def advice(table: pd.DataFrame) -> str:
-    """A sentence that says whether any threshold helps. If several help, it names the one with the least
-    TTFA, and what to set for it."""
+    """A sentence that says whether any threshold helps. If several thresholds help, the sentence names the
+    one with the least TTFA, and the setting for it."""
     helping = table[table.helps.astype(bool)]
     if helping.empty:
         return (

@@ -67,8 +67,8 @@ class PredictableProvider:
 
 @cache
 def providers() -> tuple[PredictableProvider, ...]:
-    """The CPU, and Core ML with both of its formats: as it is, as if all shapes were fixed, and, for ML
-    Program, with fixed shapes only."""
+    """The CPU; Core ML with each of its two formats, as it is and as if all shapes were fixed; and Core ML
+    with the format ML Program and the option for fixed shapes only."""
     newer = _listed("coreml_supported_mlprogram_ops.md")
     older = _listed("coreml_supported_neuralnetwork_ops.md")
     return (
@@ -123,7 +123,7 @@ def refusal(
 
 @dataclass(frozen=True, slots=True)
 class _NodeQuestion:
-    """A node that is examined by one of the functions in `_NOTES`, with all that they need."""
+    """A node that one of the functions in `_NOTES` examines, with all that these functions need."""
 
     node: NodeProto
     g: Graph

@@ -1,4 +1,8 @@
-"""Predicts how much of each graph every provider takes, and whether fixed shapes help."""
+"""Predicts how much of each graph every provider takes, and whether fixed shapes help.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples).
+"""
 
 from __future__ import annotations
 

@@ -297,7 +297,8 @@ def _dithered(samples: Samples) -> Samples:
 
 
 def _low_passed(samples: Samples) -> Samples:
-    """MUSHRA's low anchor: ITU-R BS.1534 cuts at 3.5 kHz."""
+    """The samples without all that is above 3.5 kHz, as the low anchor of the listening test MUSHRA (ITU-R
+    BS.1534)."""
     filter_sections = butter(8, 3500, fs=SAMPLE_RATE_HZ, output="sos")
     return np.asarray(sosfilt(filter_sections, samples), np.float32)
 

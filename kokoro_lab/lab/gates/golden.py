@@ -262,8 +262,8 @@ def _without_longest_word(spoken: GoldenClip) -> damages.Damage:
 
 
 def _two_voices(golden: GoldenFolder) -> Iterator[Take]:
-    """Two recordings of one text by one variant and two voices: the first as it is, and the first with the
-    second one's samples."""
+    """A take for each two recordings of one text by one variant and two voices: the first recording, and as
+    its candidate the same recording with the samples of the second voice."""
     for first, second in combinations((golden.recordings[name] for name in golden.there), 2):
         one, other = ((each.variant, each.asked["text"]) for each in (first, second))
         if one == other and first.asked["voice"] != second.asked["voice"]:

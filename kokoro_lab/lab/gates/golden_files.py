@@ -85,8 +85,8 @@ class Tolerance:
     word_s : float
         Difference in length of any word, in seconds.
     beyond_words_s : float
-        Difference in length outside of the words, in seconds: samples that were lost or added after the
-        engine had made them.
+        Difference in length outside of the words, in seconds. It shows samples that were lost, or added,
+        after the engine had made the speech.
     fingerprint_share : float
         Share of the fingerprint's bits that may differ, with both clips aligned at their words.
     loudness_lu : float

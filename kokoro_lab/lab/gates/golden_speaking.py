@@ -195,8 +195,8 @@ def _change(name: str, row: dict[str, Any]) -> str:
 def record(golden: GoldenFolder, spoken: Sequence[GoldenClip]) -> None:
     """Write `spoken` to the folder, in place of earlier recordings with the same names.
 
-    A recording that is not planned any more is removed from the manifest. Its FLAC file stays; the editor of
-    the plan deletes it.
+    A recording that is not planned any more is removed from the manifest. Its FLAC file stays, until the
+    person who edited the plan deletes it.
     """
     recordings = dict(golden.recordings)
     for recording, samples in spoken:

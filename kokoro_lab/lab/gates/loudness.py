@@ -127,9 +127,9 @@ def measure_others(
     speeds: str = "",
     voices: str = "",
 ) -> pd.DataFrame:
-    """Measure streams whose loudness no measurement of a voice tells: those of `BLENDS`, and those of
-    `voices` at `speeds` (names and numbers separated by commas), each with at most `FEW_TEXTS` of `texts`.
-    Returns the table of `measure`."""
+    """Measure streams whose loudness does not follow from the measured loudness of one voice: those of
+    `BLENDS`, and those of `voices` at `speeds` (names and numbers separated by commas), each with at most
+    `FEW_TEXTS` of `texts`. Returns the table of `measure`."""
     few = spread([text for text in texts if not text.reader], FEW_TEXTS)
     at_speeds = [float(speed) for speed in speeds.split(",") if speed]
     asked = [(BLENDS[:blends], [1.0]), (voices_of(voices) if at_speeds else [], at_speeds)]

@@ -27,8 +27,8 @@ STOPS, MARKS = ".!?…:", ".!?…:,;—"
 SILENT = 10 ** (-50 / 20)
 AROUND_S = 0.1
 SHORT_SHARE_HIGH = 0.2
-"""Limit of the share of pauses that are shorter than `STOP_S` or `COMMA_S` promises. It was a twelfth of 80
-pauses by five voices, and more than half with the model's own pauses."""
+"""Limit of the share of pauses that are shorter than `STOP_S` or `COMMA_S` promises. The share was a twelfth
+in 80 pauses by five voices, and more than half with the model's own pauses."""
 
 
 def measure(engine: Engine, voices: Sequence[str]) -> pd.DataFrame:

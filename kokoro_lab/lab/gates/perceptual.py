@@ -5,6 +5,9 @@ itself*, it speaks with its own prosody: quality without a reference, similarity
 pitch are judged. Intelligibility is another gate's task (`gates.intelligibility`). Clips are not brought to
 one loudness first; loudness has a gate of its own. DistillMOS, which would notice cuts without a reference,
 is not among the measures, because it needs PyTorch.
+
+PESQ and STOI compare a clip with a reference (4.64 and 1 for equal clips); DNSMOS rates a clip by itself,
+from 1 to 5.
 """
 
 from __future__ import annotations
@@ -47,13 +50,13 @@ English, so that the phonemes are the same."""
 LENGTH_CHECK = "forced_length_difference_most_s"
 HOLM_CHECK = "noninferiority_p_by_holm_most"
 SPEAKER_MARGIN = 0.05
-"""The cosine between the voices of both clips may fall to 0.95. Two texts by one voice have about 0.87, so
-the limit is far stricter than "the same voice"."""
+"""The cosine between the voice embeddings of reference and candidate, which is 1 for equal clips, may fall by
+this, to 0.95. Two texts by one voice have about 0.87, so the limit is far stricter than "the same voice"."""
 
 
 class PerceptualPair(NamedTuple):
-    """One text by one voice, spoken by reference and candidate; the candidate speaks it twice, with the
-    reference's prosody and with its own."""
+    """One text by one voice: spoken once by the reference, and twice by the candidate, with the reference's
+    prosody (forced) and with its own."""
 
     forced: SpokenPair
     own: SpokenPair
@@ -316,7 +319,8 @@ CAUGHT_BY: dict[str, tuple[damages.Damage, str, tuple[Measure, ...]]] = {
     "10 % faster is not as long": (damages.faster, LENGTH_CHECK, ()),
     "clipped peaks cost PESQ": (damages.clipped, PESQ.check, (PESQ,)),
 }
-"""Fault → how it is made, which check must fail, and what has to be measured for that."""
+"""Fault → the function that makes it, the check that must fail, and the measures that have to be taken for
+this check."""
 
 
 def controls(

@@ -4,9 +4,9 @@
 ratio holds for one kind of machine, since the gain of integers over floats depends on the processor's vector
 instructions. So there is a row for each recorded kind of machine, and other kinds are not judged.
 
-A time also depends on what else the machine does. The ratio to a reference inference, timed right beside it,
-stays the same on a busy machine and on another one of its kind. `bench.reference` says why the reference is
-the published graph.
+A time also depends on what else the machine does. The ratio to a reference inference that is timed right
+beside it does not: it stays the same if the machine is busy, and on other machines of this kind.
+`bench.reference` says why the reference is the published graph.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def changes(found: Mapping[str, Estimate], before: Band | None) -> pd.DataFrame:
 
 
 def kind_of(engine: Engine) -> Kind:
-    """The kind of this machine with this engine."""
+    """The `Kind` of this machine, with the settings of `engine` on which ratios depend."""
     build = build_of(engine.config, engine.decoder.details)
     return Kind(
         variant=engine.config.variant,

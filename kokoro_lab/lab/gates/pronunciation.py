@@ -26,7 +26,7 @@ def entry(word: str, phonemes: str) -> tuple[LexiconEntry, ...]:
     Raises
     ------
     ParameterError
-        There is a word, but `phonemes` is empty.
+        `word` is given, but `phonemes` is empty.
     """
     if not word:
         return ()

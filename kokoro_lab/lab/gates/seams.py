@@ -253,10 +253,11 @@ def detections(spoken: Sequence[StreamedClip]) -> pd.DataFrame:
 
 def controls(spoken: Sequence[StreamedClip], found: pd.DataFrame) -> list[NegativeControl]:
     """Faults that the gate must catch: every damage of the samples by comparison with the file, those in
-    `SEEN_ALONE` by the clip alone, too, and every fault of `CHUNK_FAULTS` by the chunks.
+    `SEEN_ALONE` also by `judge_clip` without the file, and every fault of `CHUNK_FAULTS` by the numbers of
+    the chunks.
 
     `found` is the table that `detections` returned for the clips. A click, a cut and swapped chunks are no
-    controls of the clip alone, which shows them only sometimes.
+    controls of `judge_clip`, which finds them only sometimes.
     """
     made = [NegativeControl(f"{name}: {FILE}", bool(found.loc[name, FILE] == 1)) for name in found.index]
     made += [NegativeControl(f"{name}: {ITSELF}", bool(found.loc[name, ITSELF] == 1)) for name in SEEN_ALONE]

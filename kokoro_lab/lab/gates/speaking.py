@@ -1,4 +1,4 @@
-"""Has two engines speak the same texts for a gate, and pairs their samples as the vocoder gives them."""
+"""Has two engines speak the same texts for a gate, and pairs their samples, before gain and limiter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams with the places of their seams, and the same speech decoded at once to compare them with.
+"""Makes streams for gates: with the places of their seams, and the same speech decoded at once beside each.
 
 A stream is put together in three steps: the vocoder decodes a segment window by window, segments are trimmed,
 faded and joined by pauses, and all of it is sent in chunks. Windows have enough context that their samples
@@ -209,7 +209,8 @@ class _DecodedSegment(NamedTuple):
 
 
 def _noting(decoder: Decoder, segments: list[_DecodedSegment]) -> Decoder:
-    """A decoder that records the requests of one stream, and each block that it gives, in `segments`."""
+    """A decoder that works like `decoder`, and adds to `segments` each request of one stream with the blocks
+    of samples that were decoded for it."""
 
     def decode(asked: SegmentRequest) -> DecodedSegment:
         decoded = decoder.decode(asked)

@@ -95,7 +95,7 @@ class Measurement:
         """Whether a run that recorded these parameters was this measurement, in this mode.
 
         The recorded parameters must be the mode's, and the defaults for the rest: a run of other voices or of
-        another candidate is no evidence. A path may be recorded by its name alone.
+        another candidate is no evidence. Of a path, a run may have recorded only the name.
         """
         given = self.parameters(fast)
         expected = (self._plan() if self.benchmark else defaults(find_notebook(self.name))) | dict(given)

@@ -6,8 +6,9 @@
     decide        keep, or roll back, with the commands for either
 
 Times of two days cannot be compared, because the machine's other work differs. Ratios to a reference can be
-compared: the reference is the published fp32 graph on ONNX Runtime alone, timed right beside each text. So if
-an upgrade of ONNX Runtime makes both faster or slower by the same factor, the ratio does not show it.
+compared: the reference is the published fp32 graph, run by ONNX Runtime without our operators, and timed
+right before or after each text. So if an upgrade of ONNX Runtime makes both faster or slower by the same
+factor, the ratio does not show it.
 """
 
 from __future__ import annotations
@@ -207,7 +208,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record to compare with. None if no record is wanted, or `folder` has no such record.
+    """The record of an earlier run, with which this run is compared. None if no record is wanted, or `folder`
+    has no such record.
 
     Parameters
     ----------
@@ -222,7 +224,8 @@ def record_before(which: str, folder: Path, now: Mapping[str, Any]) -> dict[str,
     Raises
     ------
     ParameterError
-        There is no such file, it is no record of this notebook, or it is of another machine or other texts.
+        There is no file at the path `which`, or its record is not of this notebook, of this machine and of
+        the same texts.
     """
     if which == NONE:
         return None

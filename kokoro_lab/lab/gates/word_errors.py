@@ -49,8 +49,8 @@ ENGLISH_LIMIT_PERCENT = 4.0
 ENGLISH_MARGIN_POINTS = 0.5
 ENGLISH_RISE_CHECK = "en_word_error_rate_rise_upper_95_points"
 ENOUGH_WORDS = 1000
-"""With this many words, one word is at most a fifth of the margin. With fewer, the limit is a number of
-words."""
+"""With at least this many words, one word is at most a fifth of the margin, so the rate is judged. With
+fewer, the number of misheard words is judged (`FEW_WORDS_MORE`)."""
 FEW_WORDS_MORE = 1
 """How many more words than the reference's may be misheard, if there are fewer than `ENOUGH_WORDS`."""
 CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}

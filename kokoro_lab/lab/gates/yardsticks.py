@@ -40,7 +40,7 @@ WORDS_SHA256 = "62c9332473dc63f1534cf095bdbfe32ba32b8b90efeef2da39cec57f3de7b50e
 """SHA-256 of the words of all lists in small letters, one sentence on each line. A file with another digest
 does not hold these lists."""
 PUBLISHED_LISTS = 5
-"""Others have published rates of the first fifty sentences."""
+"""Number of lists, from the first on, for which others have published error rates: fifty sentences."""
 
 measure = word_errors.measure
 

@@ -62,7 +62,7 @@ class Panel:
 
     def name_of(self, token: str) -> str | None:
         """The name of the listener with this token: "" for the person who runs the test, `JOIN` for the link
-        for everybody, None if the token is nobody's."""
+        for everybody, None if nobody has this token."""
         return self._names.get(token)
 
     def free_places(self) -> list[str]:

@@ -24,7 +24,7 @@ NEAR = 0.1
 
 
 def header_html(result: Result, base: str = "", came_to: str = "") -> Markup:
-    """The header of a run, as HTML for within a page that has the sheets `style` and `header`.
+    """The header of a run, as HTML, to be put into a page that has the style sheets `style` and `header`.
 
     Parameters
     ----------

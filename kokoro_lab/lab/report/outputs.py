@@ -17,7 +17,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def text_of(value: Any) -> str:
-    """A notebook's text, which its format keeps whole or in lines."""
+    """A text of a notebook as one string. The notebook's file may hold it as a list of lines."""
     return value if isinstance(value, str) else "".join(value)
 
 

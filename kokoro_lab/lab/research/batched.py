@@ -1,11 +1,14 @@
 """Several windows in one forward pass: the CPU time that it saves, and the memory and waiting that it costs.
 
-A batch is several windows end to end, each with the context that it would have by itself. A batch takes as
-many products as its windows one by one, but the weights are read only once. The engine's windows leave out
-the context that later layers do not need. A batch could leave it out, too; here, batches and single windows
-keep all of the context. The model's layers take one scale and shift in a pass, so a batch is exact only if
-its windows are of one segment. Windows of several segments would need a scale and shift for each window,
-which takes no more computing. So the measurement shows the most that a batch could save.
+A batch is several windows end to end, each with the context that it would have by itself. Decoding a batch
+takes as many multiplications as decoding its windows one by one, but the weights are read only once. The
+engine's windows leave out the context that later layers do not need. A batch could leave it out, too; here,
+batches and single windows keep all of the context. The model's layers take one scale and shift in a pass, so
+a batch is exact only if its windows are of one segment. Windows of several segments would need a scale and
+shift for each window, which takes no more computing. So the measurement shows the most that a batch could
+save.
+
+A *window* is the part of a segment that the vocoder decodes at once, in trunk frames of 12.5 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Trains a block of the vocoder to give what the block that ships gives, on the CPU, with NumPy and SciPy."""
+"""Trains a block of the vocoder to give what the block that ships gives, on the CPU, with NumPy and SciPy.
+
+A *block* is a group of layers with one name: six convolutions in three residual steps. A *crop* is a short
+part of the signals at its input and output.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +177,8 @@ def _pairs(block: Block) -> list[tuple[Values, Values]]:
 
 
 def _matrix(weight: Values, bias: Values) -> Values:
-    """Weights and bias of a convolution as they multiply `taps_of` its input."""
+    """Weights and bias of a convolution as one matrix, which multiplies the columns that `taps_of` makes of
+    the input."""
     return np.append(weight.transpose(1, 0, 2).reshape(len(bias), -1), bias[:, None], axis=1)
 
 

@@ -90,8 +90,8 @@ class Border:
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """One side of a border as it was read: frames of 25 ms for each of its token ids, and the curves of F0
-    and energy with two values a frame. It also keeps the contours from which it was cut, and its first and
-    last frame in them."""
+    and energy with two values a frame. A reading also keeps the contours of all that was read, and where this
+    side begins and ends in them."""
 
     frames: np.ndarray
     f0_hz: Values
@@ -268,7 +268,7 @@ def by_way(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """`estimates` of segments spoken alone, for each kind of border."""
+    """For each kind of border: `estimates` of segments that are spoken without their neighbours."""
     kinds = dict(iter(table.groupby("kind")))
     return pd.concat(
         {kind: by_way(rows).loc[[ALONE]] for kind, rows in kinds.items()}, names=["border", "way"]
@@ -290,7 +290,8 @@ def listened(
     reader: BorderReader, borders: Sequence[Border], ear: Callable[[Samples, int], float] = dnsmos
 ) -> pd.DataFrame:
     """How DNSMOS, which needs no reference, rates each border. Columns: text, kind, way, dnsmos, and
-    dnsmos_gain, the difference to the same border of segments that are spoken alone."""
+    dnsmos_gain, the rating minus that of the same border when its segments are spoken without their
+    neighbours."""
     rows = []
     for number, border in enumerate(tqdm(borders, desc="listened to", disable=None)):
         other = borders[(number + len(borders) // 2 + 1) % len(borders)]
@@ -314,7 +315,8 @@ def gain_of(heard: pd.DataFrame, way: str) -> Estimate:
 
 
 def gains(heard: pd.DataFrame) -> pd.DataFrame:
-    """The mean rating of every way and its gain with its interval; a row for each way and kind of border."""
+    """A row for each way of reading and kind of border: the mean DNSMOS rating, and the gain (see `gain_of`)
+    with its interval."""
     rows = {}
     for kind, part in {"all": heard, **dict(iter(heard.groupby("kind")))}.items():
         for way, own in part.groupby("way", sort=False):
@@ -355,7 +357,7 @@ def _windows(reader: BorderReader, contours: Contours, style: Values) -> None:
 
 
 def costs(trials: pd.DataFrame) -> pd.DataFrame:
-    """How much more each way takes than a segment alone; a row for each way.
+    """How much more computing each way takes than a segment without its neighbours; a row for each way.
 
     Returns
     -------

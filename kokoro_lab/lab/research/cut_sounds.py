@@ -1,4 +1,7 @@
-"""Speaks segments while some residual steps are cut (see `residual_steps`), to judge how the cuts sound."""
+"""Speaks segments while some residual steps are cut (see `residual_steps`), to judge how the cuts sound.
+
+*Trunk* and *vocoder* are the stages of the model that compute features and samples.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def race(
     -------
     pandas.DataFrame
         The rows of `turns.take_turns`, with times for one call, and kind and stage of the case. `slowed` is a
-        control: our operator of the best set, called half as often again in the same turn. `same` is that
+        control: our operator of the best set, called 1.5 times as often in the same turn. `same` is that
         operator, timed once more.
     """
     rows = []
@@ -143,8 +143,8 @@ def on_paper(operations: float, traffic_bytes: float, launches: int, table: pd.D
     launches : int
         The number of kernels to start, if each of our operators were one kernel.
     table : pandas.DataFrame
-        From `table_of`. All operators are assumed to reach the share of the limit on Apple's CPUs that the
-        vocoder's largest one reaches here.
+        From `table_of`. On Apple's CPUs, each of our operators is assumed to reach that share of its limit
+        which the vocoder's largest operator reaches on this machine.
 
     Returns
     -------

@@ -25,7 +25,7 @@ from kokoro_lab.lab.tuning.rounding import RIDGE
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
 
 KEPT = (0.875, 0.75, 0.625, 0.5, 0.375, 0.25)
-"""Shares of a step's inner channels."""
+"""Shares of a step's inner channels that may be kept; each is a level."""
 GROUP = 16
 """Channels are kept in multiples of this: our operators compute 8 outputs and read 4 inputs at a time."""
 ONE_TAP, REMOVED, PROBE = "one tap", "removed", "kept 0.5"

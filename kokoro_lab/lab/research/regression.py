@@ -55,7 +55,8 @@ class Regression:
         )
 
     def fitted(self, prior: Matrix) -> Matrix:
-        """The best weights (outputs, inputs), held near `prior` where the inputs say little."""
+        """The weights (outputs, inputs) with the least error. In directions in which the inputs hardly vary,
+        they stay near `prior`."""
         held = self.inputs.astype(np.float64)
         ridge = RIDGE * float(np.trace(held)) / len(held)
         held[np.diag_indices_from(held)] += ridge

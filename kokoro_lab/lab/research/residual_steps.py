@@ -1,8 +1,8 @@
 """The residual steps of trunk and vocoder, and how a graph is rewritten so that a step computes less.
 
 A step is two convolutions over time, each behind a normalisation and an activation; a bypass adds the step's
-input to what they give. Its channels between the two convolutions belong to it alone, so they can be removed
-without a change elsewhere. A `Cut` says what is left of a step.
+input to the output of the second one. The channels between the two convolutions belong to this step only, so
+they can be removed without a change elsewhere. A `Cut` says what is left of a step.
 """
 
 from __future__ import annotations

@@ -281,7 +281,8 @@ def _snake(crop: Crop, k: int, values: Values) -> Values:
 def _least_squares(
     inputs: Sequence[Values], wanted: Sequence[Values], prior: Values, dilation: int
 ) -> tuple[Values, Values]:
-    """Weights and bias that give what is wanted, held near `prior` where the inputs say little."""
+    """Weights and bias of a convolution, fitted by least squares so that `inputs` give `wanted`. In
+    directions in which the inputs hardly vary, the weights stay near `prior`."""
     taps, outputs, channels = prior.shape
     size = taps * channels
     products, cross = np.zeros((size + 1, size + 1)), np.zeros((outputs, size + 1))

@@ -93,7 +93,7 @@ class FigureChange:
         return self.name.replace(" > ", "_")
 
     def said(self, *, after: bool) -> str:
-        """A's figure, or B's, with its unit and interval."""
+        """The figure of run A or, with `after`, of run B, with its unit and interval."""
         value, interval = (self.after, self.after_interval) if after else (self.before, self.before_interval)
         if value is None:
             return "–"

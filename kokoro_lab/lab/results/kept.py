@@ -108,8 +108,8 @@ class KeptRun:
 
     @cached_property
     def sounds(self) -> list[str]:
-        """Paths of sounds below the run's folder: first those of the worst clips in its record, then the
-        others by name."""
+        """Paths of the run's sounds, below its folder: first the sounds of the worst clips, as the record
+        lists them, then all other sounds by name."""
         told = [clip.get("candidate") for clip in self.rows("clips")]
         there = sorted(f"audio/{path.name}" for path in (self.folder / "audio").glob("*.*"))
         return [*(one for one in dict.fromkeys(told) if one in there), *(o for o in there if o not in told)]
@@ -139,12 +139,13 @@ class KeptRun:
         return list(map(str, found)) if isinstance(found, list) else []
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """A mapping within the run's record; empty if there is no such mapping."""
+        """The entry `name` of the run's record, if it is a mapping; else an empty mapping."""
         found = self.result.record.get(name)
         return found if isinstance(found, Mapping) else {}
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """A list within the run's record, such as `clips`. Entries that are not mappings are left out."""
+        """The entry `name` of the run's record, such as `clips`, if it is a list; else an empty list.
+        Elements that are not mappings are left out."""
         found = self.result.record.get(name)
         return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 

@@ -54,7 +54,8 @@ def reason_to_keep(run: KeptRun, evidence: set[Path], now: datetime | None = Non
 
 
 def evidence_in(folder: Path) -> set[Path]:
-    """The folders of the runs that the checklist shows, whether or not runs of the fast mode count."""
+    """The folders of all runs that the checklist shows as evidence, both when runs in fast mode count and
+    when they do not."""
     nothing = Now(None, "", {})
     return Records(folder, nothing, fast=False).shown_by() | Records(folder, nothing, fast=True).shown_by()
 

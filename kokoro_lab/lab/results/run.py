@@ -241,7 +241,8 @@ def results_folder() -> Path:
 
 
 def new_run_folder(notebook: str, prefix: str = "") -> Path:
-    """A folder's path that no other run has, sorted by time."""
+    """The path of a folder for a new run, which no other run has. It has the time in its name, so that the
+    names of a notebook's runs sort by time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return results_folder() / notebook / f"{prefix}{stamp}-{secrets.token_hex(2)}"
 

@@ -43,8 +43,8 @@ class DefaultsComparison:
 
     @property
     def worst(self) -> float:
-        """The largest ratio, over all costs, of the interval's upper end to its margin; below 1, no cost is
-        worse."""
+        """For each cost, the upper end of its interval is divided by its margin; this is the largest of these
+        quotients. Below 1, no cost is worse."""
         return max(cost.high / MARGINS[name] for name, cost in self.ratios.items())
 
     @property

@@ -95,7 +95,7 @@ def controls(tuning: Tuning) -> list[NegativeControl]:
 
 
 def _read_otherwise(tuning: Tuning) -> int:
-    """Settings that an engine would load with another value than was written."""
+    """The number of settings that an engine would load with another value than the one that was written."""
     wanted = tuning.tuned.settings
     read = _loaded(tuning, tuning.tuned)
     return sum(getattr(read, name) != value for name, value in wanted.items())

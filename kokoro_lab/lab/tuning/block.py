@@ -145,7 +145,8 @@ def _ratios(
 
 
 def _shipped_bytes(method: str, found: RoundedLevels, plain: RoundedLevels, moments: Moments) -> int:
-    """The bytes that a user's machine would need besides the float weights to make the same integers."""
+    """How many bytes the package would have to ship, besides the float weights, so that a user's machine
+    makes the same integers."""
     if method == SHIPPED:
         return 0
     if method == "separable_feedback":

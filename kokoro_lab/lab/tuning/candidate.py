@@ -27,8 +27,8 @@ COSTS = {"ttfa": "ttfa_s", "rtf": "rtf", "memory": "rss_peak_mb"}
 MARGINS_SAID = ", ".join(f"{name} {margin:g}" for name, margin in MARGINS.items())
 SNR_LOW_DB = 40.0
 PESQ_LOW = 4.5
-"""Audio counts as equal to the defaults' if its PESQ or its SNR against them reaches the limit; the highest
-PESQ is 4.64."""
+"""Limits of PESQ and SNR (dB). The audio of a candidate counts as equal to that of the defaults if one of the
+two figures, with the defaults as the reference, reaches its limit. The highest PESQ is 4.64."""
 SNR_MOST_DB = 200.0
 """The SNR that equal samples count as."""
 ANOTHER_LENGTH_DB = -100.0
@@ -69,8 +69,8 @@ class CandidateFigures:
 
     @property
     def excess_db(self) -> float:
-        """By how many dB the SNR misses its limit; 0 if PESQ reaches its own. At or below 0, the candidate
-        may be chosen."""
+        """By how many dB the SNR misses its limit; 0 if PESQ reaches the limit of PESQ. At or below 0, the
+        candidate may be chosen."""
         return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
 
 

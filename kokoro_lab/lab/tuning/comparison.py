@@ -1,4 +1,8 @@
-"""The segments that are spoken to fit and calibrate, and the comparison of two decodes of one prosody."""
+"""The segments that are spoken to fit and calibrate, and the comparison of two decodes of one prosody.
+
+PESQ and STOI compare a clip with a reference (4.64 and 1 for equal clips); DNSMOS rates a clip by itself,
+from 1 to 5.
+"""
 
 from __future__ import annotations
 

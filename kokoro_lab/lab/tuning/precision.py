@@ -1,4 +1,9 @@
-"""Compares a precision with the float model: its loss of sound quality, and the time that it saves."""
+"""Compares a precision with the float model: its loss of sound quality, and the time that it saves.
+
+*Prosody* is the durations, the pitch and the energy of a segment, which the first stage of the model
+predicts. PESQ and STOI compare a clip with a reference (4.64 and 1 for equal clips); DNSMOS rates a clip by
+itself, from 1 to 5.
+"""
 
 from __future__ import annotations
 

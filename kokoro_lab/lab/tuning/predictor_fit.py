@@ -1,4 +1,8 @@
-"""Fits the predictor of statistics: a regression of low rank, and a correction of its errors."""
+"""Fits the predictor of statistics: a regression of low rank, and a correction of its errors.
+
+The *statistics* are the mean and the variance by which the vocoder normalises each channel over a segment.
+They are the targets here; the features are what is known of a segment before the vocoder runs.
+"""
 
 from __future__ import annotations
 

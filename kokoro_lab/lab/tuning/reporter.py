@@ -1,6 +1,10 @@
 """Reads tensors inside the model while it speaks: for fitting, calibration and tests.
 
 `calibrate` finds the range of each layer's inputs, so that eight bits cover the values that occur.
+
+The model has four stages: *prosody* (durations, pitch and energy of a segment), *trunk* (512 features for
+each frame of 12.5 ms), *excitation* (the source signal of the voice) and *vocoder* (samples). *Statistics*
+are the mean and the variance by which a layer normalises a channel over a segment.
 """
 
 from __future__ import annotations
@@ -91,7 +95,8 @@ class OwnStatistics:
         self._session = make_session(model.SerializeToString(), config, library=native.library)
 
     def __call__(self, prosody: Prosody) -> tuple[Values, Values]:
-        """Mean and variance of each distinct channel, float32 (8448,) each."""
+        """Mean and variance of each channel, float32 (8448,) each. Layers that normalise the same signal
+        share its channels."""
         factor, offset = self._layers.style_alone(prosody.style)
         feed = whole_vocoder(prosody, factor, offset, known=False)
         mean, variance = _means_and_variances(self._session.run(self._names, feed))
@@ -171,7 +176,8 @@ def _stock_stages(config: EngineConfig) -> Path:
 
 
 class _WatchedGraph:
-    """A graph whose further outputs are the inputs of those layers that can run on integers."""
+    """A graph that has been changed so that it also returns the inputs of all layers that can run on
+    integers."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         model = passes.fold_constants(onnx.load(path))

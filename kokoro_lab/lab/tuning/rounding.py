@@ -32,8 +32,8 @@ Matrix = npt.NDArray[np.float64]
 POSITIONS = 1500
 """The most positions (columns of a layer's input) of a segment that are used, evenly spread."""
 RIDGE = 1e-3
-"""How strongly a fit is drawn to the original weights, as a share of an input's mean power. Without it, an
-input that is nearly 0 in calibration could get any weight."""
+"""Weight of the penalty on differences from the original weights (ridge regression), as a share of the
+inputs' mean power. Without it, an input that is nearly 0 in calibration could get any weight."""
 COLUMNS_AT_ONCE = 128
 DESCENT_STEPS, POWER_STEPS = 150, 30
 

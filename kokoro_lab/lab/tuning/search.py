@@ -50,7 +50,8 @@ Measure = Callable[[Settings], CandidateFigures]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One study: where it is kept, what may be chosen, and from which configuration it starts.
+    """One study: the folder that keeps it, the values that may be chosen, and the configuration with which it
+    starts.
 
     Parameters
     ----------

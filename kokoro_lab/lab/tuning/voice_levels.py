@@ -1,4 +1,7 @@
-"""Measures the loudness of each voice before any gain, and how much softer it speaks longer segments."""
+"""Measures the loudness of each voice before any gain, and how much softer it speaks longer segments.
+
+A *segment* is the part of a text that the model reads at once: one or more sentences.
+"""
 
 from __future__ import annotations
 

@@ -62,8 +62,9 @@ def with_fields(fields: dict[str, Any]) -> dict[str, Any]:
 def configure(kind: Format, *, verbose: bool) -> None:
     """Log to standard error: warnings of all libraries, and our own messages from `info` (or `debug`) on.
 
-    An earlier set-up, such as the command line's, is removed: with it, this one would have no effect.
-    Warnings and uncaught exceptions, which Python would print, are logged too, so that all output is JSON.
+    An earlier configuration of logging, such as that of the command line, is removed: otherwise this one
+    would have no effect. Warnings and uncaught exceptions, which Python would print, are logged too, so that
+    all output is JSON.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if kind == "json" else PlainLines())

@@ -57,8 +57,9 @@ ROOM_MB = 64.0
 """Memory that requests need besides a warm worker and its languages."""
 LOOK_S = 1.0
 CLEAN_AGAIN_S, CLEAN_SELDOM_S = 15.0, 480.0
-"""The first is the wait between two clean-ups. Since emptied caches cost time, it doubles up to the second
-while cleaning does not bring memory under `CLEAN_SHARE`, except while new requests are refused."""
+"""Least and most seconds between two clean-ups. Since emptied caches cost time, the wait doubles after each
+clean-up that does not bring memory under `CLEAN_SHARE`, up to `CLEAN_SELDOM_S`. While new requests are
+refused, it stays at `CLEAN_AGAIN_S`."""
 RETRY_AFTER_S = 5
 
 State = Literal["off", "ok", "cleaning", "refusing"]
@@ -70,7 +71,8 @@ def resident_mb() -> float:
 
 
 def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
-    """The memory of the machine in MiB. If a container has less, that of the container."""
+    """The memory in MiB that this process can have at most: that of the machine or, if its container has a
+    lower limit, that limit."""
     found = [float(psutil.virtual_memory().total / MB)]
     for path in cgroups:
         try:

@@ -205,7 +205,8 @@ class Conversation:
         self._heed(control_of(message))
 
     def _given_up(self) -> bool:
-        """Whether the client has given up the text that waits for its slot: it has left, or withdraws it.
+        """Whether the client has given up the text that waits for its slot: the client has left, or has
+        withdrawn the text.
 
         The client's other messages are kept for later: together at most as long as the longest message.
         """

@@ -27,7 +27,8 @@ from gunicorn.http.message import Request
 from gunicorn.http.unreader import Unreader
 
 MOST_HEAD_BYTES = 65_536
-"""gunicorn would take 800 kB: 100 fields of 8 kB each."""
+"""The longest head of a request, in bytes. With gunicorn's own limits it could have 800 kB: 100 fields of 8
+kB each."""
 MOST_CHUNK_LINE_BYTES = 4_096
 MOST_TRAILER_BYTES = 8_192
 CHUNKED_OVERHEAD = 2
@@ -67,7 +68,8 @@ class Incoming:
     client : tuple
         The client's address.
     most_body_bytes : int
-        A longer body is refused: by its length before it is read or, if it is chunked, while it is read.
+        A longer body is refused. If the head states the body's length, it is refused before it is read; if
+        the body is chunked, while it is read.
     """
 
     def __init__(self, cfg: Any, client: Any, most_body_bytes: int) -> None:
@@ -83,7 +85,7 @@ class Incoming:
         """Whether the client sends the body only after `100 Continue`."""
 
     def __len__(self) -> int:
-        """The bytes held, with those of a request that is being served."""
+        """The number of bytes that are held, those of a request that is being served included."""
         return len(self._data) + (0 if self._request is None else len(self._request.unreader))
 
     @property
@@ -192,7 +194,8 @@ class Incoming:
 
 
 class _Chunks:
-    """Finds the end of a chunked body by its chunk lines, and counts its bytes."""
+    """Finds where a body in HTTP's chunked encoding ends, by the lines that state the length of each chunk,
+    and counts the bytes of the body."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes

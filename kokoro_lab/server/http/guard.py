@@ -23,7 +23,8 @@ from kokoro_lab.server.requests.syntheses import LONGEST_ID
 from kokoro_lab.server.state import server_state
 
 JSON_BYTES_A_CHARACTER = 12
-"""The most that JSON needs for one character: beyond the basic plane, escaped, it is two `\\uXXXX`."""
+"""The most bytes that JSON needs for one character: if it is outside of Unicode's basic plane and escaped, it
+is written as two `\\uXXXX`."""
 OTHER_FIELDS_BYTES = 65_536
 """Room for the fields beside the text: a lexicon of 8 kB, every character escaped, is the largest."""
 

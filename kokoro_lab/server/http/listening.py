@@ -26,7 +26,7 @@ def listener(host: str, port: int, backlog: int, port_setting: str = "PORT") -> 
     """A socket that listens on `host` and `port`; with port 0, on a free port.
 
     `backlog` is how many connections may wait to be accepted; the system may allow fewer. `port_setting` is
-    the setting of the port, for the error.
+    the name, without `KOKORO_`, of the setting from which the port comes; an error states it.
 
     Raises
     ------

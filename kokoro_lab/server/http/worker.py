@@ -251,7 +251,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             self.method_queue.defer(lambda: None)
 
     def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
-        """Called when the pool has answered: wait for the next request, or close."""
+        """Called when a thread of the pool has answered a request of the connection: wait for the
+        connection's next request, or close it."""
         self.connections.forgets(conn)
         try:
             goes_on = fs.result()

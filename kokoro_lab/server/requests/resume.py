@@ -112,7 +112,8 @@ def resumption_of(
     ParameterError
         `last_id` is not of this form.
     Gone
-        The token has expired, is malformed, or is another request's or another server version's.
+        The token has expired or is malformed, or it was made for another request or by another version of the
+        server.
     """
     now_s = int(time.time())
     frame = FRAME_ID.fullmatch(last_id)

@@ -3,6 +3,9 @@
 A named client has one synthesis at a time. A further synthesis is admitted if all can be served in time, by
 the measured cost of speech on this machine. Files get the computing time that streams leave, since nobody
 listens while a file is computed.
+
+A *unit* of computing is one window of the vocoder, or the prosody of one segment (see
+`scheduling.deadlines`).
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 LONGEST_ID = 64
 """Characters of a request's id."""
 END_S = 10.0
-"""How long to wait for a stopped synthesis to end: a window takes less on any machine."""
+"""Seconds to wait until a stopped synthesis has ended. It ends after the window under way, which takes less
+time than this on any machine."""
 SEND_S = 0.5
 """How long a client may take to receive data that is being sent, before its connection is cut."""
 POLL_S = 0.01
@@ -51,12 +55,12 @@ LONGEST_RETRY_S = 600.0
 
 
 class Synthesis:
-    """One request for speech from its admission until its slot is free, and how it is stopped.
+    """One request for speech, from its admission until its slot is free. Its methods stop the request.
 
     Parameters
     ----------
     account : Account
-        The account of the request. The account's id stops this synthesis alone.
+        The account of the request. The account's id stops only this synthesis.
     asked : SpeechRequest
     utterance : Utterance
         What the engine is to speak.
@@ -357,8 +361,8 @@ class Syntheses:
         return [one.account.request_id for one in found]
 
     def interrupt(self, reason: KokoroLabError, request_id: str | None = None) -> list[str]:
-        """Stop the syntheses under way with an id, or all of them, and tell their clients the reason; returns
-        their ids."""
+        """Stop the syntheses under way with the id `request_id`, or all that are under way without it, and
+        tell their clients the reason. Returns the ids of the stopped syntheses."""
         found = [one for one in self.under_way() if request_id is None or one.is_called(request_id)]
         for one in found:
             one.interrupt(reason)

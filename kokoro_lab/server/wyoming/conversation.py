@@ -59,7 +59,7 @@ POLL_S = 0.01
 IDLE_S = 60.0
 """Seconds of a client's silence after which the connection is closed."""
 LOOK_S = 0.5
-"""How soon a connection over which nothing is spoken notices that the server stops."""
+"""Seconds between two checks whether the server stops, while nothing is spoken over the connection."""
 LEAVING_S = 2.0
 """Seconds in which a client may still send after an error. If the connection were closed at once, it might
 never read the error."""
