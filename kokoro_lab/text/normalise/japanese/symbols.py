@@ -11,6 +11,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     NAMES,
     NO_LATIN_AFTER,
     PLAIN,
+    SIGNS,
     either_width,
 )
 from kokoro_lab.text.normalise.roman import roman
@@ -36,10 +37,11 @@ def _power(match: Any) -> str:
     return f"{said}の{sign}{number(exponent.lstrip('-'))}乗"
 
 
-def _above_zero(match: Any) -> str | None:
+def _signed(match: Any) -> str | None:
     """`+10-12度`: from ten to twelve; `+10-5` is a sum."""
     first, last = (float(match[end].replace(",", "")) for end in ("first", "last"))
-    return f"プラス{number(match['first'])}から" if first < last else None
+    counts_up = (-first if match["sign"] == "-" else first) < last
+    return f"{SIGNS[match['sign']]}{number(match['first'])}から" if counts_up else None
 
 
 BEFORE_NUMBERS: tuple[Rule, ...] = (
@@ -67,9 +69,11 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         _power,
     ),
     either_width(
-        "range above zero",
-        rf"(?<!{_OPERAND}\s?)\+(?<first>{PLAIN})-(?=(?<last>{PLAIN})(?![\d/:=-]|\s?=))",
-        _above_zero,
+        "range from a number with a sign",  # of temperatures, if the sign is a minus
+        rf"""(?<!{_OPERAND}\s?)(?<sign>\+|-(?=[\d.,]+--?[\d.]+\s?[度℃°]))(?<first>{PLAIN})-
+            (?=(?<last>(?:(?<=-[^-]+-)-)?{PLAIN})(?![\d/:=-]|\s?=))""",
+        _signed,
+        wakes="-－−–‐",
     ),
     either_width(
         "minus in a sum",
