@@ -54,8 +54,8 @@ _GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
-"""The pronoun, which is no number behind an abbreviation."""
+PRONOUN = rf"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
+"""The pronoun, which is no number behind an abbreviation; `in ch. I` has the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
@@ -176,7 +176,7 @@ def _abbreviated(said: str, code: str) -> bool:
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
     if _NUMBER.fullmatch(said) or (
-        _COUNTS.match(rest) and not (code == "en" and _PRONOUN.match(rest)) and _abbreviated(said, code)
+        _COUNTS.match(rest) and not (code == "en" and _PRONOUN.match(f"{tail} {rest}", len(tail) + 1)) and _abbreviated(said, code)
     ):
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
@@ -194,7 +194,8 @@ def is_initial(said: str, rest: str, code: str) -> bool:
     """Whether the text ends with the first letter of a name that follows: `di S. Freud`, not `vitamina C.`
 
     Letters that are Roman numerals belong to a name before them: `Carlo V.` Behind a noun or a verb, a letter
-    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints.
+    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints, or
+    behind a word that names or leads to a person: `lo dice G. Verdi`.
     """
     if f"{code} not before an initial" not in _WORDS:
         return False
@@ -203,10 +204,24 @@ def is_initial(said: str, rest: str, code: str) -> bool:
     if not found or not name or name[1].casefold() in function_words or found["letter"]:
         return False
     before, letter = found["before"] or "", found["initial"]
-    if is_label(before, code) or (letter in "IVX" and (not before or before[0].isupper())):
+    numeral = letter in "IVX" and (not before or (before[0].isupper() and len(before) > 1))
+    if is_label(before, code) or numeral:
         return False
     leads = not before or before[0].isupper() or before.casefold() in function_words or letter == "S"
-    return leads or before in _WORDS[f"{code} before a name"]
+    people = _WORDS[f"{code} before a name"] | _WORDS[f"{code} before an initial"]
+    return leads or before in people
+
+
+def initial(match: regex.Match[str], code: str) -> str | None:
+    """What is said for a letter and its point: the letter without a pause, if it is the initial of a name.
+
+    A letter that is also a word (`di A. Bravo`) keeps its point, without which it would be read as that word.
+    """
+    letter, end = match.group()[0], match.end()
+    rest = match.string[end : end + 2 * _AHEAD].lstrip()
+    said = match.string[max(0, end - 2 * _AHEAD) : end]
+    is_word = letter.casefold() in _WORDS[f"{code} function word"]
+    return None if is_word or not is_initial(said, rest, code) else letter
 
 
 def is_label(before: str, code: str) -> bool:

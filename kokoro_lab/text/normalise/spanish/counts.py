@@ -213,6 +213,14 @@ ORDINALS: tuple[Rule, ...] = (
         _ordinal,
     ),
     Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
+    Rule(
+        "house numbers",  # said one after the other
+        rf"""{_START}(?=\d+/)(?<=(?<!\w)(?i:{any_of(_WORDS["street"])})[ ]
+        (?:(?:del?|l[ao]s?|el|\p{{Lu}}[\p{{L}}.'’]*)[ ]){{0,4}}\p{{Lu}}[\p{{L}}.'’]*,?[ ](?:n[.º°]{{1,2}}[ ]?|número[ ])?)
+        \d{{1,3}}(?:/\d{{1,3}}){{1,2}}{_STOP}(?!(?<=,[ ][\d/]+)[ ]del?\b)""",
+        _groups,
+        wakes="/",
+    ),
     Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
     Rule(
         "fraction in one sign",
