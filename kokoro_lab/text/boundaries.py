@@ -54,7 +54,8 @@ _GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-PRONOUN = rf"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
+_IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
+PRONOUN = rf"{_IN_A_PART}I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
 """The pronoun, which is no number behind an abbreviation; `in ch. I` has the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
@@ -176,7 +177,9 @@ def _abbreviated(said: str, code: str) -> bool:
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
     if _NUMBER.fullmatch(said) or (
-        _COUNTS.match(rest) and not (code == "en" and _PRONOUN.match(f"{tail} {rest}", len(tail) + 1)) and _abbreviated(said, code)
+        _COUNTS.match(rest)
+        and not (code == "en" and _PRONOUN.match(f"{tail} {rest}", len(tail) + 1))
+        and _abbreviated(said, code)
     ):
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):

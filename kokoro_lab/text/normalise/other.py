@@ -33,8 +33,6 @@ _BESIDE = {
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "miliardi": "miliardo"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
-_OF = frozenset("de d' du des di del dello della dell dei degli delle do da dos das".split())
-"""Words for "of", alone or with an article."""
 
 
 class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
@@ -202,6 +200,12 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 r"(?<=(?<![\w/.,-])(?!(?:19|20)\d\d/)\d{1,3})/(?=(?!0)\d{1,3}(?![\w/-]|[.,]\d))",
                 lambda match: f" {stroke}",
             )
+        yield Rule(
+            "plus between numbers",
+            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)",
+            lambda match: f" {self._signs['+']} ",
+            wakes="+",
+        )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")
         alone = [each for each in self._units if each[-1] in "²³" or each in ("km/h", "kWh")]
         yield Rule(
@@ -263,7 +267,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             noun = self._units[unit].one if whole == 1 else self._units[unit].many
         if self._words["locale"] == "hi":
             return f"{self._hindi_share(whole, part)} {noun}".rstrip()
-        linked = noun in _OF
+        linked = noun in entries(self._words["of"])
         gender = (self._units[unit].gender if unit else self._gender(noun or "o", whole)) or "m"
         said = regex.sub(r" d[ei]$", "", self._pairs("fractions")[part])
         if part == "1/2":
@@ -292,7 +296,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             said = {"mezzo": "mezza", "meio": "meia"}[said]
         if gender == "f" and said == "un demi":
             said = "une demi"
-        if noun in _OF:
+        if noun in entries(self._words["of"]):
             said = regex.sub(r" d[ei]$", "", said)
         return f"{said} {noun}{_last_stop(match)}" if unit else said
 

@@ -55,7 +55,8 @@ class OtherContext(OtherNumbers):
         if streets:
             yield digit_rule(
                 "house numbers",
-                rf"(?<![\w/.,-])(?=\d+/)(?<=\b(?:civic[oi]\ |(?i:{any_of(streets)})\ {_NAME_BEHIND_STREET})){HOUSES}",
+                rf"(?<![\w/.,-])(?=\d+/)"
+                rf"(?<=\b(?:civic[oi]\ |(?i:{any_of(streets)})\ {_NAME_BEHIND_STREET})){HOUSES}",
                 self._houses,
             )
         for initial, titles in self._titles.items():

@@ -216,7 +216,8 @@ ORDINALS: tuple[Rule, ...] = (
     Rule(
         "house numbers",  # said one after the other
         rf"""{_START}(?=\d+/)(?<=(?<!\w)(?i:{any_of(_WORDS["street"])})[ ]
-        (?:(?:del?|l[ao]s?|el|\p{{Lu}}[\p{{L}}.'’]*)[ ]){{0,4}}\p{{Lu}}[\p{{L}}.'’]*,?[ ](?:n[.º°]{{1,2}}[ ]?|número[ ])?)
+        (?:(?:del?|l[ao]s?|el|\p{{Lu}}[\p{{L}}.'’]*)[ ]){{0,4}}\p{{Lu}}[\p{{L}}.'’]*,?[ ]
+        (?:n[.º°]{{1,2}}[ ]?|número[ ])?)
         \d{{1,3}}(?:/\d{{1,3}}){{1,2}}{_STOP}(?!(?<=,[ ][\d/]+)[ ]del?\b)""",
         _groups,
         wakes="/",
