@@ -43,6 +43,8 @@ _HINDI_UNIT = regex.compile(rf"\d\s?{any_of(_WORDS['hi behind a number'])}\.$")
 _INITIAL = regex.compile(
     r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L})\p{Lu} )?(?P<before>\p{L}+)\.?[ ])?(?P<initial>\p{Lu})\.$"
 )
+_VOWELS = {"A": "Ah", "E": "Eh", "I": "Ì", "O": "Oh"}
+"""Letters that are also words → how they are written to be read with a stress."""
 _NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
@@ -218,13 +220,16 @@ def is_initial(said: str, rest: str, code: str) -> bool:
 def initial(match: regex.Match[str], code: str) -> str | None:
     """What is said for a letter and its point: the letter without a pause, if it is the initial of a name.
 
-    A letter that is also a word (`di A. Bravo`) keeps its point, without which it would be read as that word.
+    A letter that is also a word (`di A. Bravo`) is written as it sounds, or keeps its point: it would be read
+    as that word.
     """
     letter, end = match.group()[0], match.end()
     rest = match.string[end : end + 2 * _AHEAD].lstrip()
     said = match.string[max(0, end - 2 * _AHEAD) : end]
     is_word = letter.casefold() in _WORDS[f"{code} function word"]
-    return None if is_word or not is_initial(said, rest, code) else letter
+    if not is_initial(said, rest, code):
+        return None
+    return _VOWELS.get(letter) if is_word else letter
 
 
 def is_label(before: str, code: str) -> bool:

@@ -203,7 +203,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         yield Rule(
             "plus between numbers",
             r"(?<=\d['′]?\ ?)\+(?=\ ?\d)",
-            lambda match: f" {self._signs['+']} ",
+            lambda match: self._signs["+"],
             wakes="+",
         )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")

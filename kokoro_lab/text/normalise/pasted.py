@@ -10,7 +10,7 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.rules import Rule
 
-_PERMISSIONS = r"[-dlbcps](?:[r-][w-][xsStT-]){3}[.+@]?(?=\ +\d)"
+_PERMISSIONS = r"(?<!\S)(?=.-*+r)(?=\S*-)[-dlbcps](?:[r-][w-][xsStT-]){3}[.+@]?(?!\S)"
 _TIME = r"(?:\d+:)?[0-5]\d:[0-5]\d[.,]\d{3}"
 
 RULES: tuple[Rule, ...] = (
@@ -54,13 +54,13 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "permissions of a file",  # as `ls -l` shows them: `-rw-r--r--`
-        rf"^{_PERMISSIONS}",
+        _PERMISSIONS,
         lambda match: " ".join(filter(str.isalpha, match.group().upper())),
         wakes="-",
     ),
     Rule(
         "size of a file",  # `4.0K` in the same line
-        rf"(?<=^{_PERMISSIONS}\ [^\n]{{1,80}}\ \d{{1,4}}(?:\.\d)?)[KMGT](?=\ )",
+        rf"(?<={_PERMISSIONS}\ [^\n]{{1,80}}\ \d{{1,4}}(?:\.\d)?)[KMGT](?=\ )",
         lambda match: match.group(),
         wakes="-",
     ),

@@ -49,13 +49,24 @@ _PHRASE_AHEAD = r"(?!\s[A-Za-z]*[a-z])"
 _NAME = (
     rf"(?<![A-Za-z][ ]|[A-Za-z\d@./-]){any_of(NAMES['name in Latin letters'])}(?!{LATIN}|[ ]{LATIN}|[@./-]\w)"
 )
-STAYS = regex.compile(f"{_NAME}|{LAUGH}")
+_KEYS = NAMES["key of a keyboard"]
+_KEY = (
+    rf"(?<![A-Za-z]){any_of(_KEYS)}(?!{LATIN})"
+    r"(?:(?=\s?(?:[+＋]|キー|を押|を長押))|(?<=[+＋]\s?[A-Za-z]+))"
+)
+STAYS = regex.compile(f"{_NAME}|{_KEY}|{LAUGH}")
 """Latin letters that are read by these rules, and not by those of another language."""
 WHOLE_NAMES: tuple[Rule, ...] = (
     either_width(
         "name in Latin letters",
         _NAME,
         lambda match: NAMES["name in Latin letters"][match.group()],
+    ),
+    either_width(
+        "key of a keyboard",
+        _KEY,
+        lambda match: _KEYS[match.group()],
+        wakes="".join({key[0] + chr(ord(key[0]) + 0xFEE0) for key in _KEYS}),  # of either width
     ),
     either_width("laugh", LAUGH, lambda match: "笑い"),
     either_width(
