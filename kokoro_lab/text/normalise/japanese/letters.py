@@ -14,6 +14,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_BEFORE,
     either_width,
     narrow,
+    with_point,
 )
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
@@ -66,7 +67,7 @@ WHOLE_NAMES: tuple[Rule, ...] = (
         "key of a keyboard",
         _KEY,
         lambda match: _KEYS[match.group()],
-        wakes="".join({key[0] + chr(ord(key[0]) + 0xFEE0) for key in _KEYS}),  # of either width
+        wakes="".join({key[0] for key in _KEYS}),
     ),
     either_width("laugh", LAUGH, lambda match: "笑い"),
     either_width(
@@ -85,10 +86,11 @@ WHOLE_NAMES: tuple[Rule, ...] = (
         rf"""{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?:(?<one>[A-Z])\s)?[Vv][Ss]\.?(?:\s(?<other>[A-Z]){NO_LATIN_AFTER})?
             {NO_LATIN_AFTER}{_PHRASE_AHEAD}""",
         lambda match: f"{spelt(match['one'] or '')}対{spelt(match['other'] or '')}",
+        wakes="Vv",
     ),
-    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ"),
+    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ", wakes="p"),
     either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
-    either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
+    either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー", wakes="O"),
 )
 """Names in Latin letters, which no number rule may take apart."""
 
@@ -98,7 +100,7 @@ RULES: tuple[Rule, ...] = (
         rf"{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?<letters>[A-Z]{{2,}}){NO_LATIN_AFTER}(?!'[a-z]){_PHRASE_AHEAD}",
         lambda match: acronym(match["letters"]),
     ),
-    either_width(
+    with_point(
         "acronym with points",
         rf"{NO_LATIN_BEFORE}(?:[A-Z]\.){{2,}}[A-Z]?{NO_LATIN_AFTER}",
         lambda match: spelt(match.group().replace(".", "")),
