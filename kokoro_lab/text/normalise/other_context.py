@@ -50,6 +50,7 @@ class OtherContext(OtherNumbers):
                 rf"(?<![\w/.,-])(?<!\b[Ll]e\ |\d/\d\d?\ au\ ){_HOUSE}(?:/{_HOUSE}){{1,3}}"
                 rf"(?=,?\ (?:{any_of(streets)}{_ANY_NAME}|{any_of(named)}{_NAME_OF_STREET}))",
                 self._houses,
+                wakes="/",
             )
         streets = entries(words["street before house numbers"])
         if streets:
@@ -58,6 +59,7 @@ class OtherContext(OtherNumbers):
                 rf"(?<![\w/.,-])(?=\d+/)"
                 rf"(?<=\b(?:civic[oi]\ |(?i:{any_of(streets)})\ {_NAME_BEHIND_STREET})){HOUSES}",
                 self._houses,
+                wakes="/",
             )
         for initial, titles in self._titles.items():
             if titles:

@@ -95,6 +95,8 @@ def _era(match: Any) -> str:
     return ("antes" if match.group().startswith("A") else "después") + " de Cristo" + final_stop(match)
 
 
+_LIKE_ONE = rf"(?=[\p{{L}}\ ]{{1,6}}[./ºª°-]|{_any(each for each in _ABBREVIATIONS if each.isalpha())})"
+"""Tells most words from abbreviations sooner than the many patterns do."""
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
 LONGEST = 5
@@ -158,7 +160,7 @@ RULES: tuple[Rule, ...] = (
         lambda match: None if "%" in match.string else "distrito",
         wakes=".",
     ),
-    Rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
+    Rule("abbreviation", rf"{_EDGE}{_LIKE_ONE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
     Rule(
         "initial of a name",
         r"(?<![\p{L}\p{M}\p{N}.'’-])\p{Lu}\.(?=\ \p{Lu})",

@@ -178,6 +178,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<!\w)(?P<degrees>\d{1,3})[°º][ ]?(?P<minutes>\d{1,2})[′'](?:[ ]?(?P<seconds>\d{1,2})[″"])?
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
         _in_parts,
+        wakes="°º",
     ),
     digit_rule(
         "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _in_parts
@@ -194,6 +195,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))"
         rf"[ ]?(?P<unit>{_SYMBOLS}){_END}",
         _part_of_unit,
+        wakes="/½¼¾",
     ),
     digit_rule(
         "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure
