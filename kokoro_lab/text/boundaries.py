@@ -41,7 +41,8 @@ _TITLE = {
 }
 _HINDI_UNIT = regex.compile(rf"\d\s?{any_of(_WORDS['hi behind a number'])}\.$")
 _INITIAL = regex.compile(
-    r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L})\p{Lu} )?(?P<before>\p{L}+)\.?[ ])?(?P<initial>\p{Lu})\.$"
+    r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L}|^|[.!?…] )\p{Lu} )?"
+    r"(?P<before>\p{L}{2,}(?: ?:)?|\p{L})\.?[ ])?(?P<initial>\p{Lu})\.$"
 )
 _VOWELS = {"A": "Ah", "E": "Eh", "I": "Ì", "O": "Oh"}
 """Letters that are also words → how they are written to be read with a stress."""
@@ -208,11 +209,12 @@ def is_initial(said: str, rest: str, code: str) -> bool:
     function_words = _WORDS[f"{code} function word"]
     if not found or not name or name[1].casefold() in function_words or found["letter"]:
         return False
-    before, letter = found["before"] or "", found["initial"]
+    before, letter = (found["before"] or "").rstrip(" :"), found["initial"]
     numeral = letter in "IVX" and (not before or (before[0].isupper() and len(before) > 1))
     if is_label(before, code) or numeral:
         return False
-    leads = not before or before[0].isupper() or before.casefold() in function_words or letter == "S"
+    alone = not before and not said[: said.rindex(letter)].rstrip().endswith(":")
+    leads = alone or before[:1].isupper() or before.casefold() in function_words or letter == "S"
     people = _WORDS[f"{code} before a name"] | _WORDS[f"{code} before an initial"]
     return leads or before in people
 

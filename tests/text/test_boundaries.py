@@ -142,6 +142,9 @@ def test_a_roman_number_behind_a_name_is_no_initial() -> None:
         ("F. García dijo que no.", "es", ["F. García dijo que no."]),
         ("Elige el plan B. Marta no.", "es", ["Elige el plan B.", "Marta no."]),
         ("La respuesta es B. Juan lo sabe.", "es", ["La respuesta es B.", "Juan lo sabe."]),
+        ("La respuesta correcta: B. Juan lo sabe.", "es", ["La respuesta correcta: B.", "Juan lo sabe."]),
+        ("O professor J. Silva mora aqui.", "pt-br", ["O professor J. Silva mora aqui."]),
+        ("Auteur : J. Dupont.", "fr-fr", ["Auteur : J. Dupont."]),
     ],
 )
 def test_a_letter_behind_a_word_that_leads_to_a_person_is_an_initial(

@@ -267,7 +267,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             noun = self._units[unit].one if whole == 1 else self._units[unit].many
         if self._words["locale"] == "hi":
             return f"{self._hindi_share(whole, part)} {noun}".rstrip()
-        linked = noun in entries(self._words["of"])
+        linked = noun in entries(self._words["no noun behind a fraction"])
         gender = (self._units[unit].gender if unit else self._gender(noun or "o", whole)) or "m"
         said = regex.sub(r" d[ei]$", "", self._pairs("fractions")[part])
         if part == "1/2":
@@ -296,7 +296,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             said = {"mezzo": "mezza", "meio": "meia"}[said]
         if gender == "f" and said == "un demi":
             said = "une demi"
-        if noun in entries(self._words["of"]):
+        if noun in entries(self._words["no noun behind a fraction"]):
             said = regex.sub(r" d[ei]$", "", said)
         return f"{said} {noun}{_last_stop(match)}" if unit else said
 
