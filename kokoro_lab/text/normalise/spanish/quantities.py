@@ -51,7 +51,8 @@ def _is_no_unit(match: Any) -> bool:
     symbol, before = match["unit"], match.string[: match.start()]
     glued = match.string[match.start("unit") - 1] != " "
     if symbol == "d":
-        return not _LASTS.search(before) or match.string.startswith(")", match.end())
+        lasts = _LASTS.search(match.string, max(0, match.start() - _LASTS_CHARS), match.start())
+        return not lasts or match.string.startswith(")", match.end())
     if symbol in _LETTERS:  # "4K", "puerta 3 A"
         return glued or names_a_thing(match.string, match.start())
     if symbol == "°":  # typed for an ordinal's sign: "2° piso"
@@ -89,6 +90,8 @@ def _alone(match: Any) -> str:
 
 _LASTS = regex.compile(r"\b(?i:durante|cada|por|de|tras|x)[ ]\Z|\bc/\Z")
 """The end of a text before a number of days; behind other words, `5 d` is the letter of an article."""
+_LASTS_CHARS = 10
+"""Number of characters before a number that may say that it counts days."""
 _RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
 _ALONE = any_of(_WORDS["unit that stands alone"])
 _LETTERS = frozenset("KNBJAF")
