@@ -41,8 +41,11 @@ _TITLE = {
 }
 _HINDI_UNIT = regex.compile(rf"\d\s?{any_of(_WORDS['hi behind a number'])}\.$")
 _INITIAL = regex.compile(
-    r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L})\p{Lu} )?(?P<before>\p{L}+)\.?[ ])?(?P<initial>\p{Lu})\.$"
+    r"(?:^|[\s(\"“'’])(?:(?P<letter>(?<!\p{L}|^|[.!?…] )\p{Lu} )?"
+    r"(?P<before>\p{L}{2,}(?: ?:)?|\p{L})\.?[ ])?(?P<initial>\p{Lu})\.$"
 )
+_VOWELS = {"A": "Ah", "E": "Eh", "I": "Ì", "O": "Oh"}
+"""Letters that are also words → how they are written to be read with a stress."""
 _NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
@@ -54,8 +57,9 @@ _GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
-PRONOUN = rf"I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
-"""The pronoun, which is no number behind an abbreviation."""
+_IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
+PRONOUN = rf"{_IN_A_PART}I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
+"""The pronoun, which is no number behind an abbreviation; `in ch. I` has the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
@@ -176,7 +180,9 @@ def _abbreviated(said: str, code: str) -> bool:
 def _goes_on(said: str, rest: str, code: str) -> bool:
     tail = said[-_AHEAD:]
     if _NUMBER.fullmatch(said) or (
-        _COUNTS.match(rest) and not (code == "en" and _PRONOUN.match(rest)) and _abbreviated(said, code)
+        _COUNTS.match(rest)
+        and not (code == "en" and _PRONOUN.match(f"{tail} {rest}", len(tail) + 1))
+        and _abbreviated(said, code)
     ):
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
@@ -194,7 +200,8 @@ def is_initial(said: str, rest: str, code: str) -> bool:
     """Whether the text ends with the first letter of a name that follows: `di S. Freud`, not `vitamina C.`
 
     Letters that are Roman numerals belong to a name before them: `Carlo V.` Behind a noun or a verb, a letter
-    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints.
+    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints, or
+    behind a word that names or leads to a person: `lo dice G. Verdi`.
     """
     if f"{code} not before an initial" not in _WORDS:
         return False
@@ -202,11 +209,29 @@ def is_initial(said: str, rest: str, code: str) -> bool:
     function_words = _WORDS[f"{code} function word"]
     if not found or not name or name[1].casefold() in function_words or found["letter"]:
         return False
-    before, letter = found["before"] or "", found["initial"]
-    if is_label(before, code) or (letter in "IVX" and (not before or before[0].isupper())):
+    before, letter = (found["before"] or "").rstrip(" :"), found["initial"]
+    numeral = letter in "IVX" and (not before or (before[0].isupper() and len(before) > 1))
+    if is_label(before, code) or numeral:
         return False
-    leads = not before or before[0].isupper() or before.casefold() in function_words or letter == "S"
-    return leads or before in _WORDS[f"{code} before a name"]
+    alone = not before and not said[: said.rindex(letter)].rstrip().endswith(":")
+    leads = alone or before[:1].isupper() or before.casefold() in function_words or letter == "S"
+    people = _WORDS[f"{code} before a name"] | _WORDS[f"{code} before an initial"]
+    return leads or before in people
+
+
+def initial(match: regex.Match[str], code: str) -> str | None:
+    """What is said for a letter and its point: the letter without a pause, if it is the initial of a name.
+
+    A letter that is also a word (`di A. Bravo`) is written as it sounds, or keeps its point: it would be read
+    as that word.
+    """
+    letter, end = match.group()[0], match.end()
+    rest = match.string[end : end + 2 * _AHEAD].lstrip()
+    said = match.string[max(0, end - 2 * _AHEAD) : end]
+    is_word = letter.casefold() in _WORDS[f"{code} function word"]
+    if not is_initial(said, rest, code):
+        return None
+    return _VOWELS.get(letter) if is_word else letter
 
 
 def is_label(before: str, code: str) -> bool:

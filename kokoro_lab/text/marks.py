@@ -15,6 +15,7 @@ from kokoro_lab.text.aligned import AlignedText
 
 _MAY_BE_MARKED = regex.compile(
     r"""[*|│-╿]|~~|==|'''|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|\]\(|\]\[\d*\]|\[\^|\[[ xX]\]\ |<[A-Za-z/!]
+    |\^[-−+]?\w{1,4}\^|~\d{1,3}~
     |&\#?\w+;|\$[^$]+\$|\\[(\[]|\\[*_~\#`]|^-{3}|^(?:>|\#{1,6}\ )|^\[[^\[\]]+\]:\ """,
     regex.VERBOSE,
 )

@@ -32,8 +32,11 @@ _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
-_ADDRESS = regex.compile(r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}")
-"""Runs of printable characters that are an address, a path, an option or a code."""
+_ADDRESS = regex.compile(
+    r"@|://|www\.|\w[./]\w|[\\_]|^[~/]?/|\p{L}-?\d|\d\p{L}{3}|^[-dl](?:[r-][w-][xsStT-]){3}"
+)
+"""Runs of printable characters that are an address, a path, an option, the permissions of a file or a
+code."""
 _IN_ADDRESSES = regex.compile(r"[@/\\_\p{Nd}]|\w\.\w")
 """The characters of which every address, path, option or code has at least one."""
 _LATIN_BESIDE = regex.compile(r"\p{Latin} [aI]|[aI] \p{Latin}")
@@ -171,7 +174,7 @@ def _detected(
     latin = [k for k, word in enumerate(words) if word.script == "latin"]
     runs_of_signs = _PRINTED.finditer(text) if _IN_ADDRESSES.search(text) else ()
     addresses = [m.span() for m in runs_of_signs if _ADDRESS.search(m.group())]
-    if base[:2] == "ja":
+    if latin and base[:2] == "ja":
         from kokoro_lab.text.normalise.japanese.letters import STAYS
 
         addresses += [m.span() for m in STAYS.finditer(text)]

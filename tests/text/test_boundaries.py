@@ -116,6 +116,8 @@ def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
         ("Is it no. 5 or no. I of the set?", ["Is it no. 5 or no. I of the set?"]),
         ("He ate a fig. I saw him.", ["He ate a fig.", "I saw him."]),
         ("Take vol. I of the set.", ["Take vol. I of the set."]),
+        ("In ch. I described it.", ["In ch. I described it."]),
+        ("He read a vol. I wanted it.", ["He read a vol.", "I wanted it."]),
         ("We ship to the U.K. Orders over $50 go.", ["We ship to the U.K.", "Orders over $50 go."]),
         ("The U.K. Orders over 50 years came.", ["The U.K. Orders over 50 years came."]),
     ],
@@ -128,3 +130,24 @@ def test_a_roman_number_behind_a_name_is_no_initial() -> None:
     assert is_initial("Le opere di S.", "Freud", "it")
     assert not is_initial("Lo disse Carlo V.", "Marco rispose.", "it")
     assert not is_initial("V.", "Marco rispose.", "it")
+    assert is_initial("Opere di J. V.", "Freud", "it")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("Lo dice G. Verdi.", "it", ["Lo dice G. Verdi."]),
+        ("Preferisco il lato B. Marco no.", "it", ["Preferisco il lato B.", "Marco no."]),
+        ("Il a rencontré J. Dupont.", "fr-fr", ["Il a rencontré J. Dupont."]),
+        ("F. García dijo que no.", "es", ["F. García dijo que no."]),
+        ("Elige el plan B. Marta no.", "es", ["Elige el plan B.", "Marta no."]),
+        ("La respuesta es B. Juan lo sabe.", "es", ["La respuesta es B.", "Juan lo sabe."]),
+        ("La respuesta correcta: B. Juan lo sabe.", "es", ["La respuesta correcta: B.", "Juan lo sabe."]),
+        ("O professor J. Silva mora aqui.", "pt-br", ["O professor J. Silva mora aqui."]),
+        ("Auteur : J. Dupont.", "fr-fr", ["Auteur : J. Dupont."]),
+    ],
+)
+def test_a_letter_behind_a_word_that_leads_to_a_person_is_an_initial(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert cut(text, language) == parts

@@ -46,6 +46,8 @@ def parts(written: str, language: str = "es") -> list[str]:
         ("[![Licencia: MIT](https://a.es/x.svg)](LICENSE)\nTexto.", ["Licencia: MIT", "Texto."]),
         ("=== Historia ===\nTexto.", ["Historia", "Texto."]),
         ("x<sup>2</sup>, 10<sup>-3</sup> &amp;amp;lt; R&amp;amp;D", ["x², 10⁻³ < R&D"]),
+        ("x^2^, 10^-3^ H~2~O, 2^nd^, 21^st^", ["x², 10⁻³ H₂O, 2nd, 21st"]),
+        ("2^10^5, a^b^c, ~2~3, A~2~3", ["2^10^5, a^b^c, ~2~3, A~2~3"]),
     ],
 )
 def test_a_mark_is_not_read(written: str, read: list[str]) -> None:

@@ -54,8 +54,14 @@ _CELL = regex.compile(r"(?:\\.|[^|\\]|\\\Z)+")
 _ESCAPED_BAR = regex.compile(r"\\(?=\|)")
 _TAG = regex.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)(.*)>", regex.DOTALL)
 _ALT = regex.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", regex.IGNORECASE)
-_RAISED = regex.compile(r"<sup>\s*\[?(?P<number>[-−+]?\d{1,4})\]?\s*</sup>", regex.IGNORECASE)
+_RAISED = regex.compile(
+    r"""<sup>\s*\[?(?P<number>[-−+]?\d{1,4})\]?\s*</sup>
+    |(?<=[\p{L}\p{N})])\^(?P<number>[-−+]?\d{1,4}|(?<=\d\^)\p{L}{1,4})\^(?![\p{L}\p{N}^])""",
+    regex.IGNORECASE | regex.VERBOSE,
+)
+_LOWERED = regex.compile(r"(?<=[A-Za-z)])~(?P<number>\d{1,3})~(?![\p{N}~])")
 _SUPERSCRIPTS = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _ESCAPED_TWICE = regex.compile(
     r"&(?:amp;)+(?=(?:#\d{1,6}|#[xX][\dA-Fa-f]{1,6}|amp|lt|gt|quot|apos|nbsp|[mn]dash|hellip|[lr][sd]quo|copy|reg);)"
 )
@@ -486,11 +492,12 @@ def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[A
 
 
 def shown(content: AlignedText) -> AlignedText:
-    """`content` with raised digits in signs of Unicode, and entities that were escaped twice escaped once:
-    `x<sup>2</sup>` is `x²`, and `&amp;amp;` is `&amp;`."""
+    """`content` with raised and lowered digits in signs of Unicode, and entities that were escaped twice
+    escaped once: `x<sup>2</sup>` and `x^2^` are `x²`, `H~2~O` is `H₂O`, and `&amp;amp;` is `&amp;`."""
     for pattern, plain in (
         (_ESCAPED_TWICE, lambda _: "&"),
         (_RAISED, lambda match: match["number"].translate(_SUPERSCRIPTS)),
+        (_LOWERED, lambda match: match["number"].translate(_SUBSCRIPTS)),
     ):
         if pattern.search(content.text):
             content = content.rewrite((*m.span(), plain(m)) for m in pattern.finditer(content.text))

@@ -50,7 +50,7 @@ _WHOLE = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
 _NUMBER = rf"(?:{_WHOLE}(?:\.\d+)?[百千万亿兆]*)"
 _START, _NO_LATIN = r"(?<!\d|\d[.,])", r"(?![A-Za-z])"
 _SIGN = r"(?:(?<![\dA-Za-z²³)\]%‰℃年月日号时点分秒周元块])[-+±])?"
-_BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到])\s?(?<last>{_NUMBER})(?![-\d]))?"
+_BEHIND = rf"(?<n>{_NUMBER})(?:\s?(?<to>[-~—]{{1,2}}|[至到]-?)\s?(?<last>{_NUMBER})(?![-\d]))?"
 _AMOUNT = rf"(?<sign>{_SIGN}){_START}{_BEHIND}"
 _DASH = r"[-\s]?"
 # Nouns after which digits identify something
@@ -137,15 +137,19 @@ def _date(match: Any) -> str | None:
 
 def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
     """A number with the word for its sign, or two numbers as a range. `of` is put between the sign's word and
-    the number."""
-    last = f"{'至' if match['to'] == '至' else '到'}{say(match['last'])}" if match["last"] else ""
+    the number. The second number of `-10~-5`, and of `-10--5`, is below zero, too."""
+    last, to = "", match["to"]
+    if to:
+        below = to[-1] == "-" and (to[0] in "~至到" or (len(to) > 1 and match["sign"] == "-"))
+        sign = _BEFORE["-"] + of if below else ""
+        last = f"{'至' if to[0] == '至' else '到'}{sign}{say(match['last'])}"
     return _BEFORE[match["sign"]] + of + say(match["n"]) + last
 
 
 def _measure(match: Any) -> str:
     unit, per = match["unit"], match["per"]
     said = _amount(match, _counted) + _UNITS[unit] + (f"每{_PER[per]}" if per else "")
-    return "零下" + said[1:] if match["sign"] in ("-", "−") and unit in ("℃", "°C") else said
+    return said.replace(_BEFORE["-"], "零下") if unit in ("℃", "°C") else said
 
 
 def _money(match: Any) -> str:
@@ -160,9 +164,15 @@ def _number(match: Any) -> str:
     say = _counted if match["counted"] else number
     if match["last"] and not match["sign"]:
         first, last = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("n", "last"))
-        if match["score"] or (first >= last and match["last"][-1].isdigit()):
+        if match["score"] or (first >= last and match["last"][-1].isdigit() and match["to"][0] in "-—"):
             return f"{number(match['n'])}比{number(match['last'])}"
     return _amount(match, say)
+
+
+def _salary(match: Any) -> str:
+    """`月薪8k-12k`: 八千到一万二千."""
+    said = (cardinal(round(float(match[n]) * 1000)) for n in ("n", "last") if match[n])
+    return "到".join(said)
 
 
 def _telephone(match: Any) -> str:
@@ -284,7 +294,7 @@ RULES: tuple[Rule, ...] = (
     _rule("power", r"(?<=[\dA-Za-z]\s?)[²³](?![A-Za-z])(?<!m.)", _sign, wakes="²³"),
     _rule(
         "range between units",
-        rf"""(?<=[年月日号时点分秒周元块万亿%‰]|:\d\d|\d\s?{_UNIT})\s?[-~—]{{1,2}}\s?(?=[-+]?(?:{_CURRENCY})?\d)
+        rf"""(?<=[年月日号时点分秒周元块万亿%‰]|:\d\d|\d\s?{_UNIT})\s?[-~—]{{1,2}}(?<!~-)\s?(?=[-+]?(?:{_CURRENCY})?\d)
             |(?<=\d)[-~—](?={_CURRENCY}\d)""",
         lambda _: "到",
     ),
@@ -307,6 +317,13 @@ RULES: tuple[Rule, ...] = (
         "metres and centimetres",
         rf"(?<=\d[米块])\d\d(?![\d.,]|\s?(?:{_COUNTED}|[厘毫公]|{_UNIT}))",
         lambda m: digits(m.group()),
+    ),
+    _rule(
+        "salary in thousands",
+        r"""(?<=(?:薪|工资|收入|待遇|月入|年入)[^\d，。,;；]{0,6})(?<n>\d+(?:\.\d+)?)
+            (?:[kK]?\s?[-~—至到]\s?(?<last>\d+(?:\.\d+)?))?[kK](?![A-Za-z\d])""",
+        _salary,
+        wakes="kKｋＫ",
     ),
     _rule("number sign", r"(?<![A-Za-z])[Nn][Oo]\.?\s?(?=\d)", lambda _: "第"),
     _rule(

@@ -7,10 +7,12 @@ language. Digits that no rule takes are read one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import regex
 
+from kokoro_lab.text.boundaries import initial
 from kokoro_lab.text.normalise.other_codes import OtherCodes
 from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
@@ -62,8 +64,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         unit, word = any_of(self._units), r"[\p{L}\p{M}\p{N}²³]"
         spans = any_of({"h", "j", "gg", "d"} & set(self._units))
         return (
-            *self._code_rules(),
             *self._context_rules(),
+            *self._code_rules(),
             *(
                 Rule(
                     "abbreviation",
@@ -76,7 +78,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             Rule(
                 "initial of a name",  # its point is no pause
                 r"(?<![\p{L}\p{M}\p{N}.'’-])\p{Lu}\.(?=\ \p{Lu})",
-                self._initial,
+                partial(initial, code=self._language),
                 wakes=".",
             ),
             *self._roman_rules(),
@@ -198,6 +200,12 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 r"(?<=(?<![\w/.,-])(?!(?:19|20)\d\d/)\d{1,3})/(?=(?!0)\d{1,3}(?![\w/-]|[.,]\d))",
                 lambda match: f" {stroke}",
             )
+        yield Rule(
+            "plus between numbers",
+            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)",
+            lambda match: self._signs["+"],
+            wakes="+",
+        )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")
         alone = [each for each in self._units if each[-1] in "²³" or each in ("km/h", "kWh")]
         yield Rule(
@@ -259,7 +267,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             noun = self._units[unit].one if whole == 1 else self._units[unit].many
         if self._words["locale"] == "hi":
             return f"{self._hindi_share(whole, part)} {noun}".rstrip()
-        linked = noun in ("de", "di", "do", "da")
+        linked = noun in entries(self._words["no noun behind a fraction"])
         gender = (self._units[unit].gender if unit else self._gender(noun or "o", whole)) or "m"
         said = regex.sub(r" d[ei]$", "", self._pairs("fractions")[part])
         if part == "1/2":
@@ -288,7 +296,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             said = {"mezzo": "mezza", "meio": "meia"}[said]
         if gender == "f" and said == "un demi":
             said = "une demi"
-        if noun in ("de", "di", "do", "da", "d'"):
+        if noun in entries(self._words["no noun behind a fraction"]):
             said = regex.sub(r" d[ei]$", "", said)
         return f"{said} {noun}{_last_stop(match)}" if unit else said
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.boundaries import is_initial, is_label
+from kokoro_lab.text.boundaries import is_label
 from kokoro_lab.text.normalise.other_numbers import OtherNumbers
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, entries, names
@@ -16,9 +16,15 @@ from kokoro_lab.text.tables import any_of, entries, names
 _HOUSE = r"\d{1,4}(?:\ ?(?:bis|ter))?"
 _NAME_OF_STREET = r"\ (?:(?:de\ la|d[ue]|des)\ |(?:de\ l|d)['’])?\p{Lu}"
 _ANY_NAME = r"(?:\ (?:d[ue]|des)\ |\ d['’]|(?=\ \p{Lu}))"
+HOUSES = r"\d{1,3}(?:/\d{1,3}){1,2}(?![\w/]|[.,]\d|(?<=,\ [\d/]+)\ d[aeiou]\p{Ll}*\ )"
+"""A pattern for house numbers with strokes between them; in `in via Roma, 3/4 dei negozi`, there are none."""
+_NAME_BEHIND_STREET = (
+    r"(?:(?:d\p{Ll}{1,4}|\p{Lu}[\p{L}.'’]*)\ |dell['’]){0,4}\p{Lu}[\p{L}.'’]*,?\ (?:n[.°º]?\ |numero\ )?"
+)
+_ABOUT = "(?:oltre|circa|quasi|almeno|già|ben|altri|più\\ di)"
 _WORD_BEFORE = regex.compile(r"(\p{L}+)\ $")
 _BEFORE_CHARS = 24
-"""Number of characters before a number that may say what it numbers, and around an initial."""
+"""Number of characters before a number that may say what it numbers."""
 _AROUND_CHARS = 150
 """Number of characters on either side of `CV` in which its sentence is searched for what it speaks of."""
 
@@ -44,6 +50,16 @@ class OtherContext(OtherNumbers):
                 rf"(?<![\w/.,-])(?<!\b[Ll]e\ |\d/\d\d?\ au\ ){_HOUSE}(?:/{_HOUSE}){{1,3}}"
                 rf"(?=,?\ (?:{any_of(streets)}{_ANY_NAME}|{any_of(named)}{_NAME_OF_STREET}))",
                 self._houses,
+                wakes="/",
+            )
+        streets = entries(words["street before house numbers"])
+        if streets:
+            yield digit_rule(
+                "house numbers",
+                rf"(?<![\w/.,-])(?=\d+/)"
+                rf"(?<=\b(?:civic[oi]\ |(?i:{any_of(streets)})\ {_NAME_BEHIND_STREET})){HOUSES}",
+                self._houses,
+                wakes="/",
             )
         for initial, titles in self._titles.items():
             if titles:
@@ -64,7 +80,10 @@ class OtherContext(OtherNumbers):
             )
         if words["near an application"]:
             yield Rule(
-                "applications", r"(?<=(?<!\b[Dd]ai?\ )(?<![\w.,])\d{1,4}\ )CV(?!\w)", self._applications
+                "applications",
+                r"(?<=(?<!\b(?:[Dd]ai?|[Cc]on|[Hh]a|(?<!più\ )di)\ )(?<![\w.,])\d{1,4}\ )CV(?!\w)",
+                self._applications,
+                wakes="V",
             )
 
     def _entitled(self, titles: Mapping[str, str], match: Any) -> str | None:
@@ -73,12 +92,6 @@ class OtherContext(OtherNumbers):
             return None
         title, name = titles[match["name"]], match["name"]
         return f"{title}{name}" if title.endswith("'") else f"{title} {name}"
-
-    def _initial(self, match: Any) -> str | None:
-        end = match.end()
-        said = match.string[max(0, end - _BEFORE_CHARS) : end]
-        rest = match.string[end : end + _BEFORE_CHARS].lstrip()
-        return match.group()[0] if is_initial(said, rest, self._language) else None
 
     def _houses(self, match: Any) -> str:
         return " ".join(
@@ -91,13 +104,20 @@ class OtherContext(OtherNumbers):
         return said.capitalize() if match["short"] == "Es" else said
 
     def _applications(self, match: Any) -> str | None:
-        """Curricula, if a word of the sentence says so, and none speaks of an engine."""
-        around = match.string[max(0, match.start() - _AROUND_CHARS) : match.end() + _AROUND_CHARS]
-        sought, engine = (
-            regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(self._words[near]))})", around)
-            for near in ("near an application", "near an engine")
+        """Curricula, if the words beside them say what is done with them (`ho ricevuto 100 CV`) or a word of
+        the sentence speaks of an application, and none of an engine."""
+        before = match.string[max(0, match.start() - _AROUND_CHARS) : match.start()]
+        behind = match.string[match.end() : match.end() + _AROUND_CHARS]
+        sought, beside, engine = (
+            rf"(?<!\p{{L}})(?i:{any_of(entries(self._words[row]))})"
+            for row in ("near an application", "beside an application", "near an engine")
         )
-        return "curriculum" if sought and not engine else None
+        found = (
+            regex.search(sought, before + behind)
+            or regex.search(rf"{beside}\p{{L}}*\ (?:{_ABOUT}\ )?\d+\ $", before)
+            or regex.match(rf"\ {beside}\p{{L}}*i\b", behind)
+        )
+        return "curriculum" if found and not regex.search(engine, before + behind) else None
 
     def _is_letter(self, match: Any) -> bool:
         """Whether a short unit is the letter of an article: `art. 5 d`."""

@@ -10,6 +10,7 @@ import regex
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise.rules import Rule
 
+_PERMISSIONS = r"(?<!\S)(?=.-*+r)(?=\S*-)[-dlbcps](?:[r-][w-][xsStT-]){3}[.+@]?(?!\S)"
 _TIME = r"(?:\d+:)?[0-5]\d:[0-5]\d[.,]\d{3}"
 
 RULES: tuple[Rule, ...] = (
@@ -50,6 +51,24 @@ RULES: tuple[Rule, ...] = (
         (?=\ [\p{Lu}\p{Lo}\p{N}$€£]|\ [^|.!?]*(?:\ \|[^|.!?]*)*$)""",
         lambda match: ",",
         wakes="|",
+    ),
+    Rule(
+        "permissions of a file",  # as `ls -l` shows them: `-rw-r--r--`
+        _PERMISSIONS,
+        lambda match: " ".join(filter(str.isalpha, match.group().upper())),
+        wakes="-",
+    ),
+    Rule(
+        "size of a file",  # `4.0K` in the same line
+        rf"(?<={_PERMISSIONS}\ [^\n]{{1,80}}\ \d{{1,4}}(?:\.\d)?)[KMGT](?=\ )",
+        lambda match: match.group(),
+        wakes="-",
+    ),
+    Rule(
+        "minute of a match",  # `45'+2`
+        r"(?<=(?<![\p{L}\p{N}.,'′])\d{1,3})['′]\ ?(?=\+\ ?\d{1,2}(?![\d\"″]))",
+        lambda match: " ",
+        wakes="+",
     ),
     Rule("drawn-out end", r"(?<=\p{L})~+(?=[\s!?.,…]|$)", lambda match: "", wakes="~"),
     Rule(

@@ -64,8 +64,8 @@ LEAST = {
     "own": 319,
     "pasted": 200,
     "later": 100,
-    "further": 311,
-    "languages": 117,
-    "same": 208,
+    "further": 328,
+    "languages": 144,
+    "same": 226,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 324, 117 and 208."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144 and 226."""

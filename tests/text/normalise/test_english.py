@@ -293,6 +293,9 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("Run ls -la here", "Run ls dash L A here"),
         ("git commit --amend -m x", "git commit dash dash amend dash M x"),
         ("My cat -a tabby- sat", "My cat -a tabby- sat"),
+        ("in ch. I described it", "in chapter one described it"),
+        ("Prov 3:5, Dan 9:24-27", "Proverbs three five, Daniel nine twenty four to twenty seven"),
+        ("Dan 3:30, Phil 9:30-10 am", "Dan three thirty, Phil nine thirty to ten AM"),
         ("nooo, sooo goood, hmmm, AAA, aaa.txt", "no, so good, hmmm, AAA, aaa dot T X T"),
     ],
 )

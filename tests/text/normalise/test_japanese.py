@@ -115,6 +115,20 @@ def test_what_only_looks_like_a_date_or_a_time_is_not_read_as_one(written: str, 
     assert never not in read(written).text
 
 
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("-10-12度と-10--5℃", "マイナス十から十二度とマイナス十からマイナス五度"),
+        ("+10-12度", "プラス十から十二度"),
+        ("x-10-12の値", "エックス-十-十二の値"),
+        ("Ctrl＋Shift+Tabキー", "コントロールプラスシフトプラスタブキー"),
+        ("Homeを見る", "Homeを見る"),
+    ],
+)
+def test_what_stands_beside_a_number_or_a_word_decides(written: str, spoken: str) -> None:
+    assert _spaceless(read(written).text) == spoken
+
+
 @pytest.mark.parametrize("numeral", ["IIII", "IC", "VV", "IXI", "A", "XIIX"])
 def test_what_is_no_roman_numeral_has_no_value(numeral: str) -> None:
     assert roman(numeral) is None

@@ -44,10 +44,29 @@ def test_signs_that_nobody_says_are_left_out(language: str, written: str, said: 
         "sin² of it",
         "m² of it",
         "<!-- so -->",
+        "it has 4.0K of it",
+        "----------",
+        "-rw-r-",
+        "6'+2\"",
+        "45'2",
     ],
 )
 def test_what_looks_like_it_stays(written: str) -> None:
     assert apply(AlignedText.of(written), RULES).text == written
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("-rw-r--r-- 1 ann 4.0K May 5", "R W R R 1 ann 4.0 K May 5"),
+        ("drwxr-xr-x 2 ann", "D R W X R X R X 2 ann"),
+        ("it is -rw-r--r-- now", "it is R W R R now"),
+        ("(45'+2)", "(45 +2)"),
+        ("90′ + 4", "90 + 4"),
+    ],
+)
+def test_files_and_minutes_are_read(written: str, said: str) -> None:
+    assert apply(AlignedText.of(written), RULES).text == said
 
 
 def test_brackets_around_an_address_are_left_out() -> None:

@@ -26,7 +26,10 @@ _ALONE = any_of(each for each in BOOKS if each not in _UNSURE)
 """Books that are recognised without a number before them. Samuel, Timothy and Peter need one (`1 Tim 3:30`):
 in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
 _WITH_POINT = any_of(WORDS["may be a name or a word"])
-"""These are recognised if a point stands behind them: `Phil. 4:13`."""
+_CLEAR = r"""\.|(?<=Ex|Rev|Gen|Prov|Cor)\ \d
+|\ \d+:(?:\d(?!\d)|[6-9]\d|\d+[-–]\d{1,3}(?![\d:])(?!\ ?[ap]\.?m\b))"""
+"""The former are recognised before a point (`Phil. 4:13`) or before what is no time of day (`Dan 3:16-18`);
+some of them cannot stand before a time of day."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
 _PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
 _PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")
@@ -51,7 +54,7 @@ def _passages(match: Any) -> str:
 RULES: tuple[Rule, ...] = (
     digit_rule(
         "verses of the Bible",
-        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}|{_WITH_POINT}(?=\.)))\.?[ ]
+        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}|{_WITH_POINT}(?={_CLEAR})))\.?[ ]
         (?P<places>{_PASSAGE}(?:[;,]\ ?{_PASSAGE})*){END}(?![:.]\d|\ ?[ap]\.?m\b)""",
         _passages,
     ),

@@ -17,7 +17,10 @@ from kokoro_lab.text.normalise.japanese.written import (
     SIGNS,
     START,
     digits_of_either_width,
-    either_width,
+    with_dash,
+    with_point,
+    with_slash,
+    with_tilde,
 )
 from kokoro_lab.text.normalise.rules import Rule
 
@@ -62,13 +65,11 @@ RULES_BEFORE: tuple[Rule, ...] = (
         lambda match: "点",
         wakes="・",
     ),
-    digits_of_either_width(
-        "score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus
-    ),
-    digits_of_either_width(
+    with_dash("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
+    with_dash(
         "score", rf"(?<={_SCORE_BEFORE}){START}(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?![\d\-.])", _versus
     ),
-    digits_of_either_width(
+    with_slash(
         "fraction",
         rf"""(?<sign>{SIGN}){START}(?<![/A-Za-z])(?:(?<whole>\d+)(?:と|\s))?(?<top>\d+(?:,\d{{3}})*)/(?<bottom>\d+(?:,\d{{3}})*)
             (?![\d/]|\.\d|[A-Za-z])""",
@@ -79,19 +80,19 @@ RULES_BEFORE: tuple[Rule, ...] = (
 """Rules for a slash or a hyphen between two numbers; they come before the rules for money and units."""
 
 RANGES: tuple[Rule, ...] = (
-    digits_of_either_width(
+    with_dash(
         "range of times", r"(?<=\d:\d\d)\s?[-—]\s?(?=(?:[AaPp][Mm]\s?)?\d{1,2}:\d\d)", lambda _: "から"
     ),
-    digits_of_either_width(
+    with_dash(
         "range or score with a hyphen",
         rf"{START}(?<![\-/:A-Za-z])(?<left>{PLAIN})\s?[-—]\s?(?=(?<right>{PLAIN})(?!\s?[-/:]\s?\d|\d))",
         _span,
     ),
-    either_width(
+    with_tilde(
         "range", r"(?<=[\d\p{Han}\p{Katakana}%°℃A-Za-z)])\s?~\s?(?=[-+▲]?[\d¥$€£第])", lambda _: "から"
     ),
-    either_width("open range", rf"(?<=(?:\d|\d{_RANGE_END}|曜日))~(?=\s*(?:$|[、。,)」]))", lambda _: "から"),
-    either_width(
+    with_tilde("open range", rf"(?<=(?:\d|\d{_RANGE_END}|曜日))~(?=\s*(?:$|[、。,)」]))", lambda _: "から"),
+    with_tilde(
         "range between words",
         r"(?<!~.*)(?<=[\p{Han}\p{Katakana}A-Za-z\d)])\s?~\s?(?=[\p{Han}\p{Katakana}A-Za-z])(?!.*~.*~)",
         lambda _: "から",
@@ -116,7 +117,7 @@ RULES: tuple[Rule, ...] = (
         rf"{NO_LATIN_BEFORE}\#(?<n>\d+)(?!\w)",
         lambda match: "シャープ" + number(match["n"]),
     ),
-    digits_of_either_width(
+    with_point(
         "number without its zero", r"(?<![\dA-Za-z.])\.\d+(?![\d.])", lambda match: number(match.group())
     ),
     digits_of_either_width(

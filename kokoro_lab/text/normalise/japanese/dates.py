@@ -13,6 +13,9 @@ from kokoro_lab.text.normalise.japanese.written import (
     START,
     digits_of_either_width,
     either_width,
+    with_colon,
+    with_slash,
+    with_tilde,
 )
 from kokoro_lab.text.normalise.rules import Rule, in_calendar
 
@@ -141,12 +144,12 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",
         _full,
     ),
-    digits_of_either_width(
+    with_slash(
         "date, the year in two digits",
         rf"{START}(?<!/)'?(?<year>\d\d)/(?<month>\d\d?)/(?<day>\d\d?){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
         _full,
     ),
-    digits_of_either_width(
+    with_tilde(
         "day that ends a range",
         r"(?<=\d/\d{1,2}\s?~\s?)(?<day>\d{1,2})(?![\d/:.]|\s?[\p{L}%])",
         lambda m: date(None, None, int(m["day"])),
@@ -163,7 +166,7 @@ RULES: tuple[Rule, ...] = (
             (?!\d|[/\-.]\d)(?:\s?{_WEEKDAY})?(?:T(?=\d\d:\d\d))?""",
         _full,
     ),
-    digits_of_either_width(
+    with_slash(
         "date, the year last",
         rf"{START}(?<month>\d{{1,2}})/(?<day>\d{{1,2}})/(?<year>\d{{4}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?",
         _full,
@@ -174,7 +177,7 @@ RULES: tuple[Rule, ...] = (
     digits_of_either_width(
         "season", rf"{START}(?<!/)(?<year>\d{{4}})[/-](?<month>\d{{2}}){_NOTHING_ON}", _season
     ),
-    digits_of_either_width(
+    with_slash(
         "month and day",
         rf"""{START}(?<![/A-Za-z])(?:(?<=(?<before>{_DAY_BEFORE}|\d/\d{{1,2}}(?:~|から)))|(?<=(?<share>{_SHARE_AROUND}))|)
             (?<month>\d{{1,2}})/(?<day>\d{{1,2}}){_NOTHING_ON}(?:\s?{_WEEKDAY})?(?=(?<behind>{_DAY_BEHIND})?)""",
@@ -205,19 +208,19 @@ RULES: tuple[Rule, ...] = (
 
 TIMES: tuple[Rule, ...] = (
     digits_of_either_width(
-        "hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group())
+        "hundredths of a second", r"(?<=\d秒)\d\d(?!\d)", lambda match: digits(match.group()), wakes="秒"
     ),
     digits_of_either_width(
         "minutes and seconds by their ticks",
         rf"{START}(?<minutes>\d{{1,2}})['′](?<seconds>[0-5]\d)[\"″](?<hours>)",
         _duration,
     ),
-    digits_of_either_width(
+    with_colon(
         "aspect ratio",
         rf"(?<={_RATIO_AROUND}.{{0,3}}){START}\d+:\d+(?![\d:])|{START}\d+:\d+(?=の?{_RATIO_AROUND})",
         _ratio,
     ),
-    digits_of_either_width(
+    with_colon(
         "clock time",
         rf"""{START}(?<!\d:)(?:{NO_LATIN_BEFORE}(?<before>{_HALF})\s?)?(?<hour>\d{{1,2}}):(?<minute>[0-5]\d)
             (?::(?<second>[0-5]\d)(?:\.(?<decimals>\d+))?)?(?![\d:])(?:\s?(?<behind>{_HALF}){NO_LATIN_AFTER})?""",
@@ -235,6 +238,7 @@ TIMES: tuple[Rule, ...] = (
             |(?<hours>{PLAIN})\s?(?:hours?|hrs?|h)|(?<minutes>{PLAIN})\s?(?:minutes?|mins?)
             |(?<seconds>{PLAIN})\s?(?:seconds?|secs?|s)){NO_LATIN_AFTER}(?![/\d])""",
         _duration,
+        wakes="hms",
     ),
-    digits_of_either_width("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
+    with_colon("ratio", rf"{START}(?<!:){PLAIN}(?:\s?:\s?{PLAIN})+(?![\d:])", _ratio),
 )

@@ -13,7 +13,14 @@ import regex
 
 from kokoro_lab.text.normalise.japanese.letters import spelt
 from kokoro_lab.text.normalise.japanese.numbers import cardinal, digits
-from kokoro_lab.text.normalise.japanese.written import LATIN, NAMES, WORDS, either_width
+from kokoro_lab.text.normalise.japanese.written import (
+    LATIN,
+    NAMES,
+    WORDS,
+    either_width,
+    with_point,
+    with_slash,
+)
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
 
@@ -73,18 +80,18 @@ def _file(match: Any) -> str:
 
 RULES: tuple[Rule, ...] = (
     either_width("mail", rf"(?<![A-Za-z0-9._%+-])(?<user>[A-Za-z0-9._%+-]+)@(?<host>{_HOST})", _mail),
-    either_width(
+    with_slash(
         "page",
         rf"(?<![A-Za-z0-9@._-])(?:https?|ftp)://(?<host>[A-Za-z0-9.-]*[A-Za-z0-9])(?<path>{_PATH})",
         _address,
         ignore_case=True,
     ),
-    either_width(
+    with_point(
         "page without its scheme",
         rf"(?<![A-Za-z0-9@._/-])(?<host>{_HOST})(?<path>{_PATH})",
         _address,
     ),
-    either_width(
+    with_point(
         "file",
         rf"(?<![A-Za-z0-9]|[A-Za-z0-9_][-./\\:~])(?<name>[A-Za-z0-9_][A-Za-z0-9_\-./\\:~]*)\.(?<ending>{_EXTENSION})(?![A-Za-z0-9])",
         _file,
@@ -95,9 +102,9 @@ RULES: tuple[Rule, ...] = (
         r"(?<![A-Za-z0-9.~/])(?:[A-Za-z]:\\[\w.\\-]*|(?:~|[~.]?/[A-Za-z0-9_.-]+)(?:/[A-Za-z0-9_.-]+)+/?)",
         lambda m: spoken(m.group()),
     ),
-    either_width("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
+    with_point("point in a name", rf"(?<={LATIN}{{2}})\.(?={LATIN}{{2}})", lambda _: SIGNS["."]),
     either_width(
         "handle", rf"(?<![A-Za-z0-9])@(?<name>{LATIN}[A-Za-z0-9_]*)", lambda match: spoken(match.group())
     ),
-    either_width("tag", r"(?<![A-Za-z0-9&])\#(?=[\p{L}_])", lambda _: "ハッシュタグ"),
+    either_width("tag", r"(?<![A-Za-z0-9&])\#(?=[\p{L}_])", lambda _: "ハッシュタグ", wakes="#"),
 )

@@ -13,6 +13,8 @@ from kokoro_lab.text.normalise.japanese.written import (
     START,
     digits_of_either_width,
     either_width,
+    with_dash,
+    with_point,
 )
 from kokoro_lab.text.normalise.rules import Rule
 
@@ -49,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     digits_of_either_width(
         "postal code", rf"〒\s?(?<n>\d{{3}}{_DASH}?\d{{4}}){_ALONE}", lambda m: "郵便番号" + in_groups(m["n"])
     ),
-    either_width("postal code, its sign alone", r"〒", lambda _: "郵便番号"),
+    either_width("postal code, its sign alone", r"〒", lambda _: "郵便番号", wakes="〒"),
     digits_of_either_width(
         "telephone",
         rf"""{_UNDER_WAY}(?:
@@ -69,7 +71,7 @@ RULES: tuple[Rule, ...] = (
     digits_of_either_width(
         "code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())
     ),
-    digits_of_either_width(
+    with_point(
         "address on a network or version in parts",
         rf"{_UNDER_WAY}{NO_LATIN_BEFORE}\d+(?:\.\d+){{2,}}(?![\d.])",
         _dotted,
@@ -89,9 +91,9 @@ RULES: tuple[Rule, ...] = (
         lambda match: in_groups(match.group()),
     ),
     digits_of_either_width(
-        "block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block
+        "block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block, wakes="-ー—"
     ),
-    digits_of_either_width(
+    with_dash(
         "block and house behind a place",
         r"(?<=[\p{Han}ヶケのノ](?<![は第約]))\d{1,3}-\d{1,4}(?=\s?(?:$|[、。,)」\s]|[のにでまへがはを](?!勝|負|敗)))",
         _block,

@@ -14,6 +14,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     NO_LATIN_BEFORE,
     either_width,
     narrow,
+    with_point,
 )
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of
@@ -49,13 +50,24 @@ _PHRASE_AHEAD = r"(?!\s[A-Za-z]*[a-z])"
 _NAME = (
     rf"(?<![A-Za-z][ ]|[A-Za-z\d@./-]){any_of(NAMES['name in Latin letters'])}(?!{LATIN}|[ ]{LATIN}|[@./-]\w)"
 )
-STAYS = regex.compile(f"{_NAME}|{LAUGH}")
+_KEYS = NAMES["key of a keyboard"]
+_KEY = (
+    rf"(?<![A-Za-z]){any_of(_KEYS)}(?!{LATIN})"
+    r"(?:(?=\s?(?:[+＋]|キー|を押|を長押))|(?<=[+＋]\s?[A-Za-z]+))"
+)
+STAYS = regex.compile(f"{_NAME}|{_KEY}|{LAUGH}")
 """Latin letters that are read by these rules, and not by those of another language."""
 WHOLE_NAMES: tuple[Rule, ...] = (
     either_width(
         "name in Latin letters",
         _NAME,
         lambda match: NAMES["name in Latin letters"][match.group()],
+    ),
+    either_width(
+        "key of a keyboard",
+        _KEY,
+        lambda match: _KEYS[match.group()],
+        wakes="".join({key[0] for key in _KEYS}),
     ),
     either_width("laugh", LAUGH, lambda match: "笑い"),
     either_width(
@@ -74,10 +86,11 @@ WHOLE_NAMES: tuple[Rule, ...] = (
         rf"""{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?:(?<one>[A-Z])\s)?[Vv][Ss]\.?(?:\s(?<other>[A-Z]){NO_LATIN_AFTER})?
             {NO_LATIN_AFTER}{_PHRASE_AHEAD}""",
         lambda match: f"{spelt(match['one'] or '')}対{spelt(match['other'] or '')}",
+        wakes="Vv",
     ),
-    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ"),
+    either_width("pH", rf"{NO_LATIN_BEFORE}pH{NO_LATIN_AFTER}", lambda _: "ピーエイチ", wakes="p"),
     either_width("e-mail", rf"{NO_LATIN_BEFORE}[Ee]-?mail{NO_LATIN_AFTER}", lambda _: "イーメール"),
-    either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー"),
+    either_width("OK", rf"{NO_LATIN_BEFORE}(?:OK|O\.K\.){NO_LATIN_AFTER}", lambda _: "オーケー", wakes="O"),
 )
 """Names in Latin letters, which no number rule may take apart."""
 
@@ -87,7 +100,7 @@ RULES: tuple[Rule, ...] = (
         rf"{NO_LATIN_BEFORE}{_IN_A_PHRASE}(?<letters>[A-Z]{{2,}}){NO_LATIN_AFTER}(?!'[a-z]){_PHRASE_AHEAD}",
         lambda match: acronym(match["letters"]),
     ),
-    either_width(
+    with_point(
         "acronym with points",
         rf"{NO_LATIN_BEFORE}(?:[A-Z]\.){{2,}}[A-Z]?{NO_LATIN_AFTER}",
         lambda match: spelt(match.group().replace(".", "")),

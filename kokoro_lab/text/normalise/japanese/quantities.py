@@ -18,6 +18,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     WORDS,
     digits_of_either_width,
     either_width,
+    with_slash,
 )
 from kokoro_lab.text.normalise.rules import Rule
 from kokoro_lab.text.tables import any_of, entries, rows
@@ -105,6 +106,7 @@ RULES: tuple[Rule, ...] = (
         lambda m: (
             SIGNS[m["sign"]] + number(m["n"]) + _PERCENT[m["unit"]] + ("ポイント" if m["point"] else "")
         ),
+        wakes="%‰",
     ),
     either_width(
         "per cent, the sign alone",
@@ -115,6 +117,7 @@ RULES: tuple[Rule, ...] = (
         "degrees Fahrenheit",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})\s?(?:°F|℉)",
         lambda match: "華氏" + SIGNS[match["sign"]] + number(match["n"]) + "度",
+        wakes="°℉",
     ),
     digits_of_either_width(
         "angle",
@@ -130,13 +133,14 @@ RULES: tuple[Rule, ...] = (
         "measure in one sign",
         rf"(?<sign>{SIGN}){START}(?<n>{NUMBER})?(?<unit>[{_COMPATIBLE}](?:/{any_of(_PER)})?)",
         _compatible,
+        wakes=_COMPATIBLE,
     ),
     either_width(
         "unit alone",
         rf"(?<![A-Za-z0-9/])(?:(?:{_LENGTHS})[²³]|{_ALONE})(?![A-Za-z0-9'./])",
         lambda match: _unit(match.group()),
     ),
-    either_width(
+    with_slash(
         "a time", r"(?<=\d\p{Han}{1,2})/(?=(?:時間?|[分秒日月年週人個回])(?!\p{Han}))", lambda _: "毎"
     ),
 )

@@ -11,7 +11,10 @@ from kokoro_lab.text.normalise.japanese.written import (
     NAMES,
     NO_LATIN_AFTER,
     PLAIN,
+    SIGNS,
     either_width,
+    with_dash,
+    with_slash,
 )
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule
@@ -36,10 +39,11 @@ def _power(match: Any) -> str:
     return f"{said}の{sign}{number(exponent.lstrip('-'))}乗"
 
 
-def _above_zero(match: Any) -> str | None:
+def _signed(match: Any) -> str | None:
     """`+10-12度`: from ten to twelve; `+10-5` is a sum."""
     first, last = (float(match[end].replace(",", "")) for end in ("first", "last"))
-    return f"プラス{number(match['first'])}から" if first < last else None
+    counts_up = (-first if match["sign"] == "-" else first) < last
+    return f"{SIGNS[match['sign']]}{number(match['first'])}から" if counts_up else None
 
 
 BEFORE_NUMBERS: tuple[Rule, ...] = (
@@ -48,8 +52,8 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         any_of(_ABBREVIATED),
         lambda m: _ABBREVIATED[m.group()],
     ),
-    either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ"),
-    either_width("arrow that leads nowhere", r"(?<!\w\s?)→|→(?!\s?\w)", lambda _: "矢印"),
+    either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ", wakes="×"),
+    either_width("arrow that leads nowhere", r"(?<!\w\s?)→|→(?!\s?\w)", lambda _: "矢印", wakes="→"),
     either_width(
         "Roman numeral of a sequel",
         rf"(?<=[\p{{Katakana}}\p{{Han}}ー]\s?)(?<numeral>[IVX]{{2,}}){NO_LATIN_AFTER}(?![\d&])",
@@ -65,25 +69,27 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         rf"""(?<![A-Za-z./])(?<base>(?<!\d){PLAIN}|(?<!\d\s?)m|[A-Za-ln-z]|(?<=[=+]\s?)[A-Za-z]{{2,3}})
             (?<exponent>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|\^-?\d+)(?![A-Za-z\d])""",
         _power,
+        wakes="⁰¹²³⁴⁵⁶⁷⁸⁹^",
     ),
     either_width(
-        "range above zero",
-        rf"(?<!{_OPERAND}\s?)\+(?<first>{PLAIN})-(?=(?<last>{PLAIN})(?![\d/:=-]|\s?=))",
-        _above_zero,
+        "range from a number with a sign",  # of temperatures, if the sign is a minus
+        rf"""(?<!{_OPERAND}\s?)(?<sign>\+|-(?=[\d.,]+--?[\d.]+\s?[度℃°]))(?<first>{PLAIN})-
+            (?=(?<last>(?:(?<=-[^-]+-)-)?{PLAIN})(?![\d/:=-]|\s?=))""",
+        _signed,
+        wakes="-",
     ),
     either_width(
         "minus in a sum",
         rf"(?<={_OPERAND})\s?-\s?(?=[\dA-Za-z.]{{1,20}}+(?:\s?[-+×÷*/]\s?[\dA-Za-z.]{{1,20}}+){{0,9}}\s?=)",
         lambda _: "マイナス",
     ),
-    either_width(
-        "minus in a sum", r"(?<=[=+×÷*√]\s?[\dA-Za-z.]+)\s?-\s?(?=[\dA-Za-z])", lambda _: "マイナス"
-    ),
-    either_width("minus between spaces", rf"(?<={_OPERAND}\s)-(?=\s[\dA-Za-z])", lambda _: "マイナス"),
+    with_dash("minus in a sum", r"(?<=[=+×÷*√]\s?[\dA-Za-z.]+)\s?-\s?(?=[\dA-Za-z])", lambda _: "マイナス"),
+    with_dash("minus between spaces", rf"(?<={_OPERAND}\s)-(?=\s[\dA-Za-z])", lambda _: "マイナス"),
     either_width(
         "letters of a formula",
         rf"(?<=[=+×]\s?)[A-Za-z]{{2}}{NO_LATIN_AFTER}(?![²³^])|(?<![A-Za-z])[A-Za-z]{{2}}(?=\s?[=×])",
         lambda match: spelt(match.group()),
+        wakes="=+×",
     ),
     either_width(
         "divided in a sum",
@@ -99,6 +105,6 @@ RULES: tuple[Rule, ...] = (
         rf"(?<={_OPERAND})\s?(?P<sign>[*<>])\s?(?=[\dA-Za-z(.α-ω√])",
         lambda match: _BETWEEN[match["sign"]],
     ),
-    either_width("slash between words", r"(?<=\w)/(?=\w)", lambda _: "スラッシュ"),
+    with_slash("slash between words", r"(?<=\w)/(?=\w)", lambda _: "スラッシュ"),
     either_width("sign", any_of(_SIGNS), lambda match: _SIGNS[match.group()]),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from kokoro_lab.text.normalise.rules import DIGITS, Rule
+from kokoro_lab.text.normalise.rules import DIGITS, Rule, Say
 from kokoro_lab.text.tables import names, words
 
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5E)} | str.maketrans(
@@ -37,7 +37,15 @@ def narrow(text: str) -> str:
     return text.translate(_NARROW)
 
 
-either_width = partial(Rule, seen=narrow)
-"""A `Rule` that reads both widths; its `say` sees the narrow one."""
+def either_width(name: str, pattern: str, say: Say, *, wakes: str = "", ignore_case: bool = False) -> Rule:
+    """A `Rule` that reads both widths; its `say` sees the narrow one. Signs of either width wake it."""
+    wide = "".join(chr(code) for code in _NARROW if narrow(chr(code)) in wakes)
+    return Rule(name, pattern, say, wakes=wakes + wide, ignore_case=ignore_case, seen=narrow)
+
+
+with_slash, with_point, with_dash, with_tilde, with_colon = (
+    partial(either_width, wakes=signs) for signs in ("/", ".", "-—", "~", ":")
+)
+"""`either_width` for parts that contain that sign."""
 digits_of_either_width = partial(either_width, wakes=DIGITS)
-"""The same, for parts that contain a digit."""
+"""`either_width` for parts that contain a digit."""

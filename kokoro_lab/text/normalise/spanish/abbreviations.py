@@ -7,11 +7,13 @@ read as a word stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.boundaries import initial
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal, digits
 from kokoro_lab.text.tables import any_of, names, words
 
@@ -93,6 +95,8 @@ def _era(match: Any) -> str:
     return ("antes" if match.group().startswith("A") else "después") + " de Cristo" + final_stop(match)
 
 
+_LIKE_ONE = rf"(?=[\p{{L}}\ ]{{1,6}}[./ºª°-]|{_any(each for each in _ABBREVIATIONS if each.isalpha())})"
+"""Tells most words from abbreviations sooner than the many patterns do."""
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
 LONGEST = 5
@@ -156,7 +160,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: None if "%" in match.string else "distrito",
         wakes=".",
     ),
-    Rule("abbreviation", rf"{_EDGE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
+    Rule("abbreviation", rf"{_EDGE}{_LIKE_ONE}{_any(_ABBREVIATIONS)}(?![\p{{L}}\d])(?!\.\p{{L}})", _always),
+    Rule(
+        "initial of a name",
+        r"(?<![\p{L}\p{M}\p{N}.'’-])\p{Lu}\.(?=\ \p{Lu})",
+        partial(initial, code="es"),
+        wakes=POINT_WITHIN,
+    ),
     Rule("dotted acronym", r"(?<![\w.])(?:\p{Lu}\.){2,}(?:\p{Lu}(?!\w))?", _dotted, wakes="."),
     Rule(
         "code",

@@ -194,6 +194,7 @@ MIXED: tuple[Rule, ...] = (
         rf"(?:[ ]?(?P<unit>{any_of((*UNITS, *_SPOONS))})(?![\w²³/])"
         rf"|[ ](?P<noun>\p{{Ll}}{{2,}})(?!\w)|{_STOP})",
         _mixed,
+        wakes=f"/⁄{_VULGARS}",
     ),
 )
 """These come before the rules for units, which would take the fraction alone."""
@@ -212,7 +213,16 @@ ORDINALS: tuple[Rule, ...] = (
         rf"(?<![\w.,/])(?P<number>\d{{1,4}}|\d\.\d{{3}})\.?{_MARK}(?!\w)(?:\.(?=[ ]\p{{Ll}}))?",
         _ordinal,
     ),
-    Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of),
+    Rule("half of", rf"{_START}(?:1/2|½)(?=[ ]\p{{Ll}}{{3,}})", _half_of, wakes="/½"),
+    Rule(
+        "house numbers",  # said one after the other
+        rf"""{_START}(?=\d+/)(?<=(?<!\w)(?i:{any_of(_WORDS["street"])})[ ]
+        (?:(?:del?|l[ao]s?|el|\p{{Lu}}[\p{{L}}.'’]*)[ ]){{0,4}}\p{{Lu}}[\p{{L}}.'’]*,?[ ]
+        (?:n[.º°]{{1,2}}[ ]?|número[ ])?)
+        \d{{1,3}}(?:/\d{{1,3}}){{1,2}}{_STOP}(?!(?<=,[ ][\d/]+)[ ]del?\b)""",
+        _groups,
+        wakes="/",
+    ),
     Rule("fraction", rf"{_START}{_SLASHED}{_STOP}", _fraction, wakes="/⁄"),
     Rule(
         "fraction in one sign",
@@ -233,7 +243,7 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.,/])\d+(?:-\d+){2,}(?![\w/])|(?<![\w.,/])\d{4}(?:[ ]\d{4}){2,}(?:[ ]\d{1,4})?(?![\w/])",
         _groups,
     ),
-    digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a"),
+    digit_rule("ratio", r"(?<=\d[ ]?):(?=\d)", lambda _: "a", wakes=":"),
     Rule("pair", r"(?<![\w/])(?:24/7|50/50)(?![\w/])", _groups, wakes="/"),
     Rule("stroke between numbers", r"(?<=\d)/(?=\d)", lambda _: "barra", wakes="/"),
     digit_rule("number", rf"(?P<sign>{SIGN})(?P<number>{NUMERAL})", _number),

@@ -191,6 +191,7 @@ RULES: tuple[Rule, ...] = (
         "verses of the Bible",
         rf"(?<=(?<!\w){_BOOK}[ ])(\d{{1,3}}):(\d{{1,3}})(?:[-–](\d{{1,3}}))?(?![\w:])",
         _verse,
+        wakes=":",
     ),
     Rule(
         "span of days of the week",
@@ -256,12 +257,13 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     digit_rule("decade with an s", r"(?<![\w.,])['’]?(?P<decade>(?:1[5-9]|20)?[1-9]0)['’]?s(?!\w)", _decade),
-    digit_rule("decade with an apostrophe", r"(?<!\w)['’](?P<decade>\d{2})(?![\w'’])", _decade),
+    digit_rule("decade with an apostrophe", r"(?<!\w)['’](?P<decade>\d{2})(?![\w'’])", _decade, wakes="'’"),
     digit_rule(
         "hours from and to",
         rf"{_START}{_HOUR}:{_MINUTE}[ ]?[-–][ ]?(?P<hour2>[01]?\d|2[0-4]):(?P<minute2>[0-5]\d)"
         rf"{_STOP}(?![ ]?h)",
         _from_to,
+        wakes=":",
     ),
     digit_rule(
         "clock time with h",
@@ -274,6 +276,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?<![\w:/])(?<!\d[.,]){_HOUR}:{_MINUTE}(?::(?P<second>[0-5]\d))?(?:[ ]?{HALF})?{_STOP}",
         _clock,
         ignore_case=True,
+        wakes=":",
     ),
     digit_rule(
         "clock time with a point",

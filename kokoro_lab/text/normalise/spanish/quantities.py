@@ -50,6 +50,9 @@ def _measure(match: Any) -> str | None:
 def _is_no_unit(match: Any) -> bool:
     symbol, before = match["unit"], match.string[: match.start()]
     glued = match.string[match.start("unit") - 1] != " "
+    if symbol == "d":
+        lasts = _LASTS.search(match.string, max(0, match.start() - _LASTS_CHARS), match.start())
+        return not lasts or match.string.startswith(")", match.end())
     if symbol in _LETTERS:  # "4K", "puerta 3 A"
         return glued or names_a_thing(match.string, match.start())
     if symbol == "°":  # typed for an ordinal's sign: "2° piso"
@@ -85,6 +88,10 @@ def _alone(match: Any) -> str:
     return unit.one if counted_by_one or numbered else unit.many
 
 
+_LASTS = regex.compile(r"\b(?i:durante|cada|por|de|tras|x)[ ]\Z|\bc/\Z")
+"""The end of a text before a number of days; behind other words, `5 d` is the letter of an article."""
+_LASTS_CHARS = 10
+"""Number of characters before a number that may say that it counts days."""
 _RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
 _ALONE = any_of(_WORDS["unit that stands alone"])
 _LETTERS = frozenset("KNBJAF")
@@ -174,6 +181,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<!\w)(?P<degrees>\d{1,3})[°º][ ]?(?P<minutes>\d{1,2})[′'](?:[ ]?(?P<seconds>\d{1,2})[″"])?
             (?:[ ]?(?P<side>[NSEOW])(?!\w))?""",
         _in_parts,
+        wakes="°º",
     ),
     digit_rule(
         "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _in_parts
@@ -190,6 +198,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?:(?P<top>\d{{1,2}})/(?P<bottom>[2-9]\d?)|(?P<vulgar>[½¼¾]))"
         rf"[ ]?(?P<unit>{_SYMBOLS}){_END}",
         _part_of_unit,
+        wakes="/½¼¾",
     ),
     digit_rule(
         "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure

@@ -18,6 +18,8 @@ from kokoro_lab.text.normalise.spanish.numerals import cardinal, ordinal
 from kokoro_lab.text.tables import Gender, any_of, names, words
 
 ORDINALS_TO = 10
+_LARGE = frozenset("CDLM")
+"""Single letters that are no numerals, because their numbers are too large."""
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
 
 _WORDS = words(__package__)
@@ -36,8 +38,11 @@ _valued = partial(valued, value_of=value_of)
 
 
 @_valued
-def _ruler(match: Any, value: int) -> str:
+def _ruler(match: Any, value: int) -> str | None:
+    """`Juan XXIII`; in `Juan C. Pérez`, the letter is an initial, and in `Luis D. Costa`, it is no `don`."""
     name = match["name"]
+    if match["roman"] in _LARGE:
+        return match.group() if match["roman"] == "D" else None
     female = name in {"Isabel", "Beatriz"} or name.endswith("a")
     return f"{match['lead']}{_rank(value, 'f' if female else 'm')}"
 
@@ -68,7 +73,7 @@ def _event(match: Any, value: int) -> str:
 @_valued
 def _numbered(match: Any, value: int) -> str | None:
     """`fase II`, but `grupo D`: a single letter is a numeral only if its number is small."""
-    return match["lead"] + cardinal(value) if match["roman"] not in {"C", "D", "L", "M"} else None
+    return match["lead"] + cardinal(value) if match["roman"] not in _LARGE else None
 
 
 _alone = _valued(lambda _, value: cardinal(value))
