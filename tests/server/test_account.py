@@ -77,6 +77,7 @@ def test_what_is_needed_is_counted_by_when_chunks_were_made(clock: Clock) -> Non
     assert account.asked["held_back_ms"] == 300
     assert served[0].underruns == 0
     assert served[0].needed_s == pytest.approx(0.2)
+    assert served[0].held_back_s == 0.3
 
 
 def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> None:
@@ -90,11 +91,13 @@ def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> No
 
 
 def test_first_audio_from_the_cache_is_no_ttfa(clock: Clock) -> None:
-    figures = ServerFigures()
-    account = Account("a", figures)
+    figures, served = ServerFigures(), []
+    account = Account("a", figures, served.append)
     account.streams(STABLE)
     account.chunk(0.050, cached=True)
+    account.close("completed")
     assert figures.summary()["ttfa_s"]["count"] == 0
+    assert served[0].needed_s is None, "it says nothing of how fast this machine computes a first sound"
 
 
 @pytest.mark.parametrize("ephemeral", [False, True])

@@ -103,9 +103,8 @@ def test_the_first_sound_is_held_back_by_half_a_second_at_most_and_not_for_who_n
 
 
 def test_a_mode_stays_while_there_would_be_gaps_without_it() -> None:
-    held = ServedRequest(
-        "completed", ttfa_s=0.1, rtf=0.2, needed_s=0.2
-    )  # no underruns, since it was held back
+    # No underruns, since it was held back; in chunks of 50 ms it would have needed some 120 ms
+    held = ServedRequest("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.07, held_back_s=0.1)
     scene = Scene()
     scene.serve(DRY, DRY)
     for _ in range(3):

@@ -18,7 +18,6 @@ from kokoro_lab.config import Settings
 from kokoro_lab.playback.buffering import (
     BENCHMARK,
     LEAST_HELD_S,
-    MOST_HELD_S,
     SAFE,
     BufferProfile,
     buffer_profile,
@@ -134,8 +133,12 @@ def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedReques
 
 
 def _late(served: ServedRequest) -> bool:
-    """Whether the stream had underruns, or would have had them if its first sound had not been held back."""
-    return served.underruns > 0 or (served.needed_s or 0.0) > MOST_HELD_S
+    """Whether the stream had underruns, or would have had them if its first sound had not been held back.
+
+    What is held back comes in chunks of 100 ms, and the first of them is computed some 50 ms later than one
+    of 50 ms. So who needs more than 50 ms here would have a gap in the normal mode, with 100 ms in hand.
+    """
+    return served.underruns > 0 or (served.held_back_s > 0 and (served.needed_s or 0.0) > SPARE_S)
 
 
 RULES = (

@@ -44,7 +44,9 @@ class ServedRequest:
         Chunks that came later than a player with the advised pre-buffer needed them.
     needed_s : float or None
         The pre-buffer in seconds with which no chunk would have come late, had the first sound not been held
-        back.
+        back. None for files, and where the first sound was not computed for this request.
+    held_back_s : float
+        How long the first sound was held back.
     shared : bool
         Whether another request was being served meanwhile.
     """
@@ -54,6 +56,7 @@ class ServedRequest:
     rtf: float | None = None
     underruns: int = 0
     needed_s: float | None = None
+    held_back_s: float = 0.0
     shared: bool = False
 
 

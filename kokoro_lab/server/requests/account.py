@@ -251,7 +251,8 @@ class Account:
                 ttfa_s=self.first_audio_s if self._streamed and not self._cached else None,
                 rtf=self._rtf,
                 underruns=self.underruns,
-                needed_s=self._needed_s if self._streamed and self.chunks else None,
+                needed_s=self._needed_s if self._streamed and self.chunks and not self._cached else None,
+                held_back_s=self.asked.get("held_back_ms", 0) / 1000,
                 shared=self.shared,
             )
         )
