@@ -15,7 +15,7 @@ from kokoro_lab.datatypes import AudioChunk
 
 PRIMED_S = 2.0
 """Seconds of speech that are kept of an utterance. While they are heard, the engine computes the same speech
-again to continue it. At a real-time factor of 0.44, that takes about 1.5 s: with 0.5 s, 15 of 16 repeated
+again to continue it. At a real-time factor of 0.44, that takes about 1.5 s: with 0.5 s, 13 of 16 repeated
 streams came too late for a player that holds back 100 ms."""
 ENTRIES = 64
 """The most entries: 12 MB of samples."""

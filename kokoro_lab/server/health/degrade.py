@@ -19,6 +19,7 @@ from kokoro_lab.playback.buffering import (
     BENCHMARK,
     LEAST_HELD_S,
     SAFE,
+    STABLE,
     BufferProfile,
     buffer_profile,
 )
@@ -31,6 +32,11 @@ log = logging.getLogger(__name__)
 SPARE_S = 0.05
 """How much longer the first sound is held back than the worst of the last streams needed."""
 HELD_BACK_MOST_S = 0.5
+"""A machine that needs more has gaps all the same: with 1 s, on one that was busy with other work, streams
+began 1.5 s after the request and still had gaps."""
+LACKING_S = LEAST_HELD_S - (SAFE.chunk_s - STABLE.chunk_s)
+"""What a stream that is held back must need, for it to have had a gap without that. Its first chunk is longer
+than in the normal mode, and so is computed about so much later; the rest a player holds back itself."""
 LOOK_BACK = 10
 """How many of the last requests are searched for trouble."""
 TROUBLED = 2
@@ -133,12 +139,8 @@ def _exceeded(objective: str, unit: str = "") -> Callable[[Sequence[ServedReques
 
 
 def _late(served: ServedRequest) -> bool:
-    """Whether the stream had underruns, or would have had them if its first sound had not been held back.
-
-    What is held back comes in chunks of 100 ms, and the first of them is computed some 50 ms later than one
-    of 50 ms. So who needs more than 50 ms here would have a gap in the normal mode, with 100 ms in hand.
-    """
-    return served.underruns > 0 or (served.held_back_s > 0 and (served.needed_s or 0.0) > SPARE_S)
+    """Whether the stream had underruns, or would have had them if its first sound had not been held back."""
+    return served.underruns > 0 or (served.held_back_s > 0 and (served.needed_s or 0.0) > LACKING_S)
 
 
 RULES = (
