@@ -1,6 +1,7 @@
-"""Cuts the published model into graphs and rewrites them for ONNX Runtime, one family of passes a file.
+"""Cuts the published model into graphs, and rewrites these graphs for ONNX Runtime.
 
-`signatures` names the tensors. Passes are built on `rewriting`, those for integers also on `quantise`.
-`artefacts` finds or makes the graphs, and `derived` keeps them in the cache, in folders that are named by
-`recipe_digest`.
+A *pass* is a function that rewrites a graph; each file `*_passes` has passes of one kind. They use the tools
+of `rewriting`, and passes for integers also use `quantise`. `signatures` has the names of the tensors.
+`artefacts` returns the folder with a variant's graphs, and makes them if they are missing. `derived` keeps
+such folders in the cache, under names that `recipe_digest` computes.
 """

@@ -1,8 +1,9 @@
 """The vocoder's AdaIN layers: from statistics and style to the scale and shift of each channel.
 
-AdaIN layers subtract the mean and divide by the deviation of each channel over the whole utterance. Only this
-ties a window to the rest: with known statistics, any window can be decoded by itself, exactly.
-`model.predictor` predicts them.
+An AdaIN layer subtracts the mean of each channel over the whole segment, and divides by its deviation. No
+other step of the vocoder needs the whole segment. So once these statistics are known, a window of a few
+frames can be decoded by itself, with the same samples. `model.predictor` estimates the statistics before the
+whole segment is known.
 """
 
 from __future__ import annotations
@@ -28,20 +29,23 @@ Values = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdainLayers:
-    """All AdaIN layers of the vocoder, stacked in the order of the rewritten graph's inputs.
+    """The parameters of all AdaIN layers of the vocoder, one layer after another, in the order in which the
+    rewritten graph takes its inputs `scale` and `shift`.
 
     Parameters
     ----------
     weight, bias : numpy.ndarray
-        float32 (2·C, 128) and (2·C,): style to gamma (first C rows) and beta, C = 9,216 channels.
+        float32 (2·C, 128) and (2·C,), where C = 9,216 is the number of channels of all layers together. They
+        turn the style into gamma (first C rows) and beta (last C rows) of each channel.
     source : numpy.ndarray
-        int64 (C,): which of the distinct statistics each channel uses; layers that read the same
-        tensor share theirs.
+        int64 (C,): for each channel, the index of its mean and variance among the distinct ones. Layers that
+        read the same tensor have the same statistics.
     factor : numpy.ndarray
-        float32 (C,): the factor 2α of the Snake activation after each channel. The graph expects scale and
-        shift multiplied by it.
+        float32 (C,): 2α for each channel, where α is the parameter of the Snake activation after the layer.
+        The graph expects that scale and shift are already multiplied by 2α.
     names : tuple of str
-        Tensor names of the distinct means, then of the distinct variances, as `report_statistics` gives.
+        Names of the tensors that hold the distinct means, then of those that hold the distinct variances.
+        `passes.report_statistics` makes these tensors outputs of the graph.
     """
 
     weight: Values
@@ -52,7 +56,7 @@ class AdainLayers:
 
     @classmethod
     def of(cls, vocoder: onnx.ModelProto) -> AdainLayers:
-        """Read the layers from a vocoder with folded constants."""
+        """Read the layers from a vocoder graph whose constants are folded (`passes.fold_constants`)."""
         from kokoro_lab.graphs import passes
 
         layers = passes.adain_layers(vocoder)
@@ -93,19 +97,20 @@ class AdainLayers:
         np.savez(path, **values | {"weight": self.weight.astype(np.float16 if compact else np.float32)})
 
     def scale_and_shift(self, mean: Values, variance: Values, style: Values) -> tuple[Values, Values]:
-        """The factors and summands of the rewritten vocoder, from statistics and style.
+        """What the rewritten vocoder multiplies each channel by (scale), and what it then adds (shift).
 
         Parameters
         ----------
         mean, variance : numpy.ndarray
-            float32, one value for each distinct channel (8,448).
+            float32 (8448,): one value for each channel of the tensors that the layers read. Two layers that
+            read the same tensor share its values.
         style : numpy.ndarray
             float32 (1, 256) or (1, 128): only the first 128 numbers are used.
 
         Returns
         -------
         tuple of numpy.ndarray
-            scale and shift, float32 (9216,), with Snake's 2α in both.
+            Scale and shift, float32 (9216,), both already multiplied by Snake's 2α.
 
         Notes
         -----
@@ -121,10 +126,11 @@ class AdainLayers:
         )
 
     def found(self, style: Values, scale: Values, shift: Values) -> tuple[Values, Values]:
-        """The statistics behind a scale and shift: what `scale_and_shift` was given, float32 (8448,) each.
+        """The mean and the variance from which `scale_and_shift` made `scale` and `shift`, float32 (8448,)
+        each.
 
-        Channels that share statistics would give the same ones, but for rounding; they are computed from the
-        channel with the largest factor, in which rounding matters least.
+        If several channels share their statistics, each of them gives the same result, but for rounding. The
+        channel with the largest factor is used, because rounding matters least there.
         """
         factor, offset = self.style_alone(style)
         order = np.lexsort((np.abs(factor), self.source))
@@ -134,7 +140,8 @@ class AdainLayers:
         return mean, deviation**2 - np.float32(EPSILON)
 
     def style_alone(self, style: Values) -> tuple[Values, Values]:
-        """Scale and shift for unknown statistics, as with a mean of 0 and a variance of 1."""
+        """Scale and shift for a mean of 0 and a variance of 1. The graph takes these if the statistics are
+        not known, and computes the statistics itself."""
         channels = len(self.source)
         none = np.zeros(channels, np.float32)
         return self.scale_and_shift(none, none + np.float32(1 - EPSILON), style)

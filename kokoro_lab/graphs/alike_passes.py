@@ -1,13 +1,13 @@
-"""Rewrites after which every processor computes the same, to the last bit.
+"""Passes after which every processor computes the same numbers, to the last bit.
 
 Before a layer on integers, floats are rounded to bytes. If the last bit of a float differs between two
 machines, it is now and then rounded to another byte, which changes further bytes. In the end, the samples of
-the two machines differ as much as those of integers differ from those of floats. Most operators of ONNX
-Runtime agree on x86-64 and ARM64. Some do not, because the order of their sums depends on the vector width,
-or a step is rounded once on one processor and twice on another: means, norms, softmax, GELU, arctangents,
-products of one row, convolutions of one channel.
+the two machines differ as much as the samples of a graph with integers differ from those of a graph with
+floats. Most operators of ONNX Runtime give the same bits on x86-64 and on ARM64. The others are means, norms,
+softmax, GELU, arctangents, products of one row, and convolutions of one channel. Either the order of their
+sums depends on the vector width, or one processor rounds a step once and another one twice.
 
-Like those of `passes`, each rewrite takes a model, returns a new one, and keeps the numbers up to rounding.
+Like the passes of `passes`, each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from kokoro_lab.graphs.signatures import EPSILON
 
 
 def alike(model: Model) -> Model:
-    """Apply all passes of this module. They are for graphs with integers, and for graphs whose outputs such
-    graphs read."""
+    """Apply all passes of this module. A graph that computes with integers needs them, and so does a graph
+    whose outputs such a graph reads."""
     return apply(
         model,
         (norms, layer_norms, softmaxes, gelus, arctangents, rows_as_products, single_outputs, row_sums, taps),
@@ -51,7 +51,7 @@ def alike(model: Model) -> Model:
 
 def norms(model: Model) -> Model:
     """Replace each AdaIN layer and its leaky rectifier by one operator of ours, which goes over the tensor
-    once and not ten times."""
+    once instead of ten times."""
     g = Graph(model)
     rectified = rectified_norms(model, g)
     return g.rewritten({o: (native_node("Norm", inputs, g.maker[o]),) for o, inputs in rectified})
@@ -59,8 +59,8 @@ def norms(model: Model) -> Model:
 
 def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
     """Find each AdaIN layer whose output only a leaky rectifier reads. Yields the rectifier's output and the
-    inputs of the operator of ours that replaces both: x, style, epsilon and slope, and the statistics where
-    they can be set. Constants are added to `g`, a graph of the model."""
+    inputs of the operator of ours that replaces both: x, the style's gamma and beta, epsilon and slope in one
+    constant, and the inputs that `_told` returns. The constant is added to `g`, the `Graph` of `model`."""
     for layer in adain_layers(model):
         node = g.only_reader(layer.output, "LeakyRelu")
         if node is not None:
@@ -70,8 +70,8 @@ def rectified_norms(model: Model, g: Graph) -> Iterator[tuple[str, list[str]]]:
 
 
 def _told(g: Graph, layer: Adain) -> list[str]:
-    """The inputs by which a layer's statistics can be set: whether they are set, the means, and the
-    variances. There are none if the statistics cannot be set."""
+    """The tensors by which the statistics of a layer can be set from outside: whether they are set, the
+    means, and the variances. Empty if they cannot be set."""
     choices = [g.maker[name] for name in (layer.mean, layer.variance)]
     if any(choice.op_type != "Where" for choice in choices):
         return []
@@ -80,7 +80,8 @@ def _told(g: Graph, layer: Adain) -> list[str]:
 
 @node_by_node
 def layer_norms(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace layer normalisations over the last axis, with a factor and an offset, by our operator."""
+    """Replace each layer normalisation over the last axis that has a factor and an offset by our operator,
+    which gives every processor the same bits."""
     given = attributes_of(node)
     if node.op_type != "LayerNormalization" or given.get("axis", -1) != -1 or len(node.input) != 3:
         return None
@@ -106,8 +107,8 @@ def _is_row_by_row(node: NodeProto, operator: str) -> bool:
 
 @node_by_node
 def gelus(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace GELU by our operator, if it is written so:
-    `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
+    """Replace GELU by our operator, if the graph writes it in this form: `x / 2 * (1 + tanh(sqrt(2 / pi) * (x
+    + 0.044715 * x ** 3)))`."""
     for half, other in either_way(node, "Mul"):
         x = _with(g, half, "Mul", 0.5)
         tanh = g.made_by(_with(g, other, "Add", 1.0), "Tanh")
@@ -129,9 +130,10 @@ def _with(g: Graph, name: str | None, operator: str, value: float) -> str | None
 
 @node_by_node
 def rows_as_products(g: Graph, gemm: NodeProto) -> Sequence[NodeProto] | None:
-    """Compute products with the style, which is a single row, by our own operator. The zeros that fill the
-    last panel of the matrix stay in a product that only norms read, since a norm accepts more values than it
-    has channels."""
+    """Compute the product of the style, which is a single row, and a constant matrix by our operator. It
+    stores the matrix in panels of `PANEL` columns, and columns of zeros fill the last panel. So the product
+    has more columns than the matrix. They are cut off, unless only norms read the product: our norm accepts
+    more values than it has channels."""
     given = attributes_of(gemm)
     known = all(name in g.constants for name in gemm.input[1:]) and len(gemm.input) == 3
     plain = not given.get("transA", 0) and given.get("alpha", 1.0) == given.get("beta", 1.0) == 1.0
@@ -151,7 +153,7 @@ def rows_as_products(g: Graph, gemm: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def single_outputs(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Compute convolutions of one tap with a single output channel by our operator for products."""
+    """Compute each convolution of one tap and one output channel as a matrix product, by our operator."""
     lengths = convolution_over_time(g, conv)
     if len(conv.input) != 3 or lengths[:1] != (1,) or lengths[1] == 1 or lengths[2] != 1:
         return None
@@ -166,8 +168,8 @@ def single_outputs(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
 
 @node_by_node
 def row_sums(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Compute sums over the last axis of a sigmoid's output by our operator for products: times a column of
-    ones."""
+    """Compute the sum of a sigmoid's output over its last axis as a product with a column of ones, by our
+    operator for products."""
     if node.op_type != "ReduceSum" or attributes_of(node).get("keepdims", 1):
         return None
     layer = g.chain(node.input[0], "Sigmoid", "Add")
@@ -192,8 +194,9 @@ def _product(
     *,
     whole: bool = False,
 ) -> Iterator[NodeProto]:
-    """The nodes for `x @ matrix + bias`, with three axes, by our operator for products. `whole` keeps the
-    columns of zeros that fill the matrix's last panel."""
+    """The nodes that compute `x @ matrix + bias` with our operator for products; `x` has three axes. With
+    `whole`, the output keeps the additional columns that come from filling the matrix's last panel with
+    zeros."""
     columns = matrix.shape[1]
     behind = -columns % PANEL
     panels = g.constant(f"{name}/panels", in_panels(np.pad(matrix, ((0, 0), (0, behind)))))
@@ -210,7 +213,8 @@ def _product(
 
 @node_by_node
 def taps(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Compute convolutions of one channel tap by tap, as products and sums of whole tensors."""
+    """Compute each convolution from one channel to one channel as a sum over its taps: for each tap, the
+    whole input, shifted, times the tap's weight."""
     if len(conv.input) != 3 or convolution_over_time(g, conv)[:2] != (1, 1):
         return None
     given = attributes_of(conv)

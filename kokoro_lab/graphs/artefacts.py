@@ -1,4 +1,4 @@
-"""Graphs made from the fp32 weights: cut and rewritten once, kept in the cache with a manifest.
+"""Finds a variant's graphs in the cache; if they are missing, makes them from the fp32 weights, once.
 
 <home>/derived/<first 12 of the source's SHA-256>-<variant>[-native]-<first 12 of the key>/
     prosody.onnx trunk.onnx excitation.onnx
@@ -8,8 +8,8 @@
     manifest.json
 
 With `-native`, the graphs use our own operators (see `native`). `recipe_digest` computes the key, `derived`
-handles damaged folders, and `recipes` and `making` make the graphs; the last two are imported only if there
-is something to make.
+replaces damaged folders, `recipes` lists the passes, and `making` makes the graphs. `recipes` and `making`
+are imported only if graphs must be made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXPORT_AGAIN = "Write it again with `kokoro-lab export`, or unset KOKORO_STAGES.
 
 
 def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], None] | None = None) -> Path:
-    """The folder with the graphs of a configuration; made if it is not there (about 10 s, once).
+    """The folder with the graphs of a configuration. If there is none, it is made, which takes about 10 s.
 
     If `config.stages` names a folder that `export` wrote, that folder is returned.
 
@@ -44,11 +44,10 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
     config : EngineConfig
         Its variant is one of `STAGED`.
     native : Native
-        Whether there are operators of our own.
+        Our own operators; its `library` is None if they are not used.
     say : callable, optional
-        Called with a line about what is being made; on a terminal a bar follows.
-
-    Raises
+        Called with a line if graphs must be made; on a terminal, a progress bar follows. Without it, neither
+        is shown. Raises
     ------
     WeightsError
         The weights are missing or cannot be cut, or the cache cannot be written; the exported graphs are
@@ -69,7 +68,7 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
 
 
 def recipe_of(variant: str, *, native_operators: bool) -> str:
-    """The digest of a variant's recipes."""
+    """The `recipe_digest` of a variant's graphs."""
     kind = kind_of(variant, native_operators=native_operators)
     return recipe_digest(kind, native_operators=native_operators)
 
@@ -86,21 +85,21 @@ def kept_graphs(
     what: str,
     say: Callable[[str], None] | None,
 ) -> Path:
-    """The folder in the cache with graphs of the fp32 weights, made if it is not there or not whole.
+    """The folder in the cache with graphs that are made from the fp32 weights. If the folder is missing or
+    damaged, it is made.
 
     Parameters
     ----------
     kind : str
-        What the recipes `made_by` make, as a part of the folder's name: the variant, or a window and its
-        size.
+        What the graphs are, as a part of the folder's name: the variant, or a window and its size.
     recipe : str
-        Their `recipe_digest`.
+        The `recipe_digest` of the graphs.
     made_by : callable
-        The recipes; called if there is something to make.
+        Returns the recipes. Called only if graphs must be made.
     what : str
-        What is made, in words.
+        What the graphs are, in words, for messages.
     say : callable or None
-        Called with a line when it is being made; on a terminal a bar follows.
+        Called with a line if graphs must be made; on a terminal, a progress bar follows. None shows neither.
 
     Raises
     ------

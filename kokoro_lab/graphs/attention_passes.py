@@ -1,4 +1,4 @@
-"""A rewrite that replaces the dozen steps between the products of attention layers by two operators.
+"""A pass that replaces the dozen nodes around the softmax of an attention layer by two operators of ours.
 
 Like those of `passes`, it takes a model and returns a new one. It keeps all numbers to the last bit.
 """
@@ -15,8 +15,8 @@ from kokoro_lab.graphs.native_passes import PANEL, native_node, with_shapes
 from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, attributes_of, either_way
 
 BY_HEAD, KEYS_BY_HEAD = [0, 2, 1, 3], [0, 2, 3, 1]
-"""Orders of axes after the transposition. Queries and values: heads, positions, channels; keys: heads,
-channels, positions."""
+"""Orders in which a transposition puts the axes (batch, position, head, channel). For queries and values, the
+result is (batch, head, position, channel); for keys, it is (batch, head, channel, position)."""
 
 
 class _Split(NamedTuple):
@@ -30,7 +30,8 @@ class _Split(NamedTuple):
 
 
 def attention(model: Model) -> Model:
-    """Scores and mixtures of attention layers as operators of ours, `native/attention.cpp`."""
+    """Compute the scores of attention layers, and the weighted sums of their values, by operators of ours
+    (`native/attention.cpp`)."""
     g = Graph(model)
     swaps: Swaps = {}
     for softmax in g.graph.node:
@@ -69,7 +70,8 @@ def _layer(g: Graph, softmax: NodeProto) -> Swaps:
 
 
 def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
-    """The tensor that is divided into heads and transposed to become `name`."""
+    """If a tensor is divided into heads, and then transposed by the order `turned`, to become `name`: that
+    tensor; else None."""
     found = g.chain(name, "Transpose", "Reshape")
     if not found or attributes_of(found[0])["perm"] != turned:
         return None
@@ -79,7 +81,7 @@ def _split(g: Graph, name: str, turned: list[int]) -> _Split | None:
 
 
 def _biased(g: Graph, name: str) -> tuple[str, str]:
-    """The tensor to which a bias is added to make `name`, and the bias; `name` and "" without one.
+    """If a bias is added to a tensor to make `name`: that tensor and the bias; else `name` and "".
 
     Only a bias after our operator `Product` counts: ONNX Runtime fuses a bias into its own products, and
     rounds differently.
@@ -103,11 +105,12 @@ def _last_two(g: Graph, shape: str) -> tuple[int, int] | None:
 
 
 def _factors(g: Graph, name: str) -> npt.NDArray[np.float32] | None:
-    """Two factors: one for each query and each key, and one for their products.
+    """Two factors for our operator `Scores`: one for every query and every key, and one for their products.
+    None if the graph's factor `name` is of another form.
 
-    If both are multiplied by a constant, ONNX Runtime multiplies their product by one factor instead. It does
-    not do so for the factor of this graph, one over the fourth root of a length, which is computed while the
-    graph runs.
+    If the graph multiplies queries and keys by a constant, ONNX Runtime multiplies their products instead, so
+    the first factor is 1. If the graph computes the factor while it runs, as one over the fourth root of a
+    length, ONNX Runtime does multiply queries and keys, so the second factor is 1.
     """
     if name in g.constants:
         factor = g.value(name)

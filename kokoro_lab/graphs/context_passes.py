@@ -1,8 +1,9 @@
-"""A rewrite by which each layer of the vocoder computes only the context that later layers need.
+"""A pass after which each layer of the vocoder computes only the context that later layers need.
 
-A window is decoded with as much context as the whole chain of convolutions sees. A single layer needs less:
-the last ones nearly none, and of parallel ones those with few taps little. With this rewrite, a stream's
-first window takes 0.83 of its earlier time, and a window of 60 frames 0.91 (fp32) or 0.95 (int8).
+A window is decoded with context: as many frames on both sides as the whole chain of convolutions reads. But
+the last layers of the chain need nearly no context, and a convolution with few taps needs less than a
+parallel one with many. With this pass, a stream's first window takes 0.83 of its time without it, and a
+window of 60 frames takes 0.91 (fp32) or 0.95 (int8).
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ from kokoro_lab.graphs.passes import ASKED, CROP_START, stride_of
 from kokoro_lab.graphs.rewriting import Graph, Model, attributes_of
 
 LEAVES_OUT = ("SnakeConv", "QuantSnakeConv", "QuantConv")
-"""Operators of ours that can leave columns out."""
+"""Operators of ours that can compute only some of their columns. A column has the values of all channels at
+one time."""
 ASKED_INNER = "asked_inner"
-"""Name of a tensor: the trunk frames whose samples are asked for, as in `ASKED`, but counted from the first
-frame that is decoded after the second upsampling."""
+"""Name of the tensor with the range of trunk frames whose samples are wanted. The tensor `ASKED` has the same
+range, counted from the window's first frame; this one counts from the first frame that is decoded after the
+second upsampling."""
 SAMPLE_REACH = 2
-"""How many columns of the inverse STFT, before its own column and as many after it, contribute to a
-sample."""
+"""A sample is made from its own column of the inverse STFT, from this many columns before it, and from as
+many after it."""
 
 
 class ReadColumns(NamedTuple):
-    """The columns of a tensor that are read: the frames `asked`, of `rate` columns each, and `around` more on
-    either side."""
+    """The columns of a tensor that later layers read: all columns of the frames in the tensor `asked`, which
+    has `rate` columns for each frame, and `around` more columns on either side."""
 
     asked: str
     rate: int
@@ -37,7 +40,8 @@ class ReadColumns(NamedTuple):
 def only_what_is_looked_at(model: Model) -> Model:
     """Have each of our convolutions compute only the columns that later layers read.
 
-    Only their rounding changes, since a fast convolution also adds neighbouring columns, which then cancel.
+    Results change only in rounding: a fast convolution also adds neighbouring columns, which cancel in its
+    output but for rounding.
     """
     g = Graph(model)
     crop = g.maker.get(ASKED)
@@ -53,8 +57,8 @@ def only_what_is_looked_at(model: Model) -> Model:
 
 
 def _looked_at(g: Graph) -> dict[str, ReadColumns]:
-    """The columns that are read of each tensor between the first upsampling and the last convolution, found
-    from the end of the graph backwards."""
+    """Tensor → its columns that later layers read, for each tensor between the first upsampling and the last
+    convolution. They are found from the end of the graph backwards."""
     last = next(n for n in g.graph.node if n.name.endswith("conv_post/Conv"))
     first, second = (n for n in g.graph.node if n.op_type == "ConvTranspose" and "/ups." in n.name)
     coarse = stride_of(first)

@@ -13,11 +13,11 @@ from kokoro_lab.graphs.signatures import DURATIONS, STAGES
 
 
 def with_durations(model: Path) -> bytes:
-    """The serialised model with its durations as a further output.
+    """The bytes of the model in the file `model`, with the phonemes' durations as a further output.
 
     Serialised protocol buffers merge when they are joined: appending a model that holds nothing but one graph
-    output adds that output, and the 325 MB before it are not parsed. The type of the output is left to be
-    inferred, since it differs between fp32 and fp16.
+    output adds that output, and the 325 MB before it are not parsed. The appended output states no type,
+    since it differs between fp32 and fp16: ONNX Runtime infers it.
     """
     extra = onnx.ModelProto()
     output = extra.graph.output.add()

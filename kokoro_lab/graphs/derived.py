@@ -39,7 +39,9 @@ UNFINISHED_S = 3_600
 
 
 class GraphFolder(NamedTuple):
-    """A folder of graphs as found. `damage` says what is damaged, and is empty if the folder is whole."""
+    """A folder of graphs in the cache. `damage` says in words what is damaged, and is empty if the folder is
+    whole. `bytes` is the size of all its files, and `used_at_s` when it was used last, in seconds since
+    1970."""
 
     folder: Path
     damage: str
@@ -54,23 +56,24 @@ class GraphFolder(NamedTuple):
 
 
 def derived_home(root: Path) -> Path:
-    """The folder of everything that is made from the weights."""
+    """The folder for everything that is made from the weights."""
     return root / "derived"
 
 
 def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], None]) -> Path:
-    """The folder of graphs of a kind and a key, every file of it as its manifest promises.
+    """The folder with the graphs of a kind and a key. If it is missing, or a file is not as the manifest
+    states, the folder is made first.
 
     Parameters
     ----------
     root : Path
-        `weights_home`.
-    kind : str
-        Whose graphs: the weights and the variant.
+        The folder that `weights_home` returns. kind : str The first part of the folder's name: the digest of
+        the weights, and the variant.
     key : str
         The key of the recipe by which they are made.
     make : callable
-        Makes the folder; takes the damage of the earlier one in words, empty if there was none.
+        Makes the folder. Called with its path, and with what was damaged in the folder that it replaces, in
+        words; empty if there was no such folder.
 
     Raises
     ------
@@ -98,9 +101,9 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
 
 
 def damage_in(folder: Path, home: Path, *, again: bool = False) -> str | None:
-    """What is wrong with a folder of graphs: None if it is whole, empty if there is none.
+    """What is damaged in a folder of graphs, in words: None if it is whole, empty if there is no such folder.
 
-    `again` hashes every file, whatever is on record in `home`.
+    A file that `home` has on record as hashed is hashed again only with `again`.
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
@@ -116,7 +119,7 @@ def damage_in(folder: Path, home: Path, *, again: bool = False) -> str | None:
 
 
 def promised_by(manifest: Mapping[str, Any], folder: Path) -> Promised:
-    """Every file that a manifest promises in its folder.
+    """File → its size in bytes and its SHA-256, for every file that a manifest lists.
 
     Raises
     ------
@@ -129,7 +132,8 @@ def promised_by(manifest: Mapping[str, Any], folder: Path) -> Promised:
 
 
 def kept_folders(root: Path, *, again: bool = False) -> Iterator[GraphFolder]:
-    """Every folder of graphs in the cache, of whatever key; `again` hashes every file of each."""
+    """Every folder of graphs in the cache, whatever its kind and key. With `again`, every file is hashed,
+    even if it is on record as hashed."""
     home = derived_home(root)
     for path in sorted(home.glob(f"*/{MANIFEST}")):
         folder = path.parent
@@ -140,7 +144,8 @@ def kept_folders(root: Path, *, again: bool = False) -> Iterator[GraphFolder]:
 
 
 def _remove_unused(kept: Path, kind: str) -> None:
-    """Remove folders of other keys and unfinished ones. The caller holds the lock."""
+    """Remove folders of this kind that have other keys and that nothing has used for `UNUSED_S`, and
+    unfinished folders older than `UNFINISHED_S`. The caller holds the lock."""
     now_s, removed, freed = time.time(), [], 0
     of_this_kind = re.compile(rf"{re.escape(kind)}-(v[\d.]+|[0-9a-f]{{{KEY_CHARACTERS}}})")
     for folder in kept.parent.iterdir():

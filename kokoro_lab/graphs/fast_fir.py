@@ -2,12 +2,13 @@
 
 A filter of r taps gives m outputs in a row with m + r - 1 multiplications instead of m · r. Toom and Cook
 multiply polynomials of m and r coefficients in this way: both are evaluated at m + r - 1 points, the values
-are multiplied, and the product is interpolated. Winograd's F(m, r) makes a filter of their method: its
-"points" are sums of samples and of taps. A longer filter is cut into blocks of r taps. With r = m, all blocks
-read the same sums of samples, each m samples later, and their products are added up before the interpolation.
-So eleven taps take 5 multiplications for each output (three blocks of F(4, 4)), and three taps take 2 (F(2,
-3)). With a dilation of d, which must be odd, the same holds for samples at a distance of d. Nothing is
-approximated: only the order of sums changes. Rounding errors grow a little with each point.
+are multiplied, and the product is interpolated. Winograd's F(m, r) is their method for a filter: sums of
+samples are multiplied by sums of taps, one product for each point. A longer filter is cut into blocks of r
+taps. With r = m, all blocks read the same sums of samples, each m samples later, and their products are added
+up before the interpolation. So eleven taps take 5 multiplications for each output (three blocks of F(4, 4)),
+and three taps take 2 (F(2, 3)). With a dilation of d, which must be odd, the same holds for samples at a
+distance of d. Nothing is approximated: only the order of sums changes. Rounding errors grow a little with
+each point.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One short filter, and the sum of phases that it is applied to."""
+    """A short filter, and the terms whose sum it is applied to."""
 
     terms: tuple[Term, ...]
     taps: Taps
@@ -47,7 +48,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`y_phase[n] = Σ factor · product[n + shift]` over `products`, each an index and a factor."""
+    """One phase of the output: `y_phase[n] = Σ factor · product[n + shift]`, where `products` has the index
+    and the factor of each product in the sum."""
 
     shift: int
     products: tuple[tuple[int, int], ...]
@@ -60,9 +62,9 @@ class FastFir:
     Parameters
     ----------
     phases : int
-        1, 2 or 4.
-    dilation : int
-        Distance between two taps, the same in the filter and in each product.
+        How many outputs are computed at a time: 1, 2 or 4. Samples are split into as many phases: phase 1 of
+        4 has samples 1, 5, 9 and so on. dilation : int Distance between two taps, the same in the filter and
+        in each product.
     """
 
     phases: int
@@ -72,18 +74,18 @@ class FastFir:
 
     @classmethod
     def of(cls, weight: npt.NDArray[np.float32], dilation: int, phases: int) -> FastFir:
-        """Take apart a convolution with zero padding that keeps the length.
+        """Write a convolution as products of short filters. It must pad with zeros, so that its output is as
+        long as its input.
 
         Parameters
         ----------
         weight : numpy.ndarray
             float32 (channels out, channels in, taps), an odd number of taps.
         dilation : int
-            Odd.
-        phases : int
-            Outputs that are computed at a time. 1 leaves the convolution as it is. 2 needs three products for
-            a block of two taps, and four for three taps. 4 needs seven for a block of four taps, and six for
-            three taps.
+            Distance between two taps, an odd number. phases : int Outputs that are computed at a time. With
+            1, the convolution stays as it is. With 2, a block of two taps needs three products, and a block
+            of three taps needs four. With 4, a block of four taps needs seven products, and a block of three
+            taps needs six.
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):
@@ -118,7 +120,8 @@ class FastFir:
 
 @cache
 def _winograd(outputs: int, taps: int) -> tuple[Whole, Fractions, Whole]:
-    """The matrices for samples, taps and products: for `outputs` at a time and `taps` in a block.
+    """The three matrices of Winograd's F(`outputs`, `taps`): for the samples, for the taps, and for the
+    products.
 
     Lavin & Gray (2016), section 4, call them Bᵀ, G and Aᵀ. They are read from `winograd.tsv`. The points are
     0, 1 and ∞ for F(2, 2); 0, ±1 and ∞ for F(2, 3); 0, ±1, ±2 and ∞ for F(4, 3); and for F(4, 4) also 1/2,
@@ -137,20 +140,21 @@ TILE = 8
 
 
 def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """Plan and weights as `native/fast_conv.cpp` reads them, which refuses what it has no code for.
+    """The plan and the weights of a fast convolution, in the order in which `native/fast_conv.cpp` reads
+    them. That operator refuses a plan for which it has no code.
 
     Returns
     -------
     tuple of numpy.ndarray
-        The plan, int64 (n,): phases, dilation, channels out, channels in, number of products; of each
-        product its first offset, number of taps and number of terms, then phase, advance and factor of
-        each term; of each phase its shift and number of products, then index and factor of each. The
-        weights, float32 (m,): of each product (channels out / 8, channels in, taps, 8).
+        The plan, int64 (n,): phases, dilation, channels out, channels in, number of products. Then, for each
+        product: its first offset, number of taps and number of terms, and each term's phase, advance and
+        factor. Then, for each phase: its shift and number of products, and each product's index and factor.
+        The weights, float32 (m,): for each product, (channels out / 8, channels in, taps, 8).
 
     Raises
     ------
     ValueError
-        Output channels that do not fill the operator's tiles.
+        The number of output channels is no multiple of `TILE`.
     """
     channels_out, channels_in = next(iter(fir.products[0].taps.values())).shape
     if channels_out % TILE:

@@ -37,7 +37,8 @@ def steps_of(recipes: Recipes) -> list[str]:
 
 
 def published_stages(config: EngineConfig, begins: Step = untold) -> Mapping[str, rewriting.Model]:
-    """The stages of the fp32 model as cut (325 MB, about 1 s)."""
+    """Read the fp32 model (325 MB) and cut it into stages, in about 1 s. Returns stage → its model. `begins`
+    is called with the name of each step."""
     begins(READING)
     model = onnx.load(model_path("fp32", config.home))
     begins(CUTTING)
@@ -54,14 +55,15 @@ def make_stages(
     recipe: str = "",
     damage: str = "",
 ) -> None:
-    """Make graphs by `recipes` in a new `folder`, which is there as a whole or not at all.
+    """Make graphs by `recipes` in a new `folder`. The folder gets its name only when all of its files are
+    written.
 
     Parameters
     ----------
     stages : mapping of str to Model, optional
         The result of `published_stages`, to share it when several variants are made.
     begins : callable
-        Called with each of `steps_of` when it begins.
+        Called with each step of `steps_of` when it begins.
     recipe : str
         The digest by `recipe_digest`, for the manifest.
     damage : str
@@ -100,7 +102,8 @@ def make_stages(
 
 
 def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> dict[str, Any]:
-    """Rewrite a stage, write it to `path`, and say what it is."""
+    """Rewrite a stage by the passes of `recipe`, and write it to `path`. Returns what the manifest says about
+    it."""
     for rewrite, step in zip(recipe, names(recipe), strict=True):
         begins(f"{path.stem}: {step}")
         graph = rewrite(graph)
@@ -116,5 +119,5 @@ def _made(path: Path, graph: rewriting.Model, recipe: Passes, begins: Step) -> d
 
 
 def names(recipe: Passes) -> Iterator[str]:
-    """The names of a recipe's passes in words."""
+    """The names of a recipe's passes, with spaces between their words."""
     return (name_of(rewrite).replace("_", " ") for rewrite in recipe)

@@ -1,9 +1,9 @@
-"""A static vocoder as Core ML's own kind of model: an ML Program in an `.mlpackage`.
+"""Writes a vocoder of fixed shapes as an `.mlpackage` with an ML Program, Core ML's own kind of model.
 
-ONNX Runtime's Core ML provider makes such a program from an ONNX graph at loading, and keeps it hidden. This
-module makes it in advance, by coremltools' builder, so that it can be opened in Xcode, run by Core ML alone,
-and stored in half precision or with 8-bit weights. On other machines than a Mac it can be made, opened and
-checked (see `mil_reference`), but not run.
+ONNX Runtime's Core ML provider makes such a program when it loads an ONNX graph, but does not give it away.
+This module makes the program in advance, with the builder of the package coremltools, so that it can be
+opened in Xcode, run by Core ML alone, and stored in half precision or with 8-bit weights. On a machine that
+is no Mac, the package can be made, opened and checked (see `mil_reference`), but not run.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ from kokoro_lab.graphs.static_passes import SAMPLES, SPECTRUM, TRUNK, balanced_c
 from kokoro_lab.typed import require_choice
 
 PRECISIONS = ("float32", "float16", "int8")
-"""What a package computes in: single or half precision; `int8` keeps the weights in 8 bits, with a step for
-each output channel, and computes in half precision."""
+"""The precisions of a package. `float32` computes in single and `float16` in half precision. `int8` computes
+in half precision, too, but stores the weights in 8 bits, with a step for each output channel."""
 ERROR_HIGH = {"float32": 1e-3, "float16": 0.05, "int8": 0.15}
 """Largest allowed difference of a sample from ONNX Runtime's in single precision, divided by the largest
-sample. Half precision has eleven bits, weights in eight bits have seven: what they cost is stated here, so
-that it cannot grow unseen."""
+sample. Half precision has eleven significant bits, and weights in 8 bits have seven, so the limits differ."""
 QUANTISED_LEAST_VALUES = 4096
-"""Smaller constants stay as they are: they are biases."""
+"""Constants with fewer values are not stored in 8 bits: they are biases."""
 
 _BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "real_div"}
 _UNARY = {"Sin": "sin", "Cos": "cos", "Exp": "exp"}
@@ -45,8 +44,8 @@ _UNARY = {"Sin": "sin", "Cos": "cos", "Exp": "exp"}
 
 @contextmanager
 def quietly() -> Iterator[Any]:
-    """coremltools, without its progress bars and its warnings about what is missing where there is no
-    macOS."""
+    """Yields the module `coremltools`, whose progress bars and warnings are suppressed within the context. On
+    other systems than macOS, it warns about what is missing there."""
     logger = logging.getLogger("coremltools")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -61,7 +60,8 @@ def quietly() -> Iterator[Any]:
 def write(
     model: rewriting.Model, path: Path, precision: str = "float16", about: Mapping[str, str] | None = None
 ) -> None:
-    """Translate a static vocoder and write it as the package `path`, which is there as a whole or not at all.
+    """Translate a static vocoder and write it as the package `path`. The package gets its name only when all
+    of it is written.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ def write(
     precision : {"float32", "float16", "int8"}
         Inputs and output are single precision in any case.
     about : mapping of str to str
-        Goes into the package's metadata.
+        Further entries for the package's metadata.
 
     Raises
     ------
     ParameterError
         There is no such precision, or `path` exists already or has another suffix.
     WeightsError
-        The graph holds an operator that has no translation, or the disk refuses.
+        The graph has an operator that has no translation, or the package cannot be written.
     """
     require_precision(precision)
     if path.suffix != ".mlpackage" or path.exists():
@@ -139,7 +139,8 @@ def _converted(ct: Any, model: rewriting.Model, precision: str) -> Any:
 
 
 def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
-    """The weights of the convolutions at the spectrum's input and output, which are few and matter much."""
+    """The names of the weights that stay in half precision: those of the convolutions that read the spectrum
+    and of the one that writes it, which are few and matter much."""
     metadata = ct.optimize.coreml.get_weights_metadata(package, weight_threshold=QUANTISED_LEAST_VALUES)
     for name, about in metadata.items():
         if any("conv_post" in op.name or "noise_convs" in op.name for op in about.child_ops):
@@ -147,7 +148,7 @@ def _kept_in_half(ct: Any, package: Any) -> Iterator[str]:
 
 
 def _program(ct: Any, model: rewriting.Model) -> Any:
-    """The graph in coremltools' own language, operator by operator."""
+    """The graph as a program in MIL, the language of coremltools, translated operator by operator."""
     mb = ct.converters.mil.Builder  # the name in coremltools' guide
     shapes = rewriting.shapes(model.graph.input)
     specs = [mb.TensorSpec(shape=tuple(shapes[name] or ())) for name in (TRUNK, SPECTRUM, SCALE, SHIFT)]

@@ -1,4 +1,4 @@
-"""Rewrites that replace ONNX Runtime's operators by our own (`native/`).
+"""Passes that replace ONNX Runtime's operators by our own, whose C++ sources are in `native/`.
 
 Like those of `passes`, each takes a model, returns a new one, and keeps the numbers up to rounding.
 """
@@ -38,7 +38,7 @@ def phases_for(taps: int) -> int:
     With three taps, two phases are fastest. Four would need fewer multiplications there, too. But on the few
     channels of the vocoder, the additional sums of four phases cost more than the saved multiplications. On
     the many channels of the trunk, four phases read 1.5 times as many weights as two: a convolution over 60
-    or 90 frames took 1.3 times as long as with two phases, over 120 to 150 frames as long.
+    or 90 frames took 1.3 times as long as with two phases, and one over 120 to 150 frames took the same time.
     """
     return 4 if taps >= 7 else 2 if taps > 1 else 1
 
@@ -47,7 +47,8 @@ def phases_for(taps: int) -> int:
 def snake_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
     """Replace modulation, Snake and the following convolution by one operator, `native/fast_conv.cpp`.
 
-    It multiplies less (see `fast_fir`), and never makes a column matrix.
+    Our operator needs fewer multiplications (see `fast_fir`), and does not copy its input into a matrix of
+    shifted columns.
     """
     modulation = modulation_of(g, conv)
     if modulation is None:
@@ -134,13 +135,14 @@ def statistics(_: Graph, choice: NodeProto) -> Sequence[NodeProto] | None:
 
 
 WIDE_CHANNELS = 256
-"""The fewest input channels of a replaced convolution. With fewer, it saves less than one more pass over its
-input costs."""
+"""A convolution with fewer input channels is not replaced by `fast_convolutions`: the operator goes over its
+input once more, which would cost more time than its fewer multiplications save."""
 
 
 @node_by_node
 def fast_convolutions(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """Replace convolutions over time with many channels by an operator of ours that multiplies less."""
+    """Replace convolutions over time that have at least `WIDE_CHANNELS` input channels by an operator of
+    ours, which needs fewer multiplications."""
     if not keeps_length(g, conv) or g.lengths(conv.input[1])[1] < WIDE_CHANNELS or dilation_of(conv) % 2 == 0:
         return None
     return [native_node("FastConv", [conv.input[0], *_taken_apart(g, conv)], conv)]
@@ -151,7 +153,8 @@ PANEL = 32
 
 
 def known_products(model: Model) -> Model:
-    """Compute products with a constant matrix by an operator of ours, equal to the last bit."""
+    """Compute products with a constant matrix by an operator of ours. Its results equal ONNX Runtime's to the
+    last bit."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
@@ -169,7 +172,7 @@ def known_products(model: Model) -> Model:
 
 
 def in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[K, M] as [M / PANEL, K, PANEL]."""
+    """A matrix [K, M] as panels of `PANEL` neighbouring columns: [M / PANEL, K, PANEL]."""
     return np.ascontiguousarray(weight.reshape(len(weight), -1, PANEL).transpose(1, 0, 2))
 
 
@@ -181,12 +184,12 @@ def with_shapes(made: Model, model: Model) -> Model:
 
 
 HIDDEN = 64
-"""Units of a recurrence that `native/bi_lstm.cpp` computes at a time."""
+"""Hidden units of an LSTM that `native/bi_lstm.cpp` computes at a time."""
 
 
 def recurrences(model: Model) -> Model:
-    """Replace LSTMs in both directions, with zeros as first state, by an operator of ours, equal to the last
-    bit."""
+    """Replace LSTMs that read in both directions and begin with a state of zeros by an operator of ours. Its
+    results equal ONNX Runtime's to the last bit."""
     g = Graph(model)
     swaps: Swaps = {}
     for node in g.graph.node:
@@ -200,7 +203,8 @@ def recurrences(model: Model) -> Model:
 
 
 def _both_in_panels(weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """[2, M, K] as [2, M / PANEL, K, PANEL]."""
+    """The matrices of both directions, [2, M, K], as panels of `PANEL` neighbouring outputs: [2, M / PANEL,
+    K, PANEL]."""
     directions, outputs, inputs = weight.shape
     panels = weight.reshape(directions, outputs // PANEL, PANEL, inputs)
     return np.ascontiguousarray(panels.swapaxes(2, 3))
@@ -225,7 +229,7 @@ def _fits(g: Graph, lstm: NodeProto) -> bool:
 
 
 def _is_zero(g: Graph, name: str) -> bool:
-    """Whether a tensor is known to hold zeros alone."""
+    """Whether a tensor is known to have only zeros."""
     if name in g.constants:
         return not g.value(name).any()
     maker = g.made_by(name, "ConstantOfShape")
@@ -234,13 +238,16 @@ def _is_zero(g: Graph, name: str) -> bool:
 
 
 def convolution_over_time(g: Graph, node: NodeProto) -> tuple[int, ...]:
-    """If `node` is a convolution with known weights: channels out, channels in and taps; else empty."""
+    """If `node` is a convolution over one axis with constant weights: its numbers of output channels, input
+    channels and taps; else empty."""
     lengths = g.lengths(node.input[1]) if node.op_type == "Conv" else ()
     return lengths if len(lengths) == 3 else ()
 
 
 def keeps_length(g: Graph, node: NodeProto) -> bool:
-    """Whether a node is a convolution that ours can replace: zero padding, no stride, no groups."""
+    """Whether a node is a convolution that one of ours can replace. Its output must be as long as its input
+    (zero padding, no stride), it must have no groups, an odd number of taps, and a multiple of `TILE` output
+    channels."""
     lengths = convolution_over_time(g, node)
     if not lengths or lengths[0] % TILE or not lengths[2] % 2:
         return False
@@ -266,7 +273,8 @@ def bias_of(g: Graph, conv: NodeProto) -> npt.NDArray[np.float32]:
 
 
 def _taken_apart(g: Graph, conv: NodeProto) -> list[str]:
-    """Constants for a convolution of ours: plan, weights, bias."""
+    """Add to `g` the constants of a convolution of ours: plan and weights (see `fast_fir.packed`), and bias.
+    Returns their names."""
     weight = g.value(conv.input[1])
     plan, weights = packed(FastFir.of(weight, dilation_of(conv), phases_for(weight.shape[2])))
     named: dict[str, npt.NDArray[Any]] = {"plan": plan, "weights": weights, "bias": bias_of(g, conv)}
@@ -279,7 +287,7 @@ def native_node(operator: str, inputs: Sequence[str], replaced: NodeProto, **att
 
 def modulation_of(g: Graph, conv: NodeProto) -> NodeProto | None:
     """The batch normalisation (made by `modulate`) whose output a convolution reads through a Snake, if the
-    Snake is written as `snake_in_the_modulation` writes it."""
+    Snake is written as `snake_in_the_modulation` writes it; else None."""
     if conv.op_type != "Conv" or g.lengths(conv.input[1])[0] % TILE:
         return None
     found = g.chain(conv.input[0], "Add", "Sub", "BatchNormalization")

@@ -1,12 +1,13 @@
-"""A prosody graph that takes padded token ids, for providers that need a fixed number of inputs.
+"""A prosody graph that takes token ids filled up with pads, for providers that need a fixed number of ids.
 
-Trailing pads would be spoken, and would influence every id before them: through attention, backward LSTMs,
-and the text encoder's convolutions. A mask removes each of these influences, so durations, features, F0 and
-energy equal those of the ids alone, to the last bit. But ONNX Runtime fuses other nodes in the graph with a
-mask: this moves F0 by up to 0.002 Hz, with or without pads, and with it the phase of the voice (PESQ 4.54).
+Without a mask, the pads at the end would be spoken. They would also influence every id before them, through
+attention, backward LSTMs, and the text encoder's convolutions. A mask removes each of these influences, so
+durations, features, F0 and energy equal those of the ids alone, to the last bit. But ONNX Runtime fuses other
+nodes in the graph with a mask: this moves F0 by up to 0.002 Hz, with or without pads, and with it the phase
+of the voice (PESQ 4.54).
 
-Core ML takes no LSTM, so here prosody stays on the CPU, which needs no padding. After the durations nothing
-is padded, since their sum is the same.
+Core ML cannot compute an LSTM, so with it, prosody stays on the CPU, which needs no pads. The steps after the
+durations need no mask: masked pads have a duration of 0, so the number of frames is the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from kokoro_lab.g2p.vocab import PAD_ID
 from kokoro_lab.graphs.rewriting import Graph, Model, Swaps, copied
 
 MASK = "mask"
-"""Input of the padded prosody, float32 (1, n): 1 for ids that are spoken, with their two pads, else 0."""
+"""Name of an input of the padded prosody graph, float32 (1, n). It is 1 for the ids that are spoken and for
+the usual pad at each end, and 0 for the ids that fill the input up."""
 TOKEN_LENGTHS = (32, 64, 128, 256, 512)
 """Numbers of input ids, pads included, to which a padded graph's inputs would be filled up."""
 
@@ -32,7 +34,8 @@ _CLOSED = np.float32(-1e9)
 
 
 def masked_ids(model: Model) -> Model:
-    """Add a mask input to the prosody stage, with which pads change no duration, F0 and energy."""
+    """Add the input `MASK` to the prosody stage, by which masked ids do not change durations, F0 and energy
+    of the others."""
     g = Graph(model)
     if g.has_input(MASK):
         return model
@@ -68,7 +71,8 @@ def masked_ids(model: Model) -> Model:
 def padded(
     token_ids: Sequence[int], lengths: Sequence[int] = TOKEN_LENGTHS
 ) -> dict[str, npt.NDArray[np.generic]]:
-    """Token ids (without pads) as inputs of the next of `lengths`: `input_ids` int64 (1, n), and the mask."""
+    """The inputs of the padded graph for `token_ids`, which are given without pads: `input_ids`, int64 (1,
+    n), and the mask, float32 (1, n). n is the first of `lengths` that holds the ids and a pad at each end."""
     spoken = [PAD_ID, *token_ids, PAD_ID]
     n = next(length for length in lengths if length >= len(spoken))
     ids = np.full((1, n), PAD_ID, np.int64)
@@ -77,7 +81,7 @@ def padded(
 
 
 def _behind(node: NodeProto, op: str, other: str) -> Sequence[NodeProto]:
-    """A copy of the node, and a node that combines the copy's output with `other` and takes the node's
-    place."""
+    """A copy of the node, and a node with the operator `op` that combines the copy's output with `other`. The
+    latter takes the node's place."""
     copy = copied(node, output=f"{node.name}/unmasked")
     return copy, helper.make_node(op, [copy.output[0], other], [node.output[0]], name=f"{node.name}/masked")

@@ -1,7 +1,7 @@
-"""Rewrites of the cut graphs. Each pass is small, named and idempotent, and keeps the numbers.
+"""Passes that rewrite the stages of the model, and change results only by rounding.
 
-A pass takes a model and returns a new one. What a pass promises is tested against the untouched
-graph: everything up to rounding, on real utterances.
+A pass takes a model and returns a new one. A second application of the same pass changes nothing. Tests
+compare each rewritten graph with the original on real utterances.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from kokoro_lab.graphs.rewriting import (
 from kokoro_lab.graphs.signatures import EPSILON, INNER, KNOWN, SCALE, SHIFT
 
 ASKED, CROP_START = "asked", "crop_start"
-"""Tensors of the rewritten vocoder: the trunk frames whose samples are asked for, and the first one that is
-decoded after the second upsampling."""
+"""Names of two tensors of the rewritten vocoder: the range of trunk frames whose samples are wanted, and the
+first trunk frame that is decoded after the second upsampling."""
 
 
 class Adain(NamedTuple):
-    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`. Gamma and beta are computed from the style, as
-    one tensor."""
+    """One AdaIN layer: `normalised(x) * (1 + gamma) + beta`. `weight` and `bias` compute gamma and beta from
+    the style, both in one tensor, `from_style`. The other strings are names of tensors, too, except for the
+    layer's own `name`."""
 
     name: str
     x: str
@@ -49,11 +50,12 @@ class Adain(NamedTuple):
 
 
 SPEED = "speed"
-"""Input of the prosody stage: what durations are divided by."""
+"""Name of the prosody stage's input by which durations are divided."""
 
 
 def speed_by_token(model: Model) -> Model:
-    """Allow a speed for each input id as well as one for all: durations are divided by it."""
+    """Let the input `SPEED` have a value for each input id, or one value for all. Durations are divided by
+    it."""
     g = Graph(model)
     (speed,) = (i for i in g.graph.input if i.name == SPEED)
     speed.type.tensor_type.shape.dim[0].dim_param = "speeds"
@@ -61,7 +63,8 @@ def speed_by_token(model: Model) -> Model:
 
 
 def fold_constants(model: Model) -> Model:
-    """Work out every node that reads only constants: above all the convolutions' weight normalisation."""
+    """Replace every node that reads only constants by its result. Most of these nodes compute the weight
+    normalisation of convolutions."""
     g = Graph(model)
     rest = []
     for node in g.graph.node:
@@ -75,7 +78,7 @@ def fold_constants(model: Model) -> Model:
 
 
 def adain_layers(model: Model) -> list[Adain]:
-    """The AdaIN layers of a graph in its own order."""
+    """The AdaIN layers of a graph, in the order of its nodes."""
     g = Graph(model)
     found = []
     for node in g.graph.node:
@@ -107,8 +110,8 @@ def _normalised(g: Graph, name: str) -> NodeProto | None:
 
 
 def _style_above(g: Graph, name: str) -> NodeProto | None:
-    """The node that computes all gammas and betas of a layer from the style; `name` is a part of its
-    output."""
+    """The node that computes all gammas and betas of a layer from the style; `name` is a part of its output.
+    None if there is no such node."""
     node = g.maker.get(name)
     while node is not None and node.op_type in ("Slice", "Unsqueeze", "Split"):
         node = g.maker.get(node.input[0])
@@ -120,8 +123,8 @@ def modulate(model: Model) -> Model:
     style.
 
     The layer then needs no samples of the rest of the utterance, and goes over its tensor once instead of
-    seven times. It is a batch normalisation whose own mean is 0 and variance 1, since ONNX Runtime has no
-    operator that multiplies and adds.
+    seven times. The product and the sum are written as one batch normalisation with a mean of 0 and a
+    variance of 1, since ONNX Runtime has no operator that multiplies and adds.
     """
     layers = adain_layers(model)
     if not layers:
@@ -147,8 +150,8 @@ def own_statistics_unless_known(model: Model) -> Model:
     """Let one graph decode windows with given statistics and whole segments with their own: if the statistics
     are not `known`, each layer computes those of its own input.
 
-    AdaIN is `x * s + b` with `s = scale / deviation` and `b = shift - mean * s`, if scale and shift are
-    made from a mean of 0 and a variance of 1.
+    The caller then gives scale and shift for a mean of 0 and a variance of 1 (`AdainLayers.style_alone`), and
+    the layer computes `x * s + b` with `s = scale / deviation` and `b = shift - mean * s`.
     """
     g = Graph(model)
     if g.has_input(KNOWN):
@@ -258,7 +261,7 @@ def snake_in_the_modulation(model: Model) -> Model:
     """Compute Snake without its multiplications: `y + sin²(αy)/α` is `(z - cos z + 1) / 2α` with `z = 2αy`.
 
     The factor 2α goes into scale and shift (see `adain.AdainLayers`), 1 / 2α into the weights of the
-    convolution after it. Five passes over a tensor are left of seven.
+    convolution after it. The rewritten graph goes over a tensor five times instead of seven.
     """
     g = Graph(model)
     one = g.constant("snake_one", np.float32(1))
@@ -307,11 +310,11 @@ def snakes(model: Model) -> list[Snake]:
 
 @node_by_node
 def plain_overlap_add(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
-    """Leave out the scatter by a computed index in the inverse STFT's overlap-add.
+    """Remove the ScatterND node from the overlap-add of the inverse STFT.
 
-    The export was traced with a window of one frame. So the scatter divides the first twenty samples by a
-    squared window, and changes no other sample. Ten of the twenty are cut off later, and the others are
-    silence.
+    The export was traced with a window of one frame. So this node divides only the first twenty samples by
+    the squared window, and changes no other sample. A later node cuts off ten of the twenty, and the others
+    are silence.
     """
     if node.op_type != "ScatterND":
         return None

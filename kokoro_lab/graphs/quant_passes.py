@@ -1,10 +1,11 @@
-"""Rewrites that let layers run on 8-bit integers; `quantise` has the arithmetic.
+"""Passes after which layers compute in 8-bit integers; `quantise` has the arithmetic.
 
-There are two forms, with equal results. With ONNX Runtime's operators alone, a convolution is written as a
-matrix multiplication, because ONNX Runtime's integer convolutions either run on one thread or reduce their
-output to 8 bits. With our operators, one of them replaces a convolution together with the modulation and
-Snake before it (`native/quant_conv.cpp`). A matrix product finds the range of each row while it runs
-(`native/quant_product.cpp`).
+A layer is written in one of two forms, which give equal results. With only ONNX Runtime's operators, a
+convolution is written as a matrix multiplication, because ONNX Runtime's integer convolutions either run on
+one thread or reduce their output to 8 bits. In the other form, one operator of ours replaces a convolution
+together with the modulation and Snake before it (`native/quant_conv.cpp`), and another one replaces a matrix
+product (`native/quant_product.cpp`). In both forms, a matrix product finds the range of each row of its input
+while it runs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ MICROSOFT = "com.microsoft"
 
 
 def quantisable(model: Model) -> dict[str, str]:
-    """The layers that can run on integers, and the tensors that they read. Constants must be folded."""
+    """Layer → the tensor that it reads, for each layer that can run on integers. The constants of `model`
+    must be folded."""
     g = Graph(model)
     return {n.name: n.input[0] for n in g.graph.node if keeps_length(g, n) or _multiplies(g, n)}
 
@@ -64,18 +66,20 @@ def quantise_layers(
     Parameters
     ----------
     ranges : mapping of str to Range, optional
-        The range of each layer's inputs, by the layer's name; by default, the ranges that ship.
+        The range of each layer's inputs, by the layer's name; by default, the ranges that come with the
+        package.
     native : bool
         Whether the layers become operators of ours, or operators that ONNX Runtime has on every machine.
     keep : iterable of str
-        Layers that stay in float, as patterns of `fnmatch`.
+        Layers that stay in float: patterns for their names, as `fnmatch` reads them.
     adjusted : mapping of str to QuantisedLayer, optional
         Convolutions whose integers were found otherwise than by rounding each weight.
 
     Raises
     ------
     ValueError
-        A layer has no range, or one that is of no use: it was left out of the calibration.
+        A layer was left out of the calibration, so it has no range; or its range is not finite, or is for
+        another number of channels.
     """
     g = Graph(model)
     patterns, found = tuple(keep), adjusted or {}
@@ -233,11 +237,11 @@ def _stock_product(g: Graph, node: NodeProto, quantised: QuantisedProduct) -> li
 
 
 LEAST_VALUES = 4096
-"""Smaller constants are left alone: they hold sizes, biases and steps, and weigh nothing."""
+"""Constants with fewer values stay as they are: they are sizes, biases and steps, and take little space."""
 
 
 def half_weights(model: Model) -> Model:
-    """Store large float constants as float16, each followed by a cast.
+    """Store large float constants as float16, each followed by a node that casts it to float32.
 
     ONNX Runtime computes the casts when it loads the graph, so nothing runs slower. The pass must come last:
     other passes would see the casts and not the constants.
@@ -264,10 +268,11 @@ def half_weights(model: Model) -> Model:
 
 
 def byte_recurrences(model: Model) -> Model:
-    """Store the weights of LSTMs as int8, each row with a step of its own; they are floats when they run.
+    """Store the weights of LSTMs as int8, each row with a step of its own. Added nodes make floats of them,
+    so the LSTMs run in float.
 
-    ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations need. But their weights have
-    40 MB, a third of those of all stages before the vocoder.
+    ONNX Runtime's LSTMs cannot run on integers with the accuracy that durations need. But their weights take
+    40 MB, a third of the weights of all stages before the vocoder.
     """
     g = Graph(model)
     made = []

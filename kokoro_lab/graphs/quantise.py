@@ -1,7 +1,8 @@
-"""The arithmetic by which layers between floats run on 8-bit integers, and the ranges that it needs.
+"""The arithmetic by which layers with float inputs and outputs compute in 8-bit integers.
 
-Each input channel has a step of its own, from the range that calibration found (`Range`), and each
-output channel has one for its weights; the input's steps are folded into the weights:
+A *step* is the difference between two neighbouring integers, as a float. Each input channel has a step of its
+own, which follows from the channel's range in the calibration (`Range`). Each output channel has a step for
+its weights (`scale`). The steps of the inputs are multiplied into the weights:
 
     y[o, n] = bias[o] + scale[o] · Σ weights[o, c, k] · (q[c, n + k] - zero[c])
     q[c, n] = clamp(round(x[c, n] / step[c]) + zero[c], 0, 255)
@@ -32,10 +33,12 @@ GROUP = 4
 """Input channels that a processor's dot product takes at once."""
 LEAST_RANGE = 1e-6
 STRENGTH = 0.5
-"""How much of an input's size is moved into the weights, where it has to be rounded as well."""
+"""The exponent by which the profile of a `QuantisedProduct` follows from the sizes of its inputs. With 0,
+inputs stay as different as they are. With 1, they become equally large, and the weights, which are rounded as
+well, become as different as the inputs were."""
 LEAST_PROFILE = 1e-3
-"""The least value of a profile. An input that was near 0 throughout calibration would otherwise be divided by
-nearly nothing, and its size would decide the step of the whole row."""
+"""The least value of a profile. An input that was near 0 in the whole calibration would otherwise be divided
+by nearly 0. It would then be the largest of its row, and decide the row's step."""
 
 
 class Range(NamedTuple):
@@ -60,11 +63,11 @@ class QuantisedLayer:
     weights : numpy.ndarray
         int8 (channels out, channels in, taps).
     step, zero : numpy.ndarray
-        float32 and uint8 (channels in,).
+        float32 and uint8 (channels in,): the step of each input channel, and the byte that stands for 0.
     scale : numpy.ndarray
-        float32 (channels out,).
-    shift : numpy.ndarray, optional
-        float32 (channels out,): is added to the layer's bias, since rounding changes the mean of the outputs.
+        float32 (channels out,): the step of each output channel's weights. shift : numpy.ndarray, optional
+        float32 (channels out,): what is added to the layer's bias, because rounding the weights changes the
+        mean of the outputs.
     """
 
     weights: npt.NDArray[np.int8]
@@ -100,21 +103,22 @@ class QuantisedLayer:
         return cls(levels, step.astype(np.float32), zero.astype(np.uint8), scale)
 
     def rounded(self, values: Values) -> Values:
-        """Inputs (channels in, positions) as the integers that the layer sees, less their zero, as floats."""
+        """Inputs (channels in, positions) as the layer reads them: rounded to bytes, less the byte that
+        stands for 0, float32."""
         levels = np.round(values / self.step[:, None]) + self.zero[:, None]
         found: Values = np.clip(levels, 0, LEVELS).astype(np.float32) - self.zero[:, None]
         return found
 
     @property
     def offset(self) -> npt.NDArray[np.int32]:
-        """The sum of the zero points in each output channel, int32 (channels out,)."""
+        """What the zero points add to the sum of each output channel, int32 (channels out,)."""
         sums: npt.NDArray[np.int64] = self.weights.sum(2, np.int64) @ self.zero.astype(np.int64)
         return sums.astype(np.int32)
 
     def packed(self) -> npt.NDArray[np.int8]:
         """Weights as `native/quant_conv.cpp` reads them: (channels out / 8, channels in / 4, taps, 8, 4).
 
-        Channels that do not fill a group of four are joined by some whose weights are zero.
+        If the last group has fewer than four channels, it is filled up with channels whose weights are 0.
         """
         out, channels, taps = self.weights.shape
         filled = np.pad(self.weights, ((0, 0), (0, -channels % GROUP), (0, 0)))
@@ -135,9 +139,10 @@ class QuantisedProduct:
     scale : numpy.ndarray
         float32 (outputs,).
     profile : numpy.ndarray
-        float32 (inputs,): square root of how large each input usually gets. The inputs are divided by it and
-        the weights multiplied (as in SmoothQuant, Xiao et al. 2023, eq. 4), so that no input drowns the
-        others.
+        float32 (inputs,): the square root of each input's largest value in the calibration, divided by that
+        of the largest input. Inputs are divided by the profile and weights multiplied by it (as in
+        SmoothQuant, Xiao et al. 2023, eq. 4). Otherwise one large input would decide the step of its row, and
+        small inputs would be rounded to 0.
     """
 
     weights: npt.NDArray[np.int8]
@@ -162,15 +167,15 @@ def quantised_weights(weight: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int8], V
 
 
 class Calibration(dict[str, Range]):
-    """Ranges by the names of the layers."""
+    """Name of a layer → the range of its inputs."""
 
     @classmethod
     def load(cls, path: Path | None = None) -> Calibration:
-        """The ranges that the package ships, or those in the file `path`."""
+        """The ranges that come with the package, or those in the file `path`."""
         stored = shipped_arrays(path or Path(__file__).with_name("ranges.npz"))
         return cls({name: Range(*sides.astype(np.float32)) for name, sides in stored.items()})
 
     def save(self, path: Path) -> None:
-        """Write `path`: float16, for a limit need not be sharp."""
+        """Write the ranges to the file `path`, in float16, since a range need not be exact."""
         limits: dict[str, Any] = {name: np.stack(sides).astype(np.float16) for name, sides in self.items()}
         np.savez_compressed(path, **limits)

@@ -23,7 +23,7 @@ ROOM = Path(__file__).parent
 
 
 def key_of(recipe: str) -> str:
-    """A recipe's digest together with the versions of the libraries that carry it out."""
+    """A digest of a recipe's digest and the versions of the libraries by which the recipe is carried out."""
     carried_out = [f"{name} {version(name)}" for name in LIBRARIES]
     return hashlib.sha256("\n".join([recipe, *carried_out]).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""How each variant's graphs are made: of which stage, by which passes, and which layers stay in float."""
+"""How each variant's graphs are made: from which stage, by which passes, and which layers stay in float."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer
 
 Passes = tuple[rewriting.Pass, ...]
 Recipes = Mapping[str, tuple[str, Passes]]
-"""Graph → the stage that it is made of, and the passes by which it is made."""
+"""Graph → the stage from which it is made, and the passes by which it is made."""
 EXACT: Passes = (passes.fold_constants, passes.squares_as_products)
 """Passes after which the samples equal the published model's to the last bit."""
 GIVEN: Passes = (*passes.GIVEN_STATISTICS, passes.own_statistics_unless_known)
@@ -40,7 +40,8 @@ nodes, which changes rounding."""
 
 @cache
 def exclusions() -> Mapping[str, Sequence[str]]:
-    """Variant → patterns of the layers that stay in float: integers there cost more than they save."""
+    """Variant → patterns for the names of layers that stay in float, because integers would cost there more
+    than they save."""
     return {variant: [row["layers"] for row in rows] for variant, rows in exclusion_list().items()}
 
 
@@ -63,7 +64,8 @@ def recipes(
     ranges: Calibration | None = None,
     adjusted: Mapping[str, QuantisedLayer] | None = None,
 ) -> Recipes:
-    """The recipes of a variant's graphs; arguments replace the shipped ranges and exclusions."""
+    """The recipes of a variant's graphs. If they are given, `keep` replaces the package's list of layers that
+    stay in float, `ranges` replaces its ranges, and `adjusted` has the integers of some convolutions."""
     if variant == "fp32" and not native:
         return {
             "prosody": ("prosody", (passes.speed_by_token,)),

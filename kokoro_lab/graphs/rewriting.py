@@ -1,4 +1,4 @@
-"""Tools for rewriting a graph: its nodes by the tensors that they make, its constants, and passes."""
+"""Tools for passes: they find nodes and constants of a graph, and replace nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from onnx import NodeProto, ValueInfoProto, numpy_helper
 Model = onnx.ModelProto
 Pass = Callable[[Model], Model]
 Swaps = dict[str, Sequence[NodeProto]]
-"""Tensor → the nodes that come in the place of the one that makes it."""
+"""Tensor → the nodes that replace the node which makes this tensor."""
 
 END = int(np.iinfo(np.int64).max)
 """The end of a slice that reaches to the end of its axis."""
 LENGTHS = 64
-"""The most values of a constant that may hold lengths; ONNX's inference needs the values of these alone."""
+"""A constant with more values is taken to be no list of lengths, so ONNX's shape inference does not get its
+values."""
 
 
 class Graph:
-    """A model's graph with its nodes by what they make and by what they read, and its constants by name."""
+    """A copy of a model's graph. `maker` finds a node by a tensor that it makes, `readers` finds the nodes
+    that read a tensor, and `constants` finds a constant by its name."""
 
     def __init__(self, model: Model) -> None:
         self.model = Model()
@@ -55,8 +57,8 @@ class Graph:
         """If nodes of these `operators`, one after the other, lead to the tensor `name`: these nodes, the
         nearest first; else empty.
 
-        Each node makes the first input of the one before. `onwards`, the chain leads away from the tensor:
-        each node is the only reader of the first output of the one before.
+        Each node makes the first input of the node before it in the list. With `onwards`, the chain leads
+        away from the tensor: each node is the only reader of the first output of the node before it.
         """
         found: list[NodeProto] = []
         for operator in operators:
@@ -76,7 +78,7 @@ class Graph:
         return tuple(self.constants[name].dims) if name in self.constants else ()
 
     def constant(self, name: str, value: npt.ArrayLike) -> str:
-        """Add a constant, or replace the one of that name."""
+        """Add a constant, or replace the one of that name. Returns its name."""
         tensor = numpy_helper.from_array(np.asarray(value), name)
         if name in self.constants:
             self.constants[name].CopyFrom(tensor)
@@ -86,7 +88,7 @@ class Graph:
         return name
 
     def integers(self, *values: int) -> str:
-        """A constant, int64 (n,)."""
+        """Add a constant of these integers, int64 (n,). Returns its name."""
         return self.constant("integers_" + "_".join(map(str, values)), np.array(values, np.int64))
 
     def has_input(self, name: str) -> bool:
@@ -96,13 +98,13 @@ class Graph:
         self.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
 
     def set_output(self, name: str, shape: Sequence[int] | None = None) -> None:
-        """Let a tensor of floats be the only output."""
+        """Make the float32 tensor `name` the only output of the graph."""
         del self.graph.output[:]
         self.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
 
     def rewritten(self, swaps: Swaps, head: Iterable[NodeProto] = ()) -> Model:
-        """The model with the new nodes of `swaps`, `head` before all others, and the domains of all nodes;
-        without nodes that nothing reads."""
+        """The model after nodes were replaced as `swaps` says, with the nodes of `head` before all others.
+        The domains of new operators are declared. Nodes whose outputs nothing reads are removed."""
         nodes = [*head]
         if not swaps and not nodes:
             return self.model
@@ -115,7 +117,8 @@ class Graph:
         return self.keep(nodes)
 
     def keep(self, nodes: Iterable[NodeProto]) -> Model:
-        """The model of `nodes`, less those with outputs that neither a node nor the caller reads."""
+        """The model with only these `nodes`, less those whose outputs neither another node nor the caller
+        reads."""
         nodes = list(nodes)
         while True:
             read = {i for n in nodes for i in reads(n)} | {o.name for o in self.graph.output}
@@ -154,7 +157,7 @@ def either_way(node: NodeProto | None, operator: str) -> Iterator[tuple[str, str
 
 
 def reads(node: NodeProto) -> Iterator[str]:
-    """Every tensor that a node reads, in its branches too."""
+    """Every tensor that a node reads; if it is an If, also those that its branches read."""
     yield from node.input
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -179,7 +182,7 @@ def copied(node: NodeProto, inputs: Sequence[str] | None = None, output: str | N
 
 
 def in_place_of(replaced: NodeProto, operator: str, inputs: Sequence[str], **attributes: Any) -> NodeProto:
-    """A node with the name and the outputs of another."""
+    """A new node, of the type `operator`, with the name and the outputs of the node `replaced`."""
     outputs = list(replaced.output)
     node: NodeProto = onnx.helper.make_node(operator, inputs, outputs, name=replaced.name, **attributes)
     return node
@@ -188,7 +191,8 @@ def in_place_of(replaced: NodeProto, operator: str, inputs: Sequence[str], **att
 def sliced(
     g: Graph, whole: str, part: str, start: int, stop: int, *, axis: int = 2, step: int | None = None
 ) -> NodeProto:
-    """A part of a tensor along one axis, which is time unless another is named."""
+    """A node that makes the tensor `part`: the values of the tensor `whole` from `start` to `stop` along one
+    axis, which is time unless another one is given."""
     bounds = [g.integers(value) for value in (start, stop, axis, step) if value is not None]
     node: NodeProto = onnx.helper.make_node("Slice", [whole, *bounds], [part], name=part)
     return node
@@ -204,8 +208,8 @@ def apply(model: Model, recipe: Sequence[Pass]) -> Model:
 def inferred(model: Model) -> list[ValueInfoProto]:
     """The inferred types and lengths of the tensors that nodes make.
 
-    ONNX's inference copies the model several times, and only small constants can hold lengths. So of large
-    constants it gets only the types (0.1 s instead of 1.5 s for the whole model).
+    ONNX's inference copies the model several times, and only small constants can hold lengths. So it gets
+    only the types and lengths of large constants, which takes 0.1 s instead of 1.5 s for the whole model.
     """
     light = Model(ir_version=model.ir_version, opset_import=model.opset_import)
     light.graph.node.extend(model.graph.node)
@@ -222,8 +226,8 @@ def inferred(model: Model) -> list[ValueInfoProto]:
 
 
 def shapes(values: Iterable[ValueInfoProto]) -> dict[str, list[int | str] | None]:
-    """Each input or output with its lengths, named where they vary, "" where they have no name; None where
-    not even their number is stated."""
+    """Input or output → the lengths of its axes. A length that varies is replaced by its name, which is "" if
+    it has none. If the number of axes is not stated, the list is None."""
     found: dict[str, list[int | str] | None] = {}
     for value in values:
         tensor = value.type.tensor_type
@@ -233,5 +237,5 @@ def shapes(values: Iterable[ValueInfoProto]) -> dict[str, list[int | str] | None
 
 
 def operators(model: Model) -> dict[str, int]:
-    """How many nodes the model has of each operator type, most first."""
+    """Operator type → how many nodes of the model have this type, the most frequent first."""
     return dict(Counter(node.op_type for node in model.graph.node).most_common())

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     import onnxruntime as ort
 
 DURATIONS = "/encoder/Round_output_0"
-"""The number of duration frames (25 ms) that prosody gives each input id, pads included, in the floating
-point of the export."""
+"""Name of the tensor with the duration of each input id, pads included, in frames of 25 ms. Its type is that
+of the export: float32 or float16."""
 DURATION_FRAME_SAMPLES = 600
 UNROUNDED = "/encoder/predictor/ReduceSum_output_0"
-"""The durations at speed 1, before they are divided by the speed and rounded."""
+"""Name of the tensor with the durations at speed 1, before they are divided by the speed and rounded."""
 
 TOKEN_INPUTS = ("input_ids", "tokens")
-"""The onnx-community exports (fp32, fp16) use the first name, thewh1teagle's int8 the second."""
+"""Names that exports have for the input of token ids. Those of onnx-community (fp32, fp16) use the first
+name, and the int8 export of thewh1teagle uses the second."""
 AUDIO_OUTPUTS = ("waveform", "audio")
 
 
@@ -38,13 +39,14 @@ class Signature(NamedTuple):
 
 
 def frames_of(durations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
-    """The `DURATIONS` tensor as the graph uses it: a later node raises durations under one frame to one."""
+    """The values of the tensor `DURATIONS` as whole numbers of frames. Like a later node of the graph, this
+    raises durations below one frame to one."""
     frames: npt.NDArray[np.int64] = np.maximum(np.rint(durations), 1).astype(np.int64).reshape(-1)
     return frames
 
 
 def signature(session: ort.InferenceSession, name: str) -> Signature:
-    """Which input is which in this export.
+    """The names of an export's inputs and of its output.
 
     Raises
     ------
@@ -66,7 +68,8 @@ def signature(session: ort.InferenceSession, name: str) -> Signature:
 
 
 def graph_path(folder: Path, name: str) -> Path:
-    """A graph in a folder of stages: in ONNX Runtime's own format where that is there, else ONNX."""
+    """The file of the graph `name` in a folder of stages: in ONNX Runtime's own format if there is such a
+    file, else in ONNX."""
     own = folder / f"{name}.ort"
     return own if own.exists() else folder / f"{name}.onnx"
 
@@ -81,7 +84,7 @@ DECODER_STYLE = "/decoder/Slice_output_0"
 TRUNK = f"{_DECODER}decode.3/Div_4_output_0"
 """The features that the trunk gives to the vocoder: [1, 512, 2T], 80 frames a second."""
 VOICED_HZ = 10.0
-"""The model's own threshold between voiced and unvoiced (its `SineGen`)."""
+"""The F0 in Hz above which the model makes a frame voiced (in its module `SineGen`)."""
 F0_CURVE = f"{_DECODER}Unsqueeze_output_0"
 EXCITATION = f"{_DECODER}generator/Reshape_3_output_0"
 """The excitation's samples, padded for the STFT: [1, 300 · 2T + 20]."""
@@ -96,8 +99,8 @@ STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "excitation": ((F0_CURVE,), (EXCITATION,)),
     "vocoder": ((TRUNK, EXCITATION, DECODER_STYLE), (WAVEFORM,)),
 }
-"""Where the fp32 export is cut: stage → its inputs and outputs. Run one after the other, the stages compute
-the whole graph."""
+"""Where the fp32 export is cut: stage → its inputs and outputs. If the stages run one after another, they
+compute what the whole graph computes."""
 
 SCALE, SHIFT = "scale", "shift"
 """Inputs of the rewritten vocoder: what its 44 AdaIN layers multiply by and add, one value a channel."""
@@ -113,13 +116,14 @@ EPSILON = 1e-5
 """Added to each variance, as in the model's InstanceNorm."""
 TOLD_CHANNELS = 8704
 TOLD, TOLD_MEAN, TOLD_VARIANCE = "told", "told_mean", "told_variance"
-"""Inputs of the rewritten trunk: bool (), whether statistics are given or each layer computes its own; then
-the segment's mean and variance, float32 (TOLD_CHANNELS,), of each channel that AdaIN layers normalise, in the
-layers' order. Channels that no residual block makes are not among them: they are there for the whole segment,
-so their statistics are always computed."""
+"""Names of three inputs of the rewritten trunk. `TOLD`, bool (), says whether statistics are given; if not,
+each layer computes its own. `TOLD_MEAN` and `TOLD_VARIANCE`, float32 (TOLD_CHANNELS,), are the segment's mean
+and variance for the channels that AdaIN layers normalise, in the order of the layers. Channels that no
+residual block makes are not among them: they exist for the whole segment, so the graph always computes their
+statistics."""
 STOP = "stop"
-"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its residual blocks compute, from the
-first."""
+"""Input of the rewritten trunk, int64 (1,): how many frames of 25 ms its residual blocks compute, counted
+from the first frame of the segment."""
 
 
 def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:

@@ -29,14 +29,14 @@ from kokoro_lab.graphs.rewriting import (
 from kokoro_lab.graphs.signatures import INNER, SCALE, SHIFT
 
 TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
-"""Inputs and output of a static vocoder; scale and shift keep their names. Samples are (1, 5, n): five to
-each column of the inverse STFT, in turn."""
+"""Names of the inputs and the output of a static vocoder, besides scale and shift. Samples are (1, 5, n):
+each column of the inverse STFT gives five samples in a row."""
 HOP_SAMPLES = 5
 """Hop of the model's STFT and of its inverse."""
 SPECTRUM_CHANNELS = 22
 """Eleven magnitudes, and eleven angles."""
 COLUMNS = signatures.TRUNK_FRAME_SAMPLES // HOP_SAMPLES
-"""Columns of the STFT in a trunk frame; the last frame of a window has one more."""
+"""Columns of the STFT in a trunk frame. A window has one column more than all its frames together."""
 LONGEST_AXIS = 16_384
 """Core ML's provider refuses a node that reads a tensor with more values along an axis, constants too."""
 COARSE = 10
@@ -126,10 +126,11 @@ def reflection_as_a_slice(g: Graph, node: NodeProto) -> Sequence[NodeProto] | No
 
 
 def inverse_stft_as_a_convolution(model: Model) -> Model:
-    """Replace the overlap-add by a convolution that makes five samples of four columns.
+    """Replace the overlap-add by a convolution that makes five samples from four columns.
 
-    A transposed convolution of stride 5 writes a tensor of 300 values a frame: over a second of it is longer
-    than the provider allows. Sample 5i + r is the sum over j of column i + 2 - j times tap 5j + r.
+    The overlap-add is a transposed convolution of stride 5, whose output has 300 values for each trunk frame.
+    For more than 54 frames (0.68 s), it would be longer than `LONGEST_AXIS`. Sample 5i + r is the sum over j
+    of column i + 2 - j times tap 5j + r.
     """
     g = Graph(model)
     node = next((n for n in g.graph.node if n.op_type == "ConvTranspose" and "istft" in n.name), None)
@@ -146,7 +147,8 @@ def inverse_stft_as_a_convolution(model: Model) -> Model:
 
 
 def fixed_shapes(model: Model, outer: int, inner: tuple[int, int]) -> Model:
-    """State every length, so that each shape in the graph is known, and crop at constant places."""
+    """State the lengths of all inputs and of the output, so that each shape in the graph is known. The places
+    at which the window is cropped become constants."""
     g = Graph(model)
     bounds = {
         "crop_start_coarse": COARSE * inner[0],
@@ -203,6 +205,6 @@ def _renamed(g: Graph, names: dict[str, str]) -> Model:
 
 
 def joined(samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The samples of a static vocoder's output (1, 5, n) in a row, (5n,)."""
+    """The output of a static vocoder, (1, 5, n), as one row of samples in their order in time, (5n,)."""
     row: npt.NDArray[np.float32] = np.ascontiguousarray(samples[0].T).reshape(-1)
     return row

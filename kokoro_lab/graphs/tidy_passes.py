@@ -1,4 +1,5 @@
-"""Rewrites that only tidy: nodes that compute nothing are removed, and computed shapes become constants.
+"""Passes that only tidy a graph: they remove nodes that compute nothing, and make constants of shapes that
+are computed.
 
 The rewritten graph states the same arithmetic, to the last bit. But ONNX Runtime may fuse other nodes of it,
 and so round a sum at another place, as with any of its optimisations.
@@ -29,7 +30,7 @@ def drop_no_ops(model: Model) -> Model:
     """Remove nodes whose output equals their input: identities, products with one, and pairs of
     transpositions that cancel.
 
-    Transpositions in a row become one.
+    Several transpositions in a row become one.
     """
     g = Graph(model)
     kept = {o.name for o in g.graph.output}
@@ -48,7 +49,7 @@ def drop_no_ops(model: Model) -> Model:
 
 
 def _handed_on(g: Graph, node: NodeProto) -> str | None:
-    """If `node` hands an input on unchanged as its only output: that input; else None."""
+    """If the output of `node` always equals one of its inputs: that input; else None."""
     source = str(node.input[0]) if node.input else ""
     if node.op_type == "Identity":
         return source
@@ -134,7 +135,7 @@ def known_lengths(model: Model) -> Model:
 
 
 def _dims(model: Model) -> dict[str, Sequence[Any]]:
-    """The lengths of each tensor, as far as they follow from the graph."""
+    """Tensor → the lengths of its axes, as far as they follow from the graph."""
     values = (*inferred(model), *model.graph.input)
     return {value.name: value.type.tensor_type.shape.dim for value in values}
 
@@ -197,7 +198,8 @@ def _of_equal_lead(g: Graph, tensor: str) -> Iterator[str]:
 
 
 def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
-    """The tensor and the axis of which `name` is the length, as `Unsqueeze(Gather(Shape(tensor), axis))`."""
+    """If `name` is the length of a tensor along an axis, written as `Unsqueeze(Gather(Shape(tensor), axis))`:
+    that tensor and that axis; else None."""
     chain = g.chain(name, "Unsqueeze", "Gather", "Shape")
     if not chain:
         return None
@@ -210,8 +212,8 @@ def _length_of(g: Graph, name: str) -> tuple[str, int] | None:
 
 @node_by_node
 def repeated_afterwards(g: Graph, conv: NodeProto) -> Sequence[NodeProto] | None:
-    """If columns are repeated before a convolution of one tap, repeat them after it instead, so that each is
-    computed once."""
+    """If columns are repeated before a convolution of one tap, repeat the convolution's output instead, so
+    that each column is computed once."""
     repeat = g.made_by(conv.input[0], "Resize") if _is_of_one_tap(g, conv) else None
     if repeat is None or g.only_reader(repeat.output[0], "Conv") is None:
         return None

@@ -70,7 +70,8 @@ def told_statistics(model: Model) -> Model:
 
 
 def told_channels(model: Model) -> npt.NDArray[np.int64]:
-    """The channels for which statistics can be set from outside, counted over all AdaIN layers of a trunk."""
+    """The indices of the channels for which statistics can be set from outside, among the channels of all
+    AdaIN layers of a trunk."""
     g = Graph(model)
     layers = adain_layers(model)
     made = {layer.x: g.maker[layer.x] for layer in layers}
@@ -87,8 +88,8 @@ def told_channels(model: Model) -> npt.NDArray[np.int64]:
 
 
 def _outer_inputs(concats: Sequence[NodeProto]) -> list[str]:
-    """The inputs of `concats` that no residual block makes: all of the first block's, and those that several
-    blocks get."""
+    """The inputs of `concats` that no residual block makes: all inputs of the first block, and those that
+    several blocks read."""
     readers = Counter(name for concat in concats for name in concat.input)
     return [name for name in readers if readers[name] > 1 or name in concats[0].input]
 
@@ -142,7 +143,8 @@ def divided_beforehand(g: Graph, node: NodeProto) -> Sequence[NodeProto] | None:
 
 
 def norms_in_convolutions(model: Model) -> Model:
-    """Make AdaIN and its leaky rectifier a part of our convolution that reads their output."""
+    """Make each AdaIN layer, and the leaky rectifier after it, a part of our convolution that reads the
+    rectifier's output."""
     g = Graph(model)
     swaps: Swaps = {}
     for output, (x, *rest) in rectified_norms(model, g):

@@ -1,1 +1,1 @@
-"""From the text that a user typed to sentences and segments that can be spoken, with offsets throughout."""
+"""Turns a user's text into sentences and segments that can be spoken; each keeps its place in that text."""

@@ -30,12 +30,12 @@ class AlignedText:
 
     @classmethod
     def standing_for(cls, words: str, start: int, end: int) -> AlignedText:
-        """Words that stand for a span of the original."""
+        """`words`, each character of which stands for the span `start:end` of the original."""
         return cls(words, (start,) * len(words), (end,) * len(words))
 
     @classmethod
     def joined(cls, parts: Iterable[AlignedText]) -> AlignedText:
-        """Join parts of one original."""
+        """Join texts that were made from parts of one original."""
         found = list(parts)
         return cls(
             "".join(part.text for part in found),
@@ -58,7 +58,7 @@ class AlignedText:
         return bisect_left(self.starts, start), bisect_left(self.starts, end)
 
     def cut(self, i: int, j: int) -> AlignedText:
-        """The part `text[i:j]`, still pointing into the same original."""
+        """The part `text[i:j]`; its offsets are still those in the original."""
         return AlignedText(self.text[i:j], self.starts[i:j], self.ends[i:j])
 
     def strip(self) -> AlignedText:

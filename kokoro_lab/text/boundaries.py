@@ -26,7 +26,8 @@ _WORDS = words(__package__)
 
 
 def _before_number(language: str) -> Any:
-    """A pattern for the end of a text with an abbreviation that a number follows, such as `p.`"""
+    """A pattern for a text that ends with an abbreviation after which a number usually follows, such as
+    `p.`"""
     found = any_of(_WORDS[f"{language} before a number"])
     not_behind_one = _WORDS.get(f"{language} before a number but not behind one")
     if not_behind_one:
@@ -45,7 +46,7 @@ _INITIAL = regex.compile(
     r"(?P<before>\p{L}{2,}(?: ?:)?|\p{L})\.?[ ])?(?P<initial>\p{Lu})\.$"
 )
 _VOWELS = {"A": "Ah", "E": "Eh", "I": "Ì", "O": "Oh"}
-"""Letters that are also words → how they are written to be read with a stress."""
+"""Letter that is also a word → how it is written so that it is read with a stress."""
 _NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
@@ -59,7 +60,7 @@ _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
 PRONOUN = rf"{_IN_A_PART}I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
-"""The pronoun, which is no number behind an abbreviation; `in ch. I` has the number."""
+"""A pattern for the pronoun `I` after an abbreviation, where it could be a Roman number, as in `in ch. I`."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
@@ -199,9 +200,9 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
 def is_initial(said: str, rest: str, code: str) -> bool:
     """Whether the text ends with the first letter of a name that follows: `di S. Freud`, not `vitamina C.`
 
-    Letters that are Roman numerals belong to a name before them: `Carlo V.` Behind a noun or a verb, a letter
-    may also name a thing (`il lato B.`), so it is taken for an initial only if it is an S, as of saints, or
-    behind a word that names or leads to a person: `lo dice G. Verdi`.
+    Letters that are Roman numerals belong to a name before them: `Carlo V.` After a noun or a verb, a letter
+    may also name a thing (`il lato B.`). There it is taken for an initial only if it is an S (`S. Pietro`),
+    or if the word before it names a person or is often followed by one: `lo dice G. Verdi`.
     """
     if f"{code} not before an initial" not in _WORDS:
         return False
@@ -220,10 +221,11 @@ def is_initial(said: str, rest: str, code: str) -> bool:
 
 
 def initial(match: regex.Match[str], code: str) -> str | None:
-    """What is said for a letter and its point: the letter without a pause, if it is the initial of a name.
+    """What is read for a letter and its point if they are the initial of a name: the letter without its
+    point. None if they are no initial, or if the point stays.
 
-    A letter that is also a word (`di A. Bravo`) is written as it sounds, or keeps its point: it would be read
-    as that word.
+    A letter that is also a word (`di A. Bravo`) would be read as that word, so it is written as it sounds, or
+    keeps its point.
     """
     letter, end = match.group()[0], match.end()
     rest = match.string[end : end + 2 * _AHEAD].lstrip()
@@ -235,7 +237,7 @@ def initial(match: regex.Match[str], code: str) -> str | None:
 
 
 def is_label(before: str, code: str) -> bool:
-    """Whether a letter behind the word `before` names a thing: `vitamina C`."""
+    """Whether a letter after the word `before` names a thing: `vitamina C`."""
     return before.casefold() in _WORDS[f"{code} not before an initial"]
 
 

@@ -1,9 +1,10 @@
 """Detects the language of each Latin word of a sentence.
 
-One word is little evidence, so it is weighed with its neighbours: the probability of its letters in each
-language, and features of its spelling, enter a Viterbi search in which a change of language has a cost, and
-staying in the request's language has none. A run in another language is accepted only if its summed evidence
-is strong enough: in plain English, a false change is worse than a missed one.
+One word is little evidence, so all words of a sentence are weighed together. For each word and each language,
+the evidence is the probability of the word's letters and some features of its spelling. A Viterbi search
+finds the sequence of languages with the most evidence, less a cost for each change of language. Consecutive
+words of another language than the request's are accepted only if the sum of their evidence is large: in plain
+English, a false change is worse than a missed one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SWITCH_COST_AT_MARK = 0.75
 THIRD_COST = 2.0
 """Further cost of a change between two languages of which neither is the request's."""
 BASE_PRIOR = 0.5
-"""The prior for the request's language in each word, in nats."""
+"""What the request's language has ahead of the others in every word, before any evidence, in nats."""
 FLOOR = 0.01
 """The least probability that a word gives any language, so that no single word can rule a language out."""
 FUNCTION = 2.0
@@ -51,14 +52,15 @@ takes the request's language."""
 NAME_PARTICLE_LETTERS = 4
 """Longest word that may stand between the parts of a name."""
 INVERTED = 1.5
-"""The evidence for Spanish of an inverted mark, for each word up to its closing one, in nats."""
+"""The evidence for Spanish, in nats, that an inverted mark (`¿`, `¡`) gives each word between it and its
+closing mark."""
 EVIDENCE = 3.0
 """The evidence that a run needs to be accepted, in nats; the next value is for a single word."""
 EVIDENCE_ALONE = 4.0
 
 AMBIGUOUS, AMBIGUOUS_WORDS = -2.0, 2
-"""The evidence against a language, in nats, up to which a word may still be of it; and how many such words
-between a run and a mark may join the run."""
+"""A word with less than 2 nats of evidence against a language may still be of that language. Up to
+`AMBIGUOUS_WORDS` such words between a run of that language and a mark join the run."""
 
 Known = Callable[[str], bool]
 
@@ -95,7 +97,7 @@ def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) ->
     base : str
         The language of the request, of two letters, one of `LATIN`.
     known : callable, optional
-        Whether a lower-case word is in the lexicon of `base`.
+        Returns whether a lower-case word is in the lexicon of `base`.
     """
     if not words:
         return []
@@ -152,7 +154,7 @@ def _inverted(word: LatinWord) -> dict[str, float]:
 
 
 def _between_names(words: Sequence[LatinWord]) -> set[int]:
-    """Indices of one or two short words between capitals, such as `de la` in `Plaza de la Luz`."""
+    """Indices of one or two short words between capitalised words, such as `de la` in `Plaza de la Luz`."""
     capital = [word.text[:1].isupper() for word in words]
     found: set[int] = set()
     for first in range(1, len(words) - 1):
@@ -264,8 +266,8 @@ def _in_doubt(words: Sequence[LatinWord], known: Known | None) -> set[int]:
 
 
 def _believed(path: list[str], gains: Sequence[dict[str, float]], base: str, in_doubt: set[int]) -> list[str]:
-    """`path` with `base` in place of runs that have too little evidence. A single word of `in_doubt` is too
-    little."""
+    """`path` with `base` in place of runs that have too little evidence. If only one word of a run is
+    evidence, and it is in `in_doubt`, that is too little."""
     settled: list[str] = []
     for language, run in groupby(range(len(path)), key=path.__getitem__):
         indices = list(run)

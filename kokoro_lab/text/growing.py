@@ -45,8 +45,8 @@ class ReadAhead:
         self._at = 0
 
     def rest(self, least: int, most: int) -> str:
-        """Look ahead: `least` to `most` of the next characters; fewer than `least` only where this part
-        ends."""
+        """The next characters, which stay unread: at most `most`, and at least `least` unless this part of
+        the text ends before."""
         return self._text.text[self._at : self._at + most]
 
     def take(self, count: int) -> AlignedText:
@@ -55,7 +55,7 @@ class ReadAhead:
         return self._text.cut(self._at - count, self._at)
 
     def ahead(self, count: int) -> AlignedText:
-        """The next `count` characters again, after `rest` has looked at them."""
+        """The next `count` characters, which stay unread. `rest` must have returned them."""
         return self._text.cut(self._at, self._at + count)
 
     def next_part(self) -> bool:
@@ -80,7 +80,7 @@ class GrowingText(ReadAhead):
         Seconds without new text after which a part ends by itself. Then the speech depends on when the text
         came, and a fallback says so.
     leaving_out : callable
-        Takes cleaned text and removes what is not read aloud, word by word.
+        Called with cleaned text; returns it without the words that are not to be read aloud.
     stop : threading.Event, optional
         Set to cancel: then `Interrupted` is raised in a thread that waits for text or for room.
     """
@@ -97,7 +97,7 @@ class GrowingText(ReadAhead):
         super().__init__(AlignedText.of(""))
         self.noted = noted
         self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
-        """Entered while the reader waits for the writer."""
+        """Makes the context in which the reader waits for the writer."""
         self.blank = True
         """Whether nothing but white space has been written."""
         self._most_ahead = max(most_ahead, LEAST_ROOM_CHARS)
@@ -173,7 +173,7 @@ class GrowingText(ReadAhead):
                 self._clean(safe)
 
     def flush(self) -> None:
-        """Have all that was written read now, as if the text ended here."""
+        """Let the reader read all that was written so far, as if the text ended here."""
         with self._changed:
             self._require_open()
             self._end_part()

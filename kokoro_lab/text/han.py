@@ -2,8 +2,8 @@
 
 Kana beside Han mean Japanese. Without kana, the forms of the characters decide: forms that only the character
 sets of China (GB 2312) or Taiwan (Big5) have are Chinese; forms that only Japan's (JIS X 0208) has are
-Japanese; old forms in the second level of JIS are Chinese. Other Han take the language of the rest of the
-sentence.
+Japanese; old forms in the second level of JIS are Chinese. Other Han characters take the language of the rest
+of the sentence.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def has_han(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _spoken_for(character: str) -> tuple[str | None, bool]:
-    """If a single language has this form of `character`: that language; else None. Then whether only GB 2312
-    has it."""
+    """Two answers. First: if only one language has this form of `character`, that language; else None.
+    Second: whether only GB 2312 has it."""
     china, taiwan, japan = (_encoded(character, codec) for codec in ("gb2312", "big5", "shift_jis"))
     if japan is None:
         return (CHINESE if china or taiwan else None), bool(china and not taiwan)

@@ -91,7 +91,8 @@ def resolve_language(tag: str) -> str:
 
 
 def why_not_read(language: str) -> str | None:
-    """Why no text of a language, by its canonical tag, can be read here; None if it can. Loads nothing."""
+    """Why no text of a language, given by its canonical tag, can be read on this machine; None if it can be
+    read. Imports no module of a G2P."""
     if language not in SPOKEN:
         return f"there is no G2P for {language}"
     lacking = [module for module in _PARTS.get(language, ()) if find_spec(module) is None]

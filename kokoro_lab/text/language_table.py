@@ -1,9 +1,9 @@
 """Tells how likely a word is in each language, by the letters that follow each other in it.
 
-The table is made from the statistics of lingua (Apache-2.0) by `scripts/language_table.py`, and a word is
-judged by it as lingua judges words: for each group of one to five letters in the word, by the probability of
-its last letter after the others. A language that does not know a group takes the group without its last
-letter.
+`scripts/language_table.py` makes the table from the statistics of lingua (Apache-2.0), and words are judged
+as lingua judges them. For each group of one to five letters in the word, the table has the probability of the
+group's last letter after its other letters, in each language. If a language lacks a group, the group without
+its last letter is used.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ LONGEST = 5
 """Most letters of a group."""
 TABLE_FILE = Path(__file__).with_name("language_table.npz")
 OTHER = 83
-"""The number of any letter outside the alphabet. Numbers of its letters begin with 1; 0 is no letter."""
+"""The number of every letter outside the alphabet. The letters of the alphabet are numbered from 1; 0 stands
+for no letter."""
 PLACES = (OTHER + 1) ** np.arange(LONGEST - 1, -1, -1)
-"""By what the numbers of a group's letters are multiplied. The sum is the group's code: of 32 bits, and less
-than the codes of all groups that begin with this one."""
+"""The numbers of a group's letters are multiplied by these values and added up. The sum is the group's code,
+of 32 bits. It is smaller than the codes of all longer groups that begin with the same letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageTable:
-    """What letters follow each other in some languages.
+    """How probable it is, in each language, that a letter follows other letters.
 
     Parameters
     ----------
@@ -44,11 +45,12 @@ class LanguageTable:
     codes : numpy.ndarray
         uint32 (groups,), ascending: the groups of letters, by `PLACES`.
     steps : numpy.ndarray
-        uint8 (groups + 1, languages): minus the logarithm of the probability of a group's last letter after
-        the others, in steps, plus 1. A language that does not know the group has the steps of the longest
-        group that it knows, of those without its last letters; 0 if it knows none. The last row is 0.
+        uint8 (groups + 1, languages): 1 plus the negative logarithm, in units of `step`, of the probability
+        of a group's last letter after its other letters. If a language lacks the group, it has the value of
+        the group without its last letter, or last letters; 0 if it lacks all of these, too. The last row is
+        0.
     step : float
-        The step, in nats.
+        The unit of `steps`, in nats.
     """
 
     languages: tuple[str, ...]
@@ -117,8 +119,8 @@ class LanguageTable:
 
 
 def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """The code of each group, from its length and the number of its last letter. Each group of letters stands
-    after the group to which it adds a letter."""
+    """The code of each group, from its length and the number of its last letter. In these lists, each group
+    stands after the group to which it adds a letter."""
     row = np.arange(len(length), dtype=np.uint32)
     codes = np.zeros(len(length), np.uint32)
     for k, place in enumerate(PLACES.astype(np.uint32), 1):
@@ -128,8 +130,9 @@ def _codes(length: npt.NDArray[Any], last: npt.NDArray[Any]) -> npt.NDArray[np.u
 
 
 def _filled(steps: npt.NDArray[np.uint8], length: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """The steps by language. A language that does not know a group has there the steps of the group without
-    its last letter. Row by row this would take three times as long, while a first text waits."""
+    """`steps` (languages, groups), in which a language that lacks a group gets the value of the group without
+    its last letter. A loop over the groups would take three times as long, and the first text waits
+    meanwhile."""
     row = np.arange(len(length), dtype=np.int32)
     shorter = np.zeros_like(row)
     for k in range(2, LONGEST + 1):

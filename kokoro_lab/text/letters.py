@@ -20,8 +20,9 @@ _DRESSED = regex.compile(
     r"[ſﬀ-ﬆⒶ-ⓁⓃ-ⓩℂ-ℭℯ-ℸℼ-ℿⅅ-ⅉ０-９Ａ-Ｚａ-ｚ％＄＃＆＋＝＠／\U0001d400-\U0001d7ff\U0001f130-\U0001f149\U0001fbf0-\U0001fbf9]+"
     r"|[\U0001f150-\U0001f169\U0001f170-\U0001f189]{2,}"
 )
-"""Long s, ligatures, circled, letterlike, full-width, mathematical, squared, digits of a display, without the
-emoji among them (Ⓜ, ℹ); and a row of white letters on black: a single one may be an emoji (🅰)."""
+"""Long s, ligatures, circled, letterlike, full-width, mathematical and squared letters, and the digits of a
+display, without the emoji among them (Ⓜ, ℹ). Of white letters on black, only several in a row: a single one
+may be an emoji (🅰)."""
 _KINDS = frozenset({"<font>", "<wide>", "<circle>", "<square>"})
 """Unicode's tags of letters that are forms of another one. `<compat>` holds ligatures, but `℃` and `№`
 too."""
@@ -51,7 +52,7 @@ _MIXED_WORD = regex.compile(r"(?=\p{L}*\p{Latin})(?=\p{L}*[\p{Cyrillic}\p{Greek}
 
 
 def undressed(aligned: AlignedText) -> AlignedText:
-    """`aligned` with its styled letters as plain ones; offsets into the original are kept.
+    """`aligned`, in which styled letters are replaced by plain ones. Offsets into the original are kept.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def _edits(
     plain: Callable[[str], str],
     is_meant: Callable[[str, str], object],
 ) -> Iterator[tuple[int, int, str]]:
-    """The replacements letter by letter, so that each keeps its own offset."""
+    """The replacements (start, end, new letters), one for each letter, so that each keeps its own offset."""
     for match in pattern.finditer(text):
         new = [plain(c) for c in match.group()]
         if is_meant(match.group(), "".join(new)):

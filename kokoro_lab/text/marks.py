@@ -51,7 +51,8 @@ _LOOKS_SO = regex.compile(
     )""",
     regex.VERBOSE,
 )
-"""Parts that are no marks: those `read` as they are, an `address` with its own signs, and `text` that only
+"""Parts in which not every sign is a mark, by how the Markdown parser gets them. `read` is left to it as it
+is. Signs in an `address` are hidden from it, and so is a `bar` outside of a table's row, and `text` that only
 looks like a mark: `a*b*c`, `C:\\x`, `[a](b)`, `a<b`, `$HOME`, `[^a]+`."""
 _IN_ADDRESS = str.maketrans("_~\\$", "xxxx")
 _UNSEEN = regex.compile(r"\]\([^()]*\)|<!--.*?-->")
@@ -120,7 +121,8 @@ def unmarked(sentence: AlignedText, language: str, *, begins_line: bool) -> Unma
 
 
 def _shown(match: regex.Match[str], *, is_row: bool) -> str:
-    """The sentence for the Markdown parser: a letter in place of each character that is no mark."""
+    """What the Markdown parser gets in place of a match of `_LOOKS_SO`: a letter for each character that is
+    no mark."""
     found: str = match.group()
     if match["address"]:
         return found.translate(_IN_ADDRESS)

@@ -66,8 +66,8 @@ def blocks(
 
 
 class Certain(NamedTuple):
-    """The finished blocks of a text that is still being written, where the rest begins, and what reading the
-    rest must know of them."""
+    """The finished blocks of a text that is still being written, where the rest begins, and what must be
+    remembered of these blocks when the rest is read."""
 
     blocks: list[Block]
     rest: int
@@ -91,7 +91,7 @@ def certain(
     offset : int
         Where `source` begins in the text.
     memory : Memory
-        What reading the text before `source` left to remember.
+        What must be remembered of the text before `source` (see `Memory`).
     """
     complete = max(source.rfind("\n"), source.rfind("\r", 0, -1)) + 1
     text = _placed(source[:complete], offset)
@@ -165,7 +165,8 @@ def _placed(source: str, offset: int) -> AlignedText:
 
 
 def _groups(tokens: list[Token]) -> Iterator[Group]:
-    """The tokens of each block at the top; of a list, those of each item."""
+    """The tokens of each block that is within no other block. A list gives one group for each of its
+    items."""
     start = 0
     for i, token in enumerate(tokens):
         if token.level or token.nesting > 0:
@@ -187,7 +188,7 @@ def _items(tokens: list[Token]) -> Iterator[Group]:
 
 
 def _is_closed(group: Group, lines: list[str]) -> bool:
-    """Whether the last block of some whole lines is certain."""
+    """Whether `group`, the last block of the complete lines `lines`, can no longer change."""
     token = group.tokens[0]
     if token.type == "fence":
         return token.content.count("\n") == group.end_line - group.first_line - 2

@@ -23,7 +23,7 @@ _FUNCTIONS = frozenset((*"fghPEFGO", "Theta", "Omega"))
 """Letters that are functions before a bracket: `f(x)`, but not `x(y + 1)`."""
 _OPERATORS = ("+", "-", "=", r"\pm", r"\times", "<", ">", r"\le", r"\ge")
 _COMPOSED = {"{,}": ",", r"\not=": r"\ne ", r"\not\in": r"\notin"}
-"""Signs of several tokens → one token."""
+"""Sign that is written as several tokens → a single token with the same meaning."""
 _CLOSES = names(__package__)["closing sign of LaTeX"]
 """Signs that open a pair → the sign that closes it."""
 _MOST_ORDINAL = 20
@@ -52,7 +52,7 @@ def said(latex: str, language: str) -> str | None:
     Returns
     -------
     str or None
-        None if there are no words for formulas in that language.
+        The words; None if there are no words for formulas in that language.
     """
     signs = _signs(language.split("-")[0])
     speaker = reader(language)
@@ -72,8 +72,8 @@ def bare(latex: str) -> str:
 
 
 def _ordinary_sign(command: str) -> str:
-    """If there is an ordinary sign for `command`: that sign; else the command's name, or a space if that is
-    not read."""
+    """If there is an ordinary sign for `command`: that sign. If not: the command's name, or a space if its
+    name is not to be read."""
     unread = command in _SETS_ONLY | _WRITTEN | _STRUCTURE or not command[-1].isalnum()
     return _ordinary_signs().get(command, " " if unread else f" {command[1:]} ")
 
@@ -98,7 +98,8 @@ class _Formula:
         self._depth = 0
 
     def words(self, until: str = "") -> list[str]:
-        """The words up to a closing token, which is taken too, or to the end."""
+        """The words of the next tokens, up to the token `until` or the end of the formula. `until` is taken
+        as well."""
         found: list[str] = []
         self._depth += 1
         while (token := self._next()) and token != until:
@@ -233,7 +234,8 @@ class _Formula:
         return [self._signs["absolute"], *inside] if inside else []
 
     def _enclosed(self, token: str) -> list[str]:
-        """What stands between two signs of a pair: a norm, a floor, a ceiling."""
+        """The words for a pair of signs, such as those of a norm, a floor or a ceiling, and for what is
+        between them."""
         inside = self.words(_CLOSES[token]) if self._depth < _DEEPEST else []
         return [*filter(None, (self._signs.get(token),)), *inside]
 

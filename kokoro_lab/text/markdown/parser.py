@@ -19,8 +19,9 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 MAX_DEPTH = 20
-"""Quotes in quotes, or half as many lists in lists. Deeper text is read as paragraphs: each level takes three
-frames of Python's stack, and looks at every line again."""
+"""How deep blocks may be nested: as many quotes in each other, or half as many lists. Deeper text is read as
+paragraphs, because each level takes three frames of Python's stack, and the parser looks at every line
+again."""
 
 _NOTE = regex.compile(r"\[\^[^\]\s]{1,80}\]:?")
 _ALERT = regex.compile(r"\[!(\w{1,20})\](?=\s|$)")
@@ -43,8 +44,8 @@ _CLOSES_FORMULA = {"$$": regex.compile(r"\$\$[ \t.,;]*$"), r"\[": regex.compile(
 
 
 class _PlacedState(StateInline):
-    """Keeps in each token's `meta` where it begins (`at`), and for a delimiter that may stay unpaired its
-    `mark`."""
+    """Writes into each token's `meta` where the token begins (`at`), and whether it is a delimiter that may
+    have no partner (`mark`)."""
 
     _text_at = 0
     _row_at = -1
@@ -92,7 +93,8 @@ class _FlatBlocks(ParserBlock):
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    """A formula between dollar signs, or between an opening and a closing bracket, each after a backslash."""
+    """Parse a formula between dollar signs, or between brackets that each follow a backslash. Returns whether
+    one was found."""
     if state.src[state.pos] not in "$\\":
         return False
     found = _INLINE_FORMULA.match(state.src, state.pos, state.posMax)
@@ -140,7 +142,8 @@ def _bracket(state: StateInline, silent: bool) -> bool:
 
 
 def _formula_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A formula of several lines: its first line decides, and it ends at a blank one at the latest."""
+    """Parse a formula of several lines, and return whether one was found. Its first line has only the opening
+    sign. It ends at its closing sign, or at the next blank line."""
 
     def line_of(number: int) -> str:
         return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
@@ -179,7 +182,7 @@ def _parser() -> MarkdownIt:
 
 
 def blocks_of(source: str) -> list[Token]:
-    """The tokens of a document's blocks; those of the type `inline` are not parsed."""
+    """The tokens of a document's blocks; the text in a token of the type `inline` is not parsed yet."""
     tokens: list[Token] = []
     parser = _parser()
     parser.block.parse(source, parser, {}, tokens)
@@ -187,7 +190,7 @@ def blocks_of(source: str) -> list[Token]:
 
 
 def inline_of(source: str) -> list[Token]:
-    """The tokens of a paragraph's text. `meta` has where each begins (`at`)."""
+    """The tokens of a paragraph's text. The `meta` of each token says where it begins (`at`)."""
     parser = _parser()
     return parser.inline.parse(source, parser, {}, [])
 

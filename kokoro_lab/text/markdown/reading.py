@@ -94,7 +94,7 @@ class Block(NamedTuple):
     start, end : int
         Where it stands in the source.
     passages : tuple of Passage
-        There may be none, but each has text.
+        The passages of the block, if it has any. None of them is empty.
     styles : tuple of (int, int, SpeakingStyle)
         Styles of spans of the source, in order.
     fallbacks : tuple of Fallback
@@ -130,7 +130,7 @@ class BlockReader:
     code : {"skip", "name", "read"}
         What is said of blocks of code.
     memory : Memory
-        The memory that the block before the source left.
+        What must be remembered of the block before the source.
     """
 
     def __init__(self, source: AlignedText, language: str, code: str, memory: Memory) -> None:
@@ -142,7 +142,7 @@ class BlockReader:
         self._lines = [0, *(found.end() for found in regex.finditer("\n", source.text))]
         self._marker_end = 0
         self._depth = 0
-        """How many lists are around what is read."""
+        """How many lists contain the text that is being read."""
         self._open = Counter[str]()
         """The open kinds of emphasis, each with its depth."""
         self._parts: list[AlignedText] = []
@@ -151,7 +151,7 @@ class BlockReader:
         self._fallbacks: list[Fallback] = []
 
     def read(self, group: Group) -> Block:
-        """The next block."""
+        """Read the tokens of the next block."""
         before, self.memory = self.memory, Memory()
         self._passages, self._styles, self._fallbacks = [], [], []
         self._depth = int(group.in_list)
@@ -191,7 +191,8 @@ class BlockReader:
         return Block(start, end, tuple(self._passages), tuple(self._styles), tuple(self._fallbacks))
 
     def read_sentence(self, seen: str) -> tuple[list[AlignedText], list[Fallback]]:
-        """Read the source as one paragraph; the parser gets `seen` in its place."""
+        """Read the source as one paragraph. The parser gets the text `seen` instead, which is as long as the
+        source. Returns the spoken parts and the fallbacks."""
         self._inline(self._source, seen)
         self._border()
         return [passage.text for passage in self._passages], self._fallbacks
@@ -250,9 +251,11 @@ class BlockReader:
         self._fallbacks.append(Fallback("text", what, *self._source.span(*span)))
 
     def _item(self, token: Token, last: Memory) -> Memory:
-        """Say the number of an item of a list, and that a task is done.
+        """Say the number of an item of a numbered list, and, if the item is a task that is ticked, that it is
+        done.
 
-        The numbers are those that a browser shows: where an author repeats one number, the items are counted.
+        The numbers are those that a browser shows: if an author repeats one number, the items are counted
+        from it.
         """
         found = _MARKER.search(self._source.text, max(self._marker_end, self._line(lines_of(token)[0])[0]))
         assert found is not None, "an item begins with its marker"
@@ -309,7 +312,7 @@ class BlockReader:
             self._paragraph(self._placed(token))
 
     def _table(self, opening: Token, tokens: Iterator[Token]) -> None:
-        """Row by row, each cell with the name of its column.
+        """Read a table row by row, each cell after the name of its column.
 
         The repeated name of a column takes the offsets of its cell, so that offsets stay in order.
         """
@@ -360,7 +363,7 @@ class BlockReader:
         return self._source.cut(*cell).sub(_ESCAPED_BAR, lambda _: "")
 
     def _plain(self, content: AlignedText) -> str:
-        """The plain words of a text, for saying it in another place."""
+        """The words of a text, without its styles, to be said at another place."""
         kept, styles, passages = self._parts, len(self._styles), len(self._passages)
         self._parts = []
         self._inline(content)
@@ -380,7 +383,8 @@ class BlockReader:
         self._inline(shown(content))
 
     def _inline(self, content: AlignedText, seen: str | None = None) -> None:
-        """Read inline text. If the parser is to get another text, that is `seen`, of the same length."""
+        """Read inline text. If `seen` is given, the parser gets this text instead, which is as long as
+        `content`."""
         seen = content.text if seen is None else seen
         self._walk(inline_of(seen), content, list(_left_over(seen)))
         self._open.clear()
@@ -431,7 +435,8 @@ class BlockReader:
         self._say(content.cut(start, stop).rewrite(within))
 
     def _mark(self, mark: str, at: int, content: AlignedText) -> None:
-        """A delimiter without a partner. Between two words it is text: `snake_case`, `2 * 3`."""
+        """Read a delimiter that has no partner. Between two words it is text, and is said: `snake_case`, `2 *
+        3`."""
         text = content.text
         before = text[at - 1 : at]
         if not mark or before == mark[0]:  # in a row of delimiters, the first one decides
@@ -448,7 +453,7 @@ class BlockReader:
             self._say(standing_for(" ", *content.span(at, last)))
 
     def _part_struck(self, at: int, end: int, content: AlignedText) -> None:
-        """A comma between struck text and its replacement: `~~20 €~~ 15 €` are two prices."""
+        """Say a comma between text that is struck out and its replacement: `~~20 €~~ 15 €` are two prices."""
         if _GOES_ON.match(content.text, end):
             self._say(standing_for(",", *content.span(at, end)))
 
@@ -461,8 +466,8 @@ class BlockReader:
         self._say(AlignedText(token.content, inside.starts, inside.ends))
 
     def _tag(self, tag: str, at: int, content: AlignedText) -> None:
-        """Read an HTML tag: the end of a line, emphasis, the text of an image. For an unknown tag, its name:
-        `<url>`."""
+        """Read an HTML tag. It may end a line, begin or end an emphasis, or be an image, whose text is read.
+        Of an unknown tag, the name is read: `<url>`."""
         found = _TAG.fullmatch(tag)
         if not found:  # a comment
             return
@@ -486,8 +491,8 @@ class BlockReader:
 
 
 def sentence_of(sentence: AlignedText, seen: str, language: str) -> tuple[list[AlignedText], list[Fallback]]:
-    """The spoken parts of a sentence, and the parts left out. The parser gets `seen` in the sentence's
-    place."""
+    """The spoken parts of a sentence, and the fallbacks for the parts left out. The parser gets the text
+    `seen` instead of the sentence, which is as long."""
     return BlockReader(sentence, language, "read", START).read_sentence(seen)
 
 
@@ -505,7 +510,7 @@ def shown(content: AlignedText) -> AlignedText:
 
 
 def standing_for(words: str, start: int, end: int) -> AlignedText:
-    """Words that stand for a span of the original."""
+    """`words`, each character of which stands for the span `start:end` of the original."""
     return AlignedText(words, (start,) * len(words), (end,) * len(words))
 
 
@@ -519,7 +524,8 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _left_over(text: str) -> Iterator[tuple[int, int, str]]:
-    """Marks that stay in the text, and the words that are said for them."""
+    """The marks that the parser leaves in a text: where each begins and ends, and what replaces it (nothing,
+    or a comma)."""
     for found in _LEFT_OVER.finditer(text):
         for kind, instead in (("edge", ""), ("bar", ","), ("opens", ""), ("closes", ""), ("unclosed", "")):
             if found[kind] is not None:

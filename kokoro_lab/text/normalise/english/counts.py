@@ -40,7 +40,7 @@ from kokoro_lab.text.tables import any_of
 
 _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 _COURSES = {"d": ("day", "days"), "w": ("week", "weeks"), "m": ("month", "months")}
-"""Times for which a medicine is taken, by the letter that they begin with."""
+"""First letter of a unit of time in a prescription → the unit's name in the singular and in the plural."""
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -81,7 +81,7 @@ def _number(match: Any) -> str:
 
 
 def _plural(words: str) -> str:
-    """`fifty two` is "fifty twos", `sixty` "sixties"."""
+    """The plural of a number's words: "fifty twos" for `fifty two`, "sixties" for `sixty`."""
     if words.endswith("y"):
         return f"{words[:-1]}ies"
     return f"{words}es" if words.endswith("x") else f"{words}s"

@@ -30,7 +30,7 @@ SHORT_DAY = r"(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b"
 FULL = (
     {name.lower(): name for name in (*MONTHS, *DAYS)} | NAMES["month"] | NAMES["day"] | NAMES["day of a span"]
 )
-"""A month or a day of the week, by what it is written as in lower case."""
+"""How a month or a day of the week is written, in lower case → its full name."""
 
 MONTH = rf"(?:{any_of(MONTHS)}|{any_of(('june', 'july', *NAMES['month']))}\.?)"
 WEEKDAY = rf"(?:{any_of(DAYS)}|{any_of(NAMES['day'])}\.?)"
@@ -54,7 +54,7 @@ def date(year_number: int | None, month: int | None, day: int | None) -> str:
 
 
 def century_year(text: str) -> str:
-    """A year of four digits, or of two, which people say as they are written: `'05` is "oh five"."""
+    """The words for a year of four digits, or of the last two: `'05` is "oh five"."""
     if len(text) == 4:
         return year(int(text))
     return f"oh {cardinal(int(text))}" if text[0] == "0" and text != "00" else cardinal(int(text))
@@ -85,7 +85,8 @@ def _era(match: Any) -> str:
 
 
 def _month_day_year(match: Any) -> str:
-    """Month, day and year, or a span of days within a month or up to another one."""
+    """The words for month, day and year, or for a span of days that ends in the same month or in another
+    one."""
     until = f"{_full(match['until'])} " if optional(match, "until") else ""
     last = f" to {until}{_ordinal(match['last'])}" if match["last"] else ""
     return f"{_weekday(match)}{_full(match['month'])} {_ordinal(match['day'])}{last}{_year_behind(match)}"
@@ -136,8 +137,9 @@ def _slashed_span(match: Any, *, british: bool = False) -> str | None:
 
 
 def _in_order(first: int, second: int, full: int | None, *, british: bool) -> str | None:
-    """A date with strokes: month first for American English, day first for British, or the other order if
-    only that is a date."""
+    """The words for a date that is written in numbers: the month comes first in American English, the day in
+    British. If the date does not exist in that order, the other order is taken; None if it exists in
+    neither."""
     orders = [(first, second), (second, first)]
     for month, day in reversed(orders) if british else orders:
         if in_calendar(full, month, day):
@@ -160,7 +162,7 @@ def decade(text: str) -> str:
 
 
 def _years(match: Any) -> str:
-    """A span of years: the second may leave its century out."""
+    """The words for a span of years, of which the second may be written without its century."""
     first, last = match["first"], match["last"]
     # 1999-00 is said as the season it names; 2003-04 "oh four"
     era = _era(match) if len(last) == 4 else ""
@@ -172,7 +174,7 @@ def _year_alone(match: Any) -> str:
 
 
 def _era_year(match: Any) -> str:
-    """Before our era a number of any length is a year."""
+    """The words for a year with its era. It may have any number of digits."""
     text = match["year"].replace(",", "")
     spoken = year(int(text)) if len(text) == 4 and "," not in match["year"] else cardinal(int(text))
     return f"{spoken}{_era(match)}"

@@ -30,7 +30,8 @@ _VOWELS = frozenset("aeiouy")
 
 
 def speak(text: str) -> str:
-    """An address run by run: words as words, other letters and digits one by one, signs by name."""
+    """The words for an address: a word is said as a word, other letters and digits are said one by one, and
+    signs by their names."""
     return " ".join(filter(None, (_run(run) for run in _RUN.findall(text))))
 
 
@@ -43,7 +44,8 @@ def _run(run: str) -> str:
 
 
 def pronounceable(text: str) -> bool:
-    """Whether letters look like a word: a vowel, and no more consonants in a row than English has."""
+    """Whether letters can be said as a word: they have a vowel, and no more consonants in a row than English
+    words have."""
     low = text.lower()
     if low in SPOKEN:
         return True

@@ -35,7 +35,7 @@ def power(text: str) -> str:
 
 
 def _formula(match: Any) -> str | None:
-    """Terms and operators in turn; a lone hyphen between two names is no formula."""
+    """The words for a formula: for its numbers, letters, powers and operators, in their order."""
     words: list[str] = []
     tokens = _TOKENS.findall(match.group())
     for before, token, behind in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
@@ -63,7 +63,8 @@ def _formula(match: Any) -> str | None:
 
 
 def _sum(match: Any) -> str | None:
-    """A sum without a result. Two numbers that grow around a dash are a range, and letters alone a name."""
+    """The words for a sum without a result. None if two numbers around a dash are a range, since the second
+    is larger, or if there are only letters, which are a name."""
     text = match.group()
     if not any(c.isdecimal() for c in text):
         return None
@@ -104,7 +105,7 @@ def _scientific(match: Any) -> str:
 
 
 _UP = r"\^(?:[-−]?\w+|\{[^{}]*\}|\([^()]*\))"
-"""A power; a sign behind it joins the next term."""
+"""A pattern for a power. A sign after it belongs to the next term."""
 _TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])
 (?:[{SUPERSCRIPT}]+|{_UP})?%?\)?)"""
 _STRONG = r"(?:==|!=|<=|>=|[=≠<>≤≥≈×÷±∈∝≡*^])"
