@@ -100,7 +100,7 @@ def _part_of_a_word(known: Dictionary, digits: str) -> list[str | None]:
 
 
 def _part_of_a_version(known: Dictionary, digits: str) -> list[str | None]:
-    """One number of several with points between them."""
+    """Phonemes of one of several numbers with points between them, as in a version."""
     if digits[0] == "0" or (len(digits) != 2 and digits[1:].strip("0")):
         return _digit_by_digit(known, digits)
     return _cardinal(known, digits)

@@ -1,9 +1,9 @@
 """How misaki reads the words of a tagged English sentence: which parts it looks up, and how it joins them.
 
-A word may be made of several parts, such as `state-of-the-art` or `MP3`. It is read from its end: each time,
-the longest run of parts that the dictionary knows. The words of a sentence are also read from the last to the
-first, since the sound of `the` and `to` depends on the word after them. The rules are those of `misaki/en.py`
-0.9.4 (hexgrad, Apache License 2.0).
+A word may be made of several parts, such as `state-of-the-art` or `MP3`. It is read from its end: at each
+step, the longest run of parts that the dictionary knows is read as one. The words of a sentence are also read
+from the last to the first, since the sound of `the` and `to` depends on the word after them. The rules are
+those of `misaki/en.py` 0.9.4 (hexgrad, Apache License 2.0).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kokoro_lab.g2p.english_numbers import CURRENCIES, read_number
 
 UNKNOWN = "❓"
 SPLIT_WORDS_KEPT = 4096
-"""Number of words for which the division into parts is remembered."""
+"""The division of this many words into parts is remembered, those used last."""
 MOST_PARTS = 12
 """The most parts of one word. Every run of neighbouring parts is looked up. Without a limit, a word of 800
 parts, such as a row of `1/`, would take minutes."""
@@ -172,8 +172,8 @@ def _read_parts(
     otherwise: Callable[[str], str | None],
     following: Following,
 ) -> Following:
-    """Read a word from its end: each time, the longest run of parts that the dictionary knows. If it knows no
-    run that ends with the next part, and this part is no silent mark, `otherwise` reads the whole word."""
+    """Read a word from its end: at each step, the longest run of parts that the dictionary knows. If it knows
+    no run that ends with the next part, and this part is no silent mark, `otherwise` reads the whole word."""
     left, right = 0, len(parts)
     while left < right:
         run = parts[left:right]

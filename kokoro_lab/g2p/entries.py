@@ -16,7 +16,8 @@ from typing import cast
 import numpy as np
 
 Entry = str | dict[str, str | None]
-"""Phonemes; or phonemes by Penn tag or word class, `DEFAULT` among them."""
+"""The phonemes of a word; or, if it is said in several ways, Penn tag or word class → its phonemes. `DEFAULT`
+is one of the keys."""
 
 REMEMBERED = 16384
 _BEFORE_NAME = '\n  "'
@@ -24,7 +25,8 @@ _SEVERAL = re.compile(rb'\n  "(?P<word>[^"]+)": (?P<entry>\{[^}]*\})')
 
 
 class Entries:
-    """Entries by word. A word in lower case is also found with a capital, and the other way round.
+    """Finds the entry of a word. An entry in lower case is also found for the capitalised word, and the other
+    way round.
 
     Parameters
     ----------

@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 logging.getLogger("phonemizer").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 _ENGLISH = names(__package__)["eSpeak English"]
-"""eSpeak's symbols for English and the model's symbols, replaced one after another. Then syllables without a
-vowel get one, and the replacements of the accent follow (`_BRITISH`, `_AMERICAN`)."""
+"""eSpeak's symbol for English → the model's symbol. They are replaced in this order. Then a syllable without
+a vowel gets one, and the replacements of the accent follow (`_BRITISH`, `_AMERICAN`)."""
 _SYLLABIC = regex.compile(r"(\S)\u0329")
 _BRITISH = names(__package__)["eSpeak British"]
 _AMERICAN = names(__package__)["eSpeak American"]
 _EVERY_ACCENT = names(__package__)["eSpeak English of every accent"]
 _OTHERS = names(__package__)["eSpeak other languages"]
-"""The replacements for every other language."""
+"""eSpeak's symbol in every other language → the model's symbol."""
 _SWITCH = regex.compile(r"\([^()]*\)")
 """A language code such as `(ko)`, with which eSpeak marks a change of language; it is not spoken."""
 PART_LETTERS, WORD_LETTERS = 20, 30
@@ -151,7 +151,7 @@ class EspeakEnglish:
 
 
 MARKS = names(__package__)["mark"]
-"""The model's symbol for each mark. Other marks are silent."""
+"""Punctuation mark → the model's symbol for it. Other marks are silent."""
 
 _TOKEN = regex.compile(
     r"""

@@ -1,4 +1,4 @@
-"""From text to segments: takes any string, and makes each segment when it is asked for."""
+"""Turns any text into segments, each of which is made when it is asked for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Languages:
     base : str
         The language of the request; a canonical tag.
     accent : str, optional
-        The voice's own language: decides between kinds of English where the request does not.
+        The voice's own language. It decides whether English is American or British, if the request does not.
     detect : {"auto", "scripts", "off"}
         How words of other languages are found; see `kokoro_lab.text.spans`.
     forced : sequence of (start, end, language)
@@ -230,7 +230,7 @@ def _without_emoji(found: AlignedText | SsmlDocument) -> AlignedText | SsmlDocum
 LEFT_OUT = "left out: the sign of a note, or the time of a subtitle"
 _WORD_FIELDS = ("text", "start", "end", "phonemes", "language", "source")
 _ASKED_FIELDS = ("break_before_s", "voice")
-"""Fields of a segment that only a document sets."""
+"""Fields of a segment that are set only if the input is a document (SSML or Markdown)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +378,7 @@ class _TextReader:
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range, widened to whole words, such as by a possessive `'s`."""
+    """The range, made wider so that it ends at the borders of words: a possessive `'s` becomes part of it."""
     while start and (text[start - 1].isalpha() or text[start - 1] == "'"):
         start -= 1
     while end < len(text) and (text[end].isalpha() or text[end] == "'"):

@@ -36,8 +36,9 @@ DEADLINE_PER_CHARACTER_S = 0.0005
 SLICE_S = 0.005
 """How often an unfinished thread is checked."""
 MOST_S = 2 * SLICE_S
-"""Between two checks, at most this much of a thread's CPU time counts, since the interpreter switches threads
-every 5 ms. A thread that computed more held the interpreter, so no other thread could have read instead."""
+"""Between two checks, at most this many seconds of a thread's CPU time count. The interpreter switches
+threads every 5 ms. If a thread computed for longer, it did not let the interpreter switch, so no other thread
+could have read instead."""
 PATIENCE_S = 2.0
 """How long a stalled thread may take to return before its G2P is replaced."""
 LONGEST_S = 30.0
@@ -46,8 +47,8 @@ yet is given up before that."""
 MAX_STALLED = 3
 """While this number of threads is stalled, the next level reads all sentences."""
 MAX_STALLED_IN_ONE = 2
-"""How many of the stalled threads may be in one G2P; more than one, since the first stall may have been
-chance."""
+"""If this many of the stalled threads are in the same G2P, the next level reads. One is not enough, since a
+single stall may be chance."""
 MAX_SLOW = 2
 """How many threads may still be computing after their callers have given them up. If a call gives up one
 more, it waits until there are fewer of them, so that a text of many slow sentences does not occupy more and

@@ -8,9 +8,9 @@ tagger's tag stays. Three kinds of words are told apart:
 - by meaning (`bass`, `lead`, `bow`): cues that `heteronyms.json` lists for each reading, see `senses`;
 - by tense or construction: `read`, `used`.
 
-`heteronyms.json` also holds readings that misaki's dictionaries lack, each in American and British (null:
-misaki's own stays). `classes` has the phonemes of a word for each word class; `fixed` has forms with a single
-reading, which differs from that of misaki.
+`heteronyms.json` also holds readings that misaki's dictionaries lack, each in American and British English
+(`null`: misaki's own reading stays). `classes` has the phonemes of a word for each word class; `fixed` has
+forms with a single reading, which differs from that of misaki.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Heteronyms:
 
 
 def _by_class(word: str, entry: object) -> bool:
-    """Whether the readings of a word differ between verb and not verb; not so for `inside` or `arsenic`,
-    which are adjectives, adverbs and nouns."""
+    """Whether a word is read differently as a verb and otherwise. It is not for `inside` or `arsenic`, whose
+    readings are adjectives, adverbs and nouns."""
     if not isinstance(entry, dict) or len(set(entry.values())) < 2:
         return False
     if "VERB" in entry or "NOUN" in entry:

@@ -33,14 +33,15 @@ log = logging.getLogger(__name__)
 
 LANGUAGE = "ja"
 MARKS = names(__package__)["Japanese mark"]
-"""The model's symbol for each mark. Other punctuation (・ and the like) divides words and has no sound."""
+"""Punctuation mark → the model's symbol for it. Other punctuation (・ and the like) divides words and has no
+sound."""
 OPENERS, CLOSERS = frozenset("“("), frozenset('.,?!:;…—”)"')
 _TOGETHER = names(__package__)["Japanese words together"]
-"""Groups of words that are said in another way together than the analyser reads them."""
+"""Group of words → its kana, if the group is said otherwise than the analyser reads its words."""
 _PHRASE = regex.compile(any_of(_TOGETHER))
 _SENSES = {row["written"]: row for row in rows(__package__, "japanese_senses.tsv")}
-"""Words with a second reading. The second reading is taken if the text has one of the words in the column
-`beside`, and none of those in the column `never`."""
+"""Word with two readings → its row of the table. The second reading is taken if the text has one of the words
+in the column `beside`, and none of those in the column `never`."""
 VARIANTS = str.maketrans("髙﨑𠮷德濵邊邉齋齊澤櫻國廣嶋槇冨曾靏", "高崎吉徳浜辺辺斎斉沢桜国広島槙富曽鶴")
 """Forms of characters that live on in names and that the dictionary does not have."""
 
@@ -144,7 +145,7 @@ class JapaneseG2P:
         return words
 
     def _tokens(self, text: str) -> list[KanaToken]:
-        """fugashi's tokens; characters that it skips lie between them."""
+        """The tokens that fugashi finds in `text`. It skips some characters, which are in no token."""
         with self._lock:
             found = [
                 (
@@ -250,7 +251,7 @@ class JapaneseG2P:
             yield i, j, said.strip(), source
 
     def _spelt(self, letters: str) -> str:
-        """Latin letters, with or without accents, by their Japanese names."""
+        """The phonemes of Latin letters, with or without accents, read by their Japanese names."""
         plain = unicodedata.normalize("NFKD", letters).upper()
         names = (LETTERS.get(letter, "") for letter in plain)
         return " ".join(self._phonemes(_hiragana(name)) for name in names if name)
@@ -280,7 +281,7 @@ def _together(text: str, tokens: list[KanaToken]) -> list[KanaToken]:
 
 
 def _by_sense(text: str, token: KanaToken) -> KanaToken:
-    """The token with the reading that the sentence's other words ask for: 市場 is いちば beside fish."""
+    """The token, with the reading that fits the other words of `text`: 市場 is いちば beside 魚 (fish)."""
     row = _SENSES.get(text[token.start : token.end])
     if row is None or _HAN.match(text[max(0, token.start - 1) : token.start]):  # 株式市場
         return token
@@ -294,7 +295,7 @@ def _alike(first: KanaToken, other: KanaToken) -> bool:
 
 
 def _is_number(tokens: list[KanaToken], counter: str) -> bool:
-    """Whether the analyser, too, takes these for a number: not 一般, 四国 or 八百屋.
+    """Whether the analyser, too, takes `tokens` for a number. It does not for 一般, 四国 or 八百屋.
 
     The analyser may give a number with its counter as one token (一日, 三本), and read it as a name: Mimoto
     for 三本. So a single token counts as a number if the counter is 本, 日, 分 or 人.

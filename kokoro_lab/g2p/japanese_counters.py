@@ -35,12 +35,13 @@ class Counter:
     ----------
     kana : str
     shortened, voiced, half_voiced : str
-        Numerals that end in っ before this counter; numerals after which its first sound is voiced; numerals
-        after which its first は becomes ぱ. After a numeral of `shortened`, は becomes ぱ as well.
+        Three lists of numerals. Those of `shortened` end in っ before this counter. After those of `voiced`,
+        the counter's first sound is voiced. After those of `half_voiced` and of `shortened`, a first は
+        becomes ぱ.
     digits : mapping of str to str
-        Readings of a last numeral that this counter asks for: 四 is よ before 時.
+        Last numeral → its reading before this counter, if that is unusual: 四 is よ before 時.
     wholes : mapping of str to str
-        Kana of whole numbers together with the counter: 二十 and 日 are はつか.
+        Whole number → its kana together with the counter, if that is irregular: 二十 with 日 is はつか.
     """
 
     kana: str
@@ -63,7 +64,7 @@ def _counters(table: str) -> Iterator[tuple[str, Counter]]:
 
 COUNTERS = dict(_counters("japanese_counters.tsv"))
 _PLACES = dict(_counters("japanese_places.tsv"))
-"""The numeral words of the places: ten, hundred, thousand."""
+"""Word for a place (ten, hundred, thousand and so on) → how it is said after a digit."""
 FIRST_OF_THE_MONTH = "ついたち"
 
 NUMERAL = "[零〇一二三四五六七八九十百千万億兆京]"

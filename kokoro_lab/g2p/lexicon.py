@@ -84,8 +84,8 @@ class Lexicon:
         return found
 
     def _table(self, language: str) -> Mapping[str, tuple[_Candidate, ...]]:
-        """Candidates by the word or mark with which they begin; longer ones come first, and among equal
-        lengths those of earlier levels."""
+        """First word or mark of an entry → the entries that begin with it. Longer ones come first, and among
+        those of equal length, those of earlier levels."""
         if language not in self._tables:
             table = dict(self._below._table(language)) if self._below else {}
             for head, found in _by_head(self._levels, language).items():

@@ -26,9 +26,9 @@ REQUEST_ENTRIES = 100
 REQUEST_BYTES = 8_000
 
 _WRITTEN = names(__package__)["symbol written otherwise"]
-"""Characters that are often typed for a symbol of the vocabulary, with that symbol."""
+"""Character that is often typed instead of a symbol of the vocabulary → that symbol."""
 _IPA = names(__package__)["IPA"]
-"""Sounds for which IPA has several letters and the model one symbol."""
+"""Several letters of the IPA → the one symbol that the model has for their sound."""
 _NO_SOUND = frozenset("ˈˌːʰʲ")
 _SHAPES_PROSODY = regex.compile(r"[\s.,;:!?…—\"'“”()\-]*")
 
@@ -98,7 +98,7 @@ def checked(raw: Any, where: str, *, field: str, lang: str | None = None) -> Lex
 
 
 def from_ipa(phonemes: str) -> str:
-    """IPA in the symbols of the model.
+    """Convert `phonemes`, which are IPA, to the symbols of the model.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def refuse_duplicates(entries: Iterable[tuple[str, LexiconEntry]], *, field: str
 
 
 def _called(items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Each entry with the name by which errors call it."""
+    """Each entry, after the name by which error messages call it."""
     return ((f"Entry {number} of the lexicon", item) for number, item in enumerate(items, 1))
 
 

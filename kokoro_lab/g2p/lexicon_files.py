@@ -24,7 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _REQUIRED = frozenset(FIELDS[:3])
 
 Row = tuple[int, Any]
-"""A line's number, from 1, and what stands there."""
+"""The number of a line, counted from 1, and the entry on that line, unchecked."""
 
 
 def read_lexicon(path: Path) -> tuple[LexiconEntry, ...]:
@@ -96,7 +96,8 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _table(path: Path, rows: Iterable[tuple[int, list[str]]]) -> Iterator[Row]:
-    """Each row as an object, by the names in the first one. Comments and empty lines are passed over."""
+    """Each row as a mapping from the column names, which the first row has, to the row's cells. Comments and
+    empty lines are passed over."""
     names: list[str] | None = None
     for line, cells in rows:
         if not any(cells) or cells[0].startswith(COMMENT):

@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.5
 STEM = "lexicon"
 
 _Mark = tuple[str, int, int, int]
-"""Identifies the version of a file that was read: path, time, size, inode."""
+"""Identifies a version of a file: its path, time of change, size and inode."""
 
 
 @cache
@@ -37,8 +37,8 @@ def default_entries() -> tuple[LexiconEntry, ...]:
 
 
 class _WatchedFile:
-    """One level: the last valid content of its file. That is `path`, which must exist, or without it a
-    lexicon in `folder`, which need not."""
+    """One level of the lexicon: the last valid content of its file. If `path` is given, that is the file, and
+    it must exist. Otherwise it is a lexicon in `folder`, if there is one."""
 
     def __init__(self, name: str, path: Path | None, folder: Path | None) -> None:
         self.name = name

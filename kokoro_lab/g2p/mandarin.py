@@ -1,8 +1,9 @@
 """Reads Mandarin with misaki's legacy G2P, with which Kokoro's voices were trained. It never raises.
 
-jieba finds the words and pypinyin reads them, as in `misaki.zh.ZHG2P()`; there is no tone sandhi and no
-erhua, for the voices know none. This module adds offsets into the original text and names of letters;
-characters that misaki leaves silent or Latin are read by other means and reported.
+jieba finds the words and pypinyin reads them, as in `misaki.zh.ZHG2P()`; changes of tones between syllables
+(tone sandhi) and the ending -r (erhua) are not applied, since the voices were trained without them. This
+module adds offsets into the original text, and names of letters. Characters that misaki leaves silent or
+Latin are read by other means and reported.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kokoro_lab.text.tables import names
 
 LANGUAGE = "zh"
 MARKS = names(__package__)["Mandarin mark"]
-"""The model's symbol for each mark. Other punctuation (· and the like) has no sound."""
+"""Punctuation mark → the model's symbol for it. Other punctuation (· and the like) has no sound."""
 TIGHT = frozenset('“”…—"')
 """Marks that have no space on either side, as in misaki."""
 OPENERS = frozenset(written for written, mark in MARKS.items() if mark in "“(") - TIGHT

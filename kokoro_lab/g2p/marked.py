@@ -1,4 +1,4 @@
-"""The words of a document with its languages, breaks and styles."""
+"""Reads the sentences of a document (SSML or Markdown) with its languages, breaks and styles."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from kokoro_lab.g2p.protocol import Readings
 CACHE_BYTES = 8 * 2**20
 """The size of the cache in bytes: about 4,000 sentences."""
 _WORD_BYTES, _ENTRY_BYTES = 400, 600
-"""Bytes of a word and of an entry besides their characters, by `sys.getsizeof`."""
+"""Bytes that a word and an entry take in memory, without their characters, measured with `sys.getsizeof`."""
 
 
 class Key(NamedTuple):

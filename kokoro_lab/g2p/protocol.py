@@ -1,4 +1,7 @@
-"""The protocol of every G2P: a sentence in, words with phonemes out, some of them fixed beforehand."""
+"""The protocol that every G2P follows: it takes a sentence, and returns its words with phonemes.
+
+A caller may fix the phonemes of some words beforehand.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class SentenceG2P(Protocol):
 
 
 class SplicedG2P:
-    """Adds fixed readings to a G2P that knows none, which reads the text between them."""
+    """Adds fixed readings to a G2P that takes none. That G2P reads the text between them."""
 
     def __init__(self, g2p: Callable[[AlignedText, OnFallback], list[Word]], language: str) -> None:
         self._g2p = g2p

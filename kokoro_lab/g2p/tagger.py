@@ -1,9 +1,10 @@
 """A part-of-speech tagger: gives the tags of spaCy's small English model, from its files, without spaCy.
 
-A token has six features: its norm (mostly the word in lower case), its first letter, its last three, its
-shape (`Xxxx-d`), whether a space follows, and whether it is white space. The hash of a feature selects four
-rows of a table, which are added up. A maxout layer mixes the six sums; four residual maxout layers each look
-at a token and its neighbours; one linear layer gives a score for each tag.
+The tagger is a small neural network. A token has six features: its norm (mostly the word in lower case), its
+first letter, its last three, its shape (`Xxxx-d`), whether a space follows, and whether it is white space.
+The hash of a feature selects four rows of a table, which are added up. A maxout layer mixes the six sums;
+four residual maxout layers each look at a token and its neighbours; one linear layer gives a score for each
+tag.
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ def _symbols() -> dict[str, int]:
 
 
 def _shape(text: str) -> str:
-    """`Xxxxx-dd`: kinds of characters, no kind more than four times in a row."""
+    """The shape of a word, such as `Xxxxx-dd`: X for a capital, x for a small letter, d for a digit. No
+    character is repeated more than four times."""
     if len(text) >= LONGEST_SHAPE:
         return "LONG"
     shape = ""

@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 ORTH, NORM = 65, 67
-"""spaCy's numbers for the text of a token of an exception, and for the word that the tagger sees for it."""
+"""The keys by which spaCy's list of exceptions gives the text of a token, and the word that the tagger gets
+instead of it."""
 
 
 class Token(NamedTuple):
@@ -99,7 +100,8 @@ class Tokeniser:
         return [*tokens, Token(word[at:])] if word[at:] else tokens
 
     def _exceptions_that_are_torn(self) -> dict[str, list[list[str]]]:
-        """The tokens of each exception that the patterns would cut, in lists by the first token."""
+        """First token → the token lists of exceptions that begin with it, for those exceptions that the
+        patterns would cut otherwise."""
         torn: dict[str, list[list[str]]] = {}
         for word in self._exceptions:
             if " " in word or self._prefix(word) or self._suffix(word) or next(self._infixes(word), None):
@@ -109,8 +111,8 @@ class Tokeniser:
         return torn
 
     def _mended(self, tokens: list[Token]) -> list[Token]:
-        """`tokens` with each exception that was cut put together again; the longest one where several
-        overlap."""
+        """`tokens`, in which each exception that was cut is put together again. If several exceptions
+        overlap, the longest one is taken."""
         found = [
             (len(texts), -at)
             for at, token in enumerate(tokens)

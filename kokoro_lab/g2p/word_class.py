@@ -15,7 +15,7 @@ from kokoro_lab.text.tables import words
 FUNCTION_WORDS = words(__package__, "function_words.tsv")
 """Short lists of English words that show the class of the words beside them."""
 BE, HAVE, DO = (FUNCTION_WORDS[name] for name in ("be", "have", "do"))
-"""`be` and the verbs that are used like it; `have`; `do`."""
+"""The forms of `be` and of verbs that are used like it, those of `have`, and those of `do`."""
 BEFORE_INFINITIVE = FUNCTION_WORDS["before infinitive"]
 """Verbs that a bare infinitive follows, like modal verbs and `do`."""
 

@@ -1,5 +1,4 @@
-"""Passes that only tidy a graph: they remove nodes that compute nothing, and make constants of shapes that
-are computed.
+"""Passes that only tidy a graph: useless nodes are removed, and computed shapes become constants.
 
 The rewritten graph states the same arithmetic, to the last bit. But ONNX Runtime may fuse other nodes of it,
 and so round a sum at another place, as with any of its optimisations.

@@ -1,1 +1,1 @@
-"""From an utterance to chunks: the engine, the stream and what each of its steps needs."""
+"""Turns an utterance into chunks of samples: the engine, the stream, and the steps of a stream."""

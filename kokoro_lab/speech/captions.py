@@ -35,7 +35,8 @@ _OPENING = regex.compile(r"(?<=\s)[^\s\p{L}\p{N}]+$|[\p{Ps}\p{Pi}]+$")
 word."""
 _UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
 _UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
-"""Patterns of each format's unseen marks, and what remains visible of each."""
+"""Format of a text → a pattern for its marks that captions do not show, and what they show instead of
+each."""
 _COSTS = ((_SENTENCE_ENDS, 0.0), (_CLAUSE_ENDS, 1.0))
 _MID_CLAUSE = 3.0
 

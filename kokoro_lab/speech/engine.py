@@ -63,7 +63,7 @@ def load_engine(
     say: Callable[[str], None] = log.info,
     begins: Step = untold,
 ) -> Engine:
-    """An engine on the real weights, fetched first if they are not in the cache.
+    """An engine with the real weights, which are fetched first if they are not in the cache.
 
     Settings that `kokoro-lab tune` found for this machine replace defaults, but not values that a user has
     set; see `sessions.tuned`.
@@ -240,8 +240,8 @@ class Engine:
         place : Place, optional
             Begin there: one of the `places` of an earlier stream of the same utterance.
         heard_samples : int
-            How much of that stream the listener has. Windows that lie wholly before are not decoded, so the
-            stream's samples up to there may be wrong; the listener does not need them.
+            How many samples of that stream the listener has. Windows that end before this sample are not
+            decoded, so samples up to there may be wrong; the listener does not need them.
         longest_s : float
             The longest speech allowed, in seconds; beyond it, `next` raises `TextError`.
         stop : threading.Event, optional

@@ -105,7 +105,8 @@ class FirstAudio:
             self.keep_all()
 
     def keep_all(self) -> None:
-        """Put what was collected into the cache: the first audio is complete, or the stream has ended."""
+        """Put the collected chunks into the cache. Call this when the first audio is complete, or the stream
+        has ended."""
         if self._key and self._fresh:
             self._cache.put(self._key, self._fresh)
             self._fresh = []

@@ -1,4 +1,4 @@
-"""The silence between two segments: by the text's punctuation, or exactly as long as a document asks for."""
+"""The silence between two segments: as long as the punctuation calls for, or exactly as a document asks."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Timeline:
         return self._began is not None
 
     def take_up(self, segment: Segment) -> None:
-        """Take up the next segment; its speech begins later."""
+        """Record that the next segment is under way. Its speech has not begun yet."""
         self.segments.append(segment)
         self._began = None
 

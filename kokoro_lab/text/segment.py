@@ -159,8 +159,8 @@ def _parts(spoken: SpokenSentences, *, first: bool) -> Iterator[SpokenSentence]:
 
 
 def _clear_cut(words: Sequence[Word], cut: int) -> int:
-    """`cut`, or the next cut where the words on both sides stand for different parts of the text; 0 if there
-    is none."""
+    """The first cut, from `cut` on, at which no word before it and no word after it stand for the same part
+    of the text; 0 if there is none."""
     if not cut:
         return 0
     end = max(word.end for word in words[:cut])

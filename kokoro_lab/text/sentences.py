@@ -29,7 +29,7 @@ SENTENCE_CHARS = 360
 more than `LONG_TOKENS` token ids depend on at most this many characters, all other cuts on `JOINED_COLUMNS`
 or `OPENING_COLUMNS`."""
 REST_CHARS = 60
-"""The least length of the rest of a sentence that is cut."""
+"""If a sentence is cut because it is too long, at least this many characters come after the cut."""
 HARD_LINE_COLUMNS = 50
 """A line of fewer columns than this ends a sentence, like an item of a list, unless the next line begins with
 a small letter or is the time of a subtitle."""
@@ -170,8 +170,9 @@ class Sentences(Iterator[Sentence]):
             least = len(window) + 1
 
     def _first(self, window: str, known: int, *, whole: bool) -> tuple[int, _Found | None]:
-        """The first sentence of `window`, which does not end in the first `known` characters; or the number
-        of characters that are now known to hold no end."""
+        """Look for the end of the first sentence of `window`. It is not in the first `known` characters.
+        Returns up to where the search got, and the sentence; None instead of the sentence if more text is
+        needed."""
         in_page = "<" in window
         for match in (_MAY_END_IN_PAGE if in_page else _MAY_END).finditer(window, known):
             if match.start() >= SENTENCE_CHARS:

@@ -1,9 +1,10 @@
 """Divides a sentence into words by script, and into spans of one language each.
 
-Languages that the text names (`xml:lang`) come first, then the script, then, for Latin words, the detector.
-Marks, digits and spaces go with the words that they stand at. In a sentence of another script, Latin words
-are English unless the detector finds another language. Letters by themselves or at a number (`A4`, `NHK`, `5
-km`) and addresses keep the language of the sentence, whose rules read them.
+If the text names a word's language (`xml:lang`), that decides. Otherwise the word's script decides, and for a
+Latin word, the language detector. Marks, digits and spaces belong to the span of the word that they touch. In
+a sentence of another script, Latin words are English unless the detector finds another language. Single
+letters, capitals, letters at a number (`A4`, `NHK`, `5 km`) and addresses keep the language of the sentence,
+whose rules read them.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def language_spans(
     forced : sequence of (start, end, language)
         Languages that the text itself states, as ranges of the original.
     known : callable, optional
-        Whether a lower-case word is in the lexicon of an English `base`.
+        Returns whether a lower-case word is in the lexicon of `base`; only for English.
     """
     if not len(sentence):
         return []
@@ -132,7 +133,7 @@ def language_spans(
 
 
 def _parted(text: str, words: Iterable[ScriptWord]) -> Iterator[ScriptWord]:
-    """The words of a Chinese text, with Japanese parts as words of their own."""
+    """The words of a Chinese text. If a part of a word is Japanese, it becomes a word of its own."""
     for word in words:
         if word.script == han.JAPANESE:
             for i, j in han.parted(text[word.start : word.end]):
@@ -230,7 +231,7 @@ def _token(text: str, words: Sequence[ScriptWord], k: int, inverted: Sequence[in
 def _joined(
     text: str, words: Sequence[ScriptWord], languages: Sequence[str], base: str
 ) -> Iterator[LanguageSpan]:
-    """Spans of neighbouring words of one language, with the marks and digits at them."""
+    """Spans of neighbouring words of one language, together with the marks and digits that belong to them."""
     start = 0
     runs = [(language, list(run)) for language, run in groupby(range(len(words)), key=languages.__getitem__)]
     for (language, run), following in zip(runs, [*runs[1:], None], strict=True):

@@ -40,8 +40,8 @@ Gender = Literal["m", "f"]
 
 
 class CountedUnit(NamedTuple):
-    """The name of a unit in singular and plural, and its gender where the language has genders, by which the
-    number agrees; for a currency also its hundredth part."""
+    """The name of a unit in singular and plural. If the language has genders, also the unit's gender, with
+    which the number agrees; for a currency, also the name of its hundredth part."""
 
     one: str
     many: str
@@ -94,7 +94,7 @@ def words(package: str, name: str = "words.tsv") -> dict[str, frozenset[str]]:
     Raises
     ------
     ValueError
-        As `rows`.
+        The errors of `rows`.
     """
     found: dict[str, frozenset[str]] = {}
     for row in rows(package, name):

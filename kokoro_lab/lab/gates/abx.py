@@ -65,8 +65,8 @@ CLIP_GUIDES: Limits = {
     "log_mel_position": (None, POSITION_HIGH),
     "dnsmos_change_percent": (DNSMOS_MARGIN_PERCENT, None),
 }
-"""Guides in plots, beyond which a single pair is worth listening to; the real limits are on median and
-mean."""
+"""Lines in plots. A single pair beyond one of them is worth listening to. The limits that decide are on
+median and mean."""
 
 PAIRS, SEED = 10, 1
 """Number of pairs in a listening test, and the seed of their order."""
@@ -251,7 +251,7 @@ def human_checks(result: ListeningResult) -> list[Check]:
 
 
 def judged_clips(spoken: Sequence[SpokenPair], table: pd.DataFrame, words: pd.DataFrame) -> list[JudgedClip]:
-    """Every pair at equal loudness. The worst has the largest distance or, if that was not measured, the
+    """Every pair at equal loudness. The worst pair has the largest distance or, if that was not measured, the
     lowest DNSMOS. `words` is the table of `intelligibility.measure`."""
     change = 100 * (table.dnsmos_candidate / table.dnsmos_reference - 1)
     badness = table.position if table.position.notna().all() else -change

@@ -2,7 +2,7 @@
 
 Four verdicts, the worst first: *failed*; *not measured*, if no result was made in the right mode; *stale*, if
 the result was made from another commit or other weights, and shows nothing about the present ones; *passed*.
-The verdict is computed again from figure and limits: a file's own verdict can only make it worse.
+The verdict is computed again from figure and limits. The verdict that a file states can only make it worse.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ On a slower or busy machine, times say nothing about faults, so only words are j
 reported."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
-"""How a stream ended: every sample right, every word spoken, a clear error, or something lost."""
+"""How a stream can end: with every sample right, with every word spoken, with a clear error, or with
+something lost."""
 COLOURS = {SAMPLES: plots.GREEN, WORDS: plots.BLUE, ERROR: plots.YELLOW, LOST: plots.ORANGE}
 LATE_S = 1.2
 """In a control, all chunks but the first come late, by the time of the whole stream and this many seconds."""
@@ -91,7 +92,8 @@ def transports_of(names: str) -> list[Transport]:
 
 
 def asked(scenarios: Sequence[Scenario], transports: Sequence[Transport]) -> int:
-    """The number of streams with faults that these scenarios and transports give."""
+    """The number of streams with faults that must be spoken: one for each scenario and each of `transports`
+    that it has."""
     return sum(transport in scenario.transports for scenario in scenarios for transport in transports)
 
 

@@ -85,7 +85,8 @@ class ToldGraph:
         return "this variant runs as one graph"
 
     def decode(self, asked: SegmentRequest) -> DecodedSegment:
-        """As `Decoder.decode`. A segment has as many samples as the fp32 model gives, frame by frame."""
+        """Decode a segment as `Decoder.decode` does. A segment has as many samples as the fp32 model gives,
+        frame by frame."""
         contours = self._prosody.contours(asked.token_ids, asked.style, asked.speed, asked.delivery)
         durations = frames_of(contours.durations)
         told = (durations, contours.f0_hz, contours.energy)

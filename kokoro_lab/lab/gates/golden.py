@@ -34,7 +34,8 @@ from kokoro_lab.metrics.fingerprint import Fingerprint, bit_error_rate, even_edg
 from kokoro_lab.weights.voices import LANGUAGE_OF_PREFIX
 
 NO_RESIDUAL_DBFS = -120.0
-"""The residual of two equal clips: a finite value, below the last bit."""
+"""The residual that is reported for two equal clips, in place of minus infinity. It is below the last bit of
+a sample."""
 CONTROL_CLIPS = 2
 UNTOUCHED, WORD_DROPPED, OTHER_VOICE = "the recording itself passes", "a dropped word", "another voice"
 
@@ -46,7 +47,7 @@ FIGURES_SHOWN = (
     "residual_peak_dbfs",
     "length_share",
 )
-"""Figures of each clip in the table of the worst."""
+"""Figures of each clip that the table of the worst clips shows."""
 
 
 class SpelledWord(NamedTuple):
@@ -224,9 +225,9 @@ build. Seams and loudness have gates of their own."""
 def controls(golden: GoldenFolder, names: Sequence[str]) -> list[NegativeControl]:
     """The recordings themselves, damaged: the judge must refuse each, on the same build and on another.
 
-    Every damage of `damages.DAMAGES`, a dropped word and another voice, on the shortest of the recordings
-    `names`; damages in `UNSEEN_ON_ANOTHER_BUILD` are left out on another build. The first control of each
-    build is no fault: the recording as its own candidate must pass.
+    The controls are every damage of `damages.DAMAGES`, a dropped word and another voice, each put into the
+    shortest of the recordings `names`. Damages in `UNSEEN_ON_ANOTHER_BUILD` are left out on another build.
+    The first control of each build is no fault: the recording as its own candidate must pass.
     """
     there = [golden.spoken(name) for name in names if name in golden.there]
     spoken = sorted(there, key=lambda each: each.recording.samples_count)[:CONTROL_CLIPS]

@@ -180,7 +180,7 @@ def figures_of_samples(samples: Samples) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class GoldenFolder:
-    """The folder `golden/`, read. Made by `load_golden`."""
+    """The contents of the folder `golden/`, as `load_golden` reads them."""
 
     folder: Path
     cases: tuple[Case, ...]

@@ -117,7 +117,7 @@ def measure(spoken: Sequence[SpokenPair], recogniser: Transcriber) -> pd.DataFra
 
 
 def judge(table: pd.DataFrame) -> list[Check]:
-    """The limit: the word error rate rises by less than 3 points with 95 % confidence."""
+    """The check: the word error rate rises by less than 3 points with 95 % confidence."""
     return [Check(RISE_CHECK, 100 * rise(table).high, high=RISE_MARGIN_POINTS)]
 
 

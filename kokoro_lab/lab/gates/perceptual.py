@@ -117,13 +117,15 @@ def _speaker(compared: PerceptualPair, encoder: Embedder) -> tuple[float, float]
 
 
 def _duration(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """1 minus the relative difference in length: longer is as bad as shorter."""
+    """The ceiling 1, and 1 minus the relative difference in length. A longer clip is as bad as a shorter
+    one."""
     reference, candidate = len(compared.own.pair.reference), len(compared.own.pair.candidate)
     return 1.0, 1.0 - abs(candidate - reference) / reference
 
 
 def _f0(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """1 minus the relative difference in pitch: higher is as bad as lower, and 51 cents are 3 %."""
+    """The ceiling 1, and 1 minus the relative difference in pitch. A higher pitch is as bad as a lower one,
+    and 51 cents are 3 %."""
     return 1.0, float(2.0 - 2.0 ** (compared.drift.f0_change_cents / CENTS_AN_OCTAVE))
 
 
@@ -139,7 +141,8 @@ DURATION = Measure("duration", "own", _duration)
 F0 = Measure("f0", "own", _f0)
 LOST = "margin_used_ratio"
 CLIP_GUIDES: Limits = {LOST: (None, 1.0)}
-"""Guides in plots, beyond which a single pair is worth listening to; the real margins are on means."""
+"""Lines in plots. A single pair beyond one of them is worth listening to. The margins that decide are on
+means."""
 MEASURES = (PESQ, STOI, LSD, DNSMOS, SPEAKER, DURATION, F0)
 
 

@@ -39,11 +39,13 @@ from kokoro_lab.typed import require_range
 
 FIGURES = ("ttfa_short", "ttfa_medium", "rtf_medium", "start_up", "memory")
 FEWEST_TRIALS = 10
-"""The fewest trials for a band; with fewer, it would be mostly noise."""
+"""The fewest trials from which a band is recorded. With fewer, the band would be mostly noise."""
 FEWEST_STARTS = 6
-"""The fewest starts for a band; with fewer, a median has no 95 % interval."""
+"""The fewest starts of a process from which a band is recorded. With fewer, their median has no 95 %
+interval."""
 OVER_BAND = 1.10
-"""Slower or larger than the band by more than a tenth is a failure."""
+"""A figure may be at most this many times its band: becoming slower or larger by more than a tenth is a
+failure."""
 SURE = 0.85
 """The low end of an interval must be at least this share of its median, since nearly any change would pass
 with a wider interval. On a quiet machine the share is 0.91 to 0.99 with 20 trials. For the start of a new
@@ -370,5 +372,5 @@ HARMLESS: dict[str, dict[str, float]] = {
     "everything 5 % slower": dict.fromkeys(FIGURES, 1.05),
     "everything twice as fast": dict.fromkeys(FIGURES, 0.5),
 }
-"""Changes that must still pass: a factor by figure."""
+"""Name of a change that must still pass → figure → the factor by which the change multiplies it."""
 FAULTS: dict[str, dict[str, float]] = {f"{figure} 15 % over its band": {figure: 1.15} for figure in FIGURES}

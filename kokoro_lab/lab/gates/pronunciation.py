@@ -15,8 +15,8 @@ from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import sentences
 
 CORPORA = ("en", "es", "ja", "zh")
-"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs (written, spoken) of
-ours."""
+"""Languages with a corpus `fixtures/texts/normalisation_<language>.jsonl` of pairs (written, spoken), which
+we wrote."""
 _MARKS = regex.compile(r"[^\w\s]|_")
 
 
@@ -101,7 +101,8 @@ def figures(table: pd.DataFrame, clip: Clip) -> dict[str, float]:
 
 
 def controls(table: pd.DataFrame) -> list[NegativeControl]:
-    """An expectation that is off by one word must be noticed, in each language."""
+    """Controls, one in each language: an expected reading with words too many, which the comparison must
+    notice."""
     found = []
     for language, rows in table.groupby("language"):
         row = rows.iloc[0]

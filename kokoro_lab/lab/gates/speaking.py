@@ -166,7 +166,7 @@ def shortest(spoken: Iterable[SpokenPair], count: int) -> list[SpokenPair]:
 
 
 def begun(each: SpokenPair, length_s: float) -> SpokenPair:
-    """The first `length_s` of a pair."""
+    """The pair, cut to its first `length_s` seconds."""
     pair, stop = each.pair, round(length_s * each.pair.sample_rate_hz)
     return each._replace(pair=replace(pair, reference=pair.reference[:stop], candidate=pair.candidate[:stop]))
 

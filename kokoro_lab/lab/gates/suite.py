@@ -95,7 +95,8 @@ class Measurement:
         """Whether a run that recorded these parameters was this measurement, in this mode.
 
         The recorded parameters must be the mode's, and the defaults for the rest: a run of other voices or of
-        another candidate is no evidence. Of a path, a run may have recorded only the name.
+        another candidate is no evidence. If a parameter is a path, the run may have recorded only the name of
+        the file.
         """
         given = self.parameters(fast)
         expected = (self._plan() if self.benchmark else defaults(find_notebook(self.name))) | dict(given)

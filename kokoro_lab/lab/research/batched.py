@@ -45,7 +45,7 @@ roundings differ more."""
 
 
 class SpokenSegment(VocoderInputs):
-    """What the vocoder gets of a segment, and where windows fit into it."""
+    """The vocoder's inputs for one segment, and the places where windows fit into the segment."""
 
     def spans(self, frames: int, count: int, context: int) -> list[Span]:
         """The ranges of `count` windows, spread over the segment, each with its context inside the
@@ -59,7 +59,7 @@ class SpokenSegment(VocoderInputs):
 
 
 def segments(decoder: StagedDecoder, spoken: Sequence[Spoken]) -> list[SpokenSegment]:
-    """Compute everything before the vocoder, for each segment."""
+    """Run the stages before the vocoder for each segment."""
     return [SpokenSegment.of(decoder, *each) for each in spoken]
 
 
@@ -112,7 +112,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        The rows of `turns.take_turns`, with frames and count.
+        The rows of `turns.take_turns`, with two more columns: frames and count.
     """
     rows = []
     for (number, segment), long, count in tqdm(
@@ -211,7 +211,7 @@ def checks_of(snr_db: float, table: pd.DataFrame) -> list[Check]:
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """The answer in a sentence."""
+    """The answer of the notebook, in one sentence."""
     best = table.loc[table.ratio.idxmin()]
     worth = "worth it" if best.high < WORTH else "not worth it"
     ms = 12.5 * best.frames

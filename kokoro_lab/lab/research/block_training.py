@@ -23,15 +23,16 @@ DAMPING = 1e-3
 """What is added to the diagonal of second moments before they are inverted, as a share of the diagonal's
 mean."""
 REMEMBERED = 20
-"""Steps that L-BFGS remembers."""
+"""How many of its last steps L-BFGS uses to estimate the curvature."""
 
 
 class Training:
     """Quasi-Newton descent (L-BFGS, Liu & Nocedal 1989) on a block, which can be stopped and continued.
 
-    Every step uses all crops and lowers their error. Weights are trained in coordinates in which all
-    directions weigh about alike (the factors of K-FAC, Martens & Grosse 2015), so that few steps go far. The
-    block with the least error on the held-out crops is kept, so that no training ends worse than it began.
+    Every step uses all crops and lowers their error. The weights are first transformed (by the factors of
+    K-FAC, Martens & Grosse 2015) so that the error is about equally sensitive to all of them. Then few steps
+    are enough. The block with the least error on the held-out crops is kept, so that no training ends worse
+    than it began.
 
     Parameters
     ----------

@@ -163,8 +163,8 @@ def curve(rows: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(table: pd.DataFrame, what: str) -> str:
-    """The answer in a sentence: whether a candidate is worth it, and if none is, by how much the goal is
-    missed."""
+    """The answer of the notebook, in one sentence: whether a candidate is worth it, and if none is, by how
+    much the goal is missed."""
     asked = 100 * (1 - WORTH)
     within = table[table.within & (table.index != UNCUT)]
     worth, said = False, "no candidate is within the limits of quality"

@@ -44,7 +44,7 @@ PEERS = "60 ids"
 ZONE = 15
 """Token ids on each side of a border that are compared: about a second of speech."""
 EAR_S = 1.5
-"""Seconds of speech on each side of a border that DNSMOS, the ear here, rates."""
+"""Seconds of speech on each side of a border that DNSMOS rates, in place of a listener."""
 FADE_S = 0.025
 """Length of the fade between two sides that saw each other, as in kokoro-onnx."""
 LU_A_UNIT = 1.5
@@ -155,7 +155,8 @@ class BorderReader:
     def read(
         self, border: Border, ahead: Sequence[int], own: Sequence[int], behind: Sequence[int]
     ) -> Reading:
-        """One side of the border, the ids `own`, read together with the ids `ahead` and `behind` of it."""
+        """Read one side of the border, the ids `own`, with the ids `ahead` before them and the ids `behind`
+        after them."""
         lead = [*ahead, *_SPACE] if ahead else []
         ids = [*lead, *own, *_SPACE, *behind] if behind else [*lead, *own]
         contours = self.decoder.prosody.contours(ids, border.voice.style(len(own)), 1.0)
@@ -429,7 +430,7 @@ def checks_of(table: pd.DataFrame, heard: pd.DataFrame) -> list[Check]:
 
 
 def verdict(table: pd.DataFrame, heard: pd.DataFrame, cost: pd.DataFrame) -> str:
-    """The answer in a sentence."""
+    """The answer of the notebook, in one sentence."""
     found, gain = noticed(estimates(table, ALONE)), gain_of(heard, ONE_PASS)
     words = " and ".join(name.split("_")[0].replace("f0", "pitch") for name in found) or "nothing"
     missed = "it is missed" if gain.low > 0 else "it is not missed"

@@ -161,9 +161,9 @@ def gain_db(lesson: Lesson, before: Block, after: Block) -> Estimate:
 def foretold(
     runs: Mapping[str, Training], day_s: float, curve: pd.DataFrame, table: pd.DataFrame
 ) -> Estimate:
-    """The PESQ to expect if each block is trained for `day_s` seconds. A line through the errors (`table`)
-    and the PESQ (`curve`) of the present students gives it for the mean error that the blocks should then
-    have."""
+    """The PESQ to expect if each block is trained for `day_s` seconds. The errors (`table`) and the PESQ
+    (`curve`) of the present students are fitted by a power law. It gives the PESQ for the mean error that the
+    blocks should have by then."""
     lines_of = [Growth.of(run.history).at(day_s) for run in runs.values()]
     ways = [BARE, CLOSED, TRAINED]
     losses = PESQ_CEILING - curve.pesq_mean.loc[ways].to_numpy(float)

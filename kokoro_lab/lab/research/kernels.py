@@ -185,7 +185,7 @@ def controls(trials: pd.DataFrame, name: str) -> list[NegativeControl]:
 
 
 def verdict(table: pd.DataFrame) -> str:
-    """The answer in a sentence."""
+    """The answer of the notebook, in one sentence."""
     best = best_rows(table)
     mean = float(np.exp(np.log(best.ratio).mean()))
     slower = best[best.low > 1]

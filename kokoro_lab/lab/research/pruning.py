@@ -55,7 +55,7 @@ class Option:
 
 
 def options(step: Step, fit: StepMoments, held_out: StepMoments) -> list[Option]:
-    """The step at every level, from all of it to nothing."""
+    """The step at every level, from the whole step to none of it."""
     found = [Option(step, "all", whole(step), step.products, 0.0, 0.0)]
     shipped = step.second_weight.reshape(len(step.second_weight), -1).astype(np.float64)
     kept = np.arange(step.second_weight.shape[1])
@@ -217,7 +217,8 @@ AT_RANDOM = "half at random, not repaired"
 
 
 def reordered(steps: Mapping[str, Step]) -> Cuts:
-    """The inner channels of every step in another order, which must change no sample."""
+    """Cuts that remove nothing, and only put the inner channels of every step in another order. They must
+    change no sample."""
     cuts = {}
     for name, step in steps.items():
         kept = np.arange(step.second_weight.shape[1])[::-1].copy()

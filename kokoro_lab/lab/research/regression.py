@@ -29,7 +29,7 @@ class Regression:
     Parameters
     ----------
     taps : int
-        Inputs are channels · taps.
+        The number of inputs is channels · taps.
     mean, wanted_mean : numpy.ndarray
         (inputs,) and (outputs,).
     inputs, cross : numpy.ndarray
@@ -46,7 +46,7 @@ class Regression:
     power: float
 
     def of(self, chosen: npt.NDArray[np.int64]) -> Regression:
-        """The regression on the chosen inputs alone."""
+        """The same regression with only the chosen inputs."""
         return replace(
             self,
             mean=self.mean[chosen],

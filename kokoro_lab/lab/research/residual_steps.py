@@ -138,7 +138,7 @@ def whole(step: Step) -> Cut:
 
 
 def narrowed(model: Model, cuts: Cuts) -> Model:
-    """Rewrite the steps in `cuts` that a graph has.
+    """Rewrite a graph so that each step for which `cuts` has a cut computes only what the cut leaves.
 
     The vocoder must have passed `passes.modulate` and `passes.snake_in_the_modulation`, the trunk
     `trunk_passes.told_statistics`.

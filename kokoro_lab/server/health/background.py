@@ -130,8 +130,8 @@ class WarmUp:
             Whether the process belongs to the server alone, so that the garbage collector may ignore all
             loaded objects.
         spoken : callable
-            Whether a client already hears speech: clients that return after a crash come before the warm-up
-            is over.
+            Returns whether a client already hears speech. Clients that return after a crash are served before
+            the warm-up is over.
         """
 
         def warm() -> None:

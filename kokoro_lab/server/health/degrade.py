@@ -32,15 +32,18 @@ log = logging.getLogger(__name__)
 SPARE_S = 0.05
 """How much longer the first sound is held back than the worst of the last streams needed."""
 HELD_BACK_MOST_S = 0.5
-"""A machine that needs more has gaps all the same: with 1 s, on one that was busy with other work, streams
-began 1.5 s after the request and still had gaps."""
+"""The longest time in seconds for which the first sound is held back. A machine that would need more has gaps
+anyway: with 1 s, on a machine busy with other work, streams began 1.5 s after the request and still had
+gaps."""
 LACKING_S = LEAST_HELD_S - (SAFE.chunk_s - STABLE.chunk_s)
-"""What a stream that is held back must need, for it to have had a gap without that. Its first chunk is longer
-than in the normal mode, and so is computed about so much later; the rest a player holds back itself."""
+"""If a stream that was held back needed a pre-buffer of more than this many seconds, it would have had a gap
+without being held back. In the normal mode, its first chunk would have been shorter, and so ready earlier by
+about the difference of the two lengths. `LEAST_HELD_S` is what a player holds back itself."""
 LOOK_BACK = 10
 """How many of the last requests are searched for trouble."""
 TROUBLED = 2
-"""With this many troubled requests, trouble is not chance."""
+"""A mode begins if at least this many of the last `LOOK_BACK` requests had trouble. A single one may be
+chance."""
 HOLD_S = 60.0
 """How long a mode is kept after the last sign of trouble. If it ended sooner, the trouble would return at
 once."""

@@ -7,7 +7,7 @@ import threading
 from cachetools import LRUCache
 
 START_COST = 0.1
-"""Seconds of computing for a second of speech, before anything was spoken."""
+"""The cost that is assumed before anything was spoken: seconds of computing for a second of speech."""
 FORGOTTEN = 0.9
 """The factor by which earlier sums shrink when a stream is added."""
 

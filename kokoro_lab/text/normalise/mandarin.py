@@ -176,7 +176,7 @@ def _salary(match: Any) -> str:
 
 
 def _telephone(match: Any) -> str:
-    """A mobile number in groups, as people say it."""
+    """The words for a mobile number, in the groups in which people say it."""
     written: str = regex.sub(r"^(1\d\d)(\d{4})(\d{4})$", r"\1 \2 \3", match.group().lstrip("+"))
     return ("加" if match.group().startswith("+") else "") + code(written)
 

@@ -1,7 +1,7 @@
 """Numbers, money, percent, dates and clock times where a language has no rules of its own yet.
 
-Few rules on purpose: numbers by num2words, other words and marks from `others.tsv`, which has a column a
-language. Digits that no rule takes are read one by one.
+There are few rules on purpose. num2words gives the numbers, and the table `others.tsv` gives other words and
+marks; it has a column for each language. Digits that no rule takes are read one by one.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return f"{by.join(sides)} {self._units[match['unit']].many}"
 
     def _gender(self, noun: str, whole: int) -> Gender:
-        """The gender of a noun in a recipe, by its ending or a table; the plural after more than one."""
+        """The gender of a noun in a recipe, by its ending or by a table. The noun is a plural if `whole` is
+        more than 1."""
         locale, listed = self._words["locale"], entries(self._words["feminine nouns"])
         if locale == "it":
             return "f" if noun[-1] == "a" or (whole > 1 and noun[-1] == "e") else "m"
@@ -259,7 +260,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return "f" if singular in listed or (locale == "pt_BR" and singular[-1] == "a") else "m"
 
     def _mixed(self, match: Any) -> str:
-        """A whole and a part: "due tazze e mezza", "une heure et quart"."""
+        """The words for a whole number, a fraction and their noun: "due tazze e mezza", "une heure et
+        quart"."""
         part, whole, unit = match["part"], int(match["whole"]), match["unit"]
         part = _VULGAR.get(part, part)
         noun = match["next"] or ""
@@ -279,7 +281,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return f"{counted} {joint} {said}{f' {noun}' if linked else ''}{_last_stop(match) if unit else ''}"
 
     def _hindi_share(self, whole: int, part: str) -> str:
-        """Hindi counts quarters from the nearest whole: a quarter more, half more, a quarter less."""
+        """The words for a whole number and a fraction in Hindi. Quarters are counted from the nearest whole
+        number: a quarter more, half more, a quarter less."""
         if part == "1/2":
             return _HALVES.get(whole) or f"साढ़े {self._say(whole)}"
         if part in ("1/4", "3/4"):
@@ -301,7 +304,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return f"{said} {noun}{_last_stop(match)}" if unit else said
 
     def _large(self, match: Any) -> str | None:
-        """`R$ 2,5 milhões`: the currency stands after the scale, and after a million with "of"."""
+        """The words for a large sum such as `R$ 2,5 milhões`. The currency is said after the word for
+        millions, with "of" between them, or right after thousands."""
         said, noun = self._number(match), self._currencies[match["unit"]].many
         scale = self._pairs("short magnitudes").get(match["scale"], match["scale"])
         if match["whole"] == "1" and not match["part"]:
@@ -310,7 +314,8 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return spaced(f"{said} {scale} {counted}") if said else None
 
     def _mark(self, match: Any) -> str:
-        """ "Four out of five"; Hindi says the full mark first."""
+        """The words for a mark out of a full mark, such as "four out of five". Hindi says the full mark
+        first."""
         part, full = self._decimal(match["part"]), self._say(int(match["full"]))
         first, last = (full, part) if self._words["locale"] == "hi" else (part, full)
         return f"{first} {self._words['out of']} {last}"

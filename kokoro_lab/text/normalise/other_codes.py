@@ -26,11 +26,12 @@ _OWN_NUMBERS = {
     "pt_BR": r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
     "hi": r"[6-9]\d{4}\ ?\d{5}",
 }
-"""Mobile numbers, and in Brazil postal codes and the numbers of a person and a firm."""
+"""Locale → a pattern for its mobile numbers; in Brazil, also for postal codes and for the numbers of persons
+and firms."""
 
 
 class OtherCodes(OtherNumbers):
-    """The rules for what is read digit by digit, or sign by sign."""
+    """The rules for codes and addresses, which are read digit by digit or sign by sign."""
 
     def _code_rules(self) -> Iterator[Rule]:
         words = self._words
@@ -93,7 +94,8 @@ class OtherCodes(OtherNumbers):
         return ", ".join(map(self._digits, regex.findall(r"\d+", match.group())))
 
     def _abroad(self, match: Any) -> str:
-        """A telephone number with the code of its country; the French say the rest in pairs."""
+        """The words for a telephone number with the code of its country. The French say the other digits in
+        pairs."""
         pairs = self._words["locale"] == "fr"
         groups = regex.findall(r"\d+", match["rest"])
         said = [(self._pair if pairs and len(group) == 2 else self._digits)(group) for group in groups]

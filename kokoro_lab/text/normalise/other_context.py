@@ -104,8 +104,9 @@ class OtherContext(OtherNumbers):
         return said.capitalize() if match["short"] == "Es" else said
 
     def _applications(self, match: Any) -> str | None:
-        """Curricula, if the words beside them say what is done with them (`ho ricevuto 100 CV`) or a word of
-        the sentence speaks of an application, and none of an engine."""
+        """The word for `CV` if it means curricula: the words beside it say what is done with them (`ho
+        ricevuto 100 CV`), or a word near it is about an application for a job, and none is about an engine.
+        Else None."""
         before = match.string[max(0, match.start() - _AROUND_CHARS) : match.start()]
         behind = match.string[match.end() : match.end() + _AROUND_CHARS]
         sought, beside, engine = (

@@ -47,7 +47,7 @@ class OtherDates(OtherNumbers):
         return spaced(said)
 
     def _year(self, year: int) -> str:
-        """A year; Hindi says those of the centuries before this in hundreds."""
+        """The words for a year. Hindi says years from 1100 to 1999 in hundreds."""
         if self._words["locale"] == "hi" and 1100 <= year < 2000:
             return spaced(f"{self._say(year // 100)} सौ {self._say(year % 100) if year % 100 else ''}")
         return self.cardinal(year)
@@ -180,7 +180,8 @@ class OtherDates(OtherNumbers):
         return " ".join([self._say(hour), *([self._words["and"], self._say(minute)] if minute else [])])
 
     def _quarter(self, match: Any) -> str | None:
-        """Hindi counts quarters of hours: a quarter past, half past, a quarter to the next."""
+        """The words for a clock time in Hindi, which counts quarters of hours: a quarter past, half past, a
+        quarter to the next."""
         hour, minute = int(match["h"]), int(match["m"])
         if hour > 23 or minute not in _QUARTERS:
             return self.time(hour, minute, None, None) if hour < 24 else None

@@ -17,7 +17,7 @@ _NUMBERS, _SCALES, _ORDINALS = (
     {int(written): said for written, said in names(__package__, "hindi.tsv")[kind].items()}
     for kind in ("number", "scale", "ordinal")
 )
-"""Number words of Hindi, which num2words lacks: all below a hundred are words of their own."""
+"""Number → its word in Hindi, which num2words lacks. Each number below a hundred has a word of its own."""
 
 
 class OtherNumbers:
@@ -58,14 +58,14 @@ class OtherNumbers:
         )
 
     def _decimal(self, written: str) -> str:
-        """A number with marks of thousands and perhaps a decimal mark, without a sign."""
+        """The words for a number without a sign. It may have marks between thousands and a decimal mark."""
         whole, _, part = written.partition(self._words["decimal mark"])
         said = self._say(int(self._plain(whole)))
         return f"{said} {self._words['decimal mark, said']} {self._fraction(part)}" if part else said
 
     def _fraction(self, digits: str) -> str:
-        """The digits after the decimal mark: a few are said as a number, leading zeros first; many digit by
-        digit, and in Hindi all."""
+        """The words for the digits after the decimal mark. One or two are said as a number, after the leading
+        zeros; more are said digit by digit, and so are all in Hindi."""
         if len(digits) > 2 or self._words["locale"] == "hi":
             return self._digits(digits)
         zeros = len(digits) - len(digits.lstrip("0०"))
@@ -82,7 +82,7 @@ class OtherNumbers:
         return "".join(c for c in digits if c.isdecimal())
 
     def _pairs(self, word: str) -> Mapping[str, str]:
-        """The table in a cell: `un=une`."""
+        """A cell with pairs such as `un=une`, as a mapping from the first to the second of each pair."""
         pairs = (pair.partition("=") for pair in entries(self._words[word]))
         return {written: said for written, _, said in pairs}
 

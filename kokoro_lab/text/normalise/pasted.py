@@ -1,4 +1,4 @@
-"""Rules for pasted text of any language: bullets, notes of songs, times of subtitles, paths of menus."""
+"""Rules for pasted text of any language: bullets, musical notes, times of subtitles, paths of menus."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from kokoro_lab.text.tables import names
 TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
 """Signs of ordinary text that Unicode counts among the emoji. They are left to the rules of each language."""
 _PICTURE = re.compile("[©®\u203c-\U0010ffff]")
-"""One of these is in every emoji, in that of a digit too."""
+"""A pattern for characters of which every emoji has at least one, even the emoji of a digit."""
 _DRESS = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
-"""Skin tones, and the sign that asks for colours."""
+"""A pattern for skin tones, and for the invisible sign that asks for an emoji in colours."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
 
 
@@ -49,7 +49,7 @@ def name_emoji(
 
 
 def without_emoji(aligned: AlignedText) -> AlignedText:
-    """Leave out each emoji; of a digit's (`1️⃣`), the digit stays."""
+    """Leave out each emoji. Of the emoji of a digit (`1️⃣`), the digit stays."""
     text = aligned.text
     edits: list[tuple[int, int, str]] = []
     for match in _emoji_in(text):
@@ -69,8 +69,8 @@ def _emoji_in(text: str) -> Iterator[Any]:
 
 @cache
 def _loaded(language: str) -> str:
-    """`language`, after its names of emoji were loaded (4 ms); the library has loaded only the English
-    ones."""
+    """Load the names of emoji in `language` (4 ms), and return `language`. The library itself loads only the
+    English names."""
     if language in emoji.LANGUAGES:
         emoji.config.load_language(language)
     return language

@@ -17,8 +17,8 @@ Say = Callable[[Any], str | None]
 """Takes a match and returns its spoken words; None leaves the match to later rules."""
 
 DIGITS, POINT_WITHIN, ROMAN = "0", "\x01", "\x02"
-"""Characters for `wakes`: any decimal digit, of any script; a point with a letter or digit anywhere after it;
-a word that may be a Roman number."""
+"""Characters for `wakes` that stand for a kind. `DIGITS` is a decimal digit of any script, `POINT_WITHIN` a
+point with a letter or digit anywhere after it, and `ROMAN` a word that may be a Roman number."""
 _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
 _ROMAN = regex.compile(r"(?<![\p{L}\p{N}])(?:[IVXLCDM]++|[ivxlcdm]++)(?:[ABC]|th|st|nd|rd)?(?![\p{L}\p{N}])")
 
@@ -71,7 +71,8 @@ digit_rule, roman_rule = partial(Rule, wakes=DIGITS), partial(Rule, wakes=ROMAN)
 
 
 def characters(text: str) -> set[str]:
-    """The characters of `text`, and those that stand for a kind, to compare with a rule's `wakes`."""
+    """The characters of `text`, to be compared with a rule's `wakes`. `DIGITS`, `POINT_WITHIN` and `ROMAN`
+    are among them if the text has what they stand for."""
     found = set(text)
     if any(map(str.isdecimal, found)):
         found.add(DIGITS)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 _WHITE = re.compile(r"[ \t\r\n]+")
 _NO_WORD = re.compile(r"[^\w\s'-]|_")
 _REPLACED = ("say-as", "phoneme", "sub")
-"""Elements that have their text replaced by other words."""
+"""Elements whose text is replaced by other words."""
 
 
 class Break(NamedTuple):
@@ -62,7 +62,8 @@ class Spans(Generic[T]):
     items: Sequence[tuple[int, int, T]] = ()
 
     def at(self, start: int, end: int) -> T:
-        """The value of most of `start:end`; for an empty span, the value at its offset."""
+        """The value that holds for the longest part of `start:end`. For an empty span: the value at its
+        offset."""
         end = max(end, start + 1)
         # Only tags lie between spans, so a word is seldom in more than two
         first = max(0, bisect_right(self.items, start, key=itemgetter(0)) - 1)
@@ -77,7 +78,7 @@ class Spans(Generic[T]):
         return best
 
     def within(self, text: AlignedText) -> Sequence[tuple[int, int, T]]:
-        """The spans that overlap the span of the source that a text comes from."""
+        """The spans that overlap the part of the source from which `text` comes."""
         first = bisect_right(self.items, text.starts[0], key=itemgetter(1))
         return self.items[first : bisect_left(self.items, text.ends[-1], key=itemgetter(0))]
 
@@ -116,7 +117,8 @@ class SsmlDocument:
     turns: Spans[grammar.Turn | None] = Spans(None)
 
     def forced(self, text: AlignedText) -> list[tuple[int, int, str]]:
-        """The languages that are named for the span of the source that a text comes from."""
+        """The spans (start, end, canonical tag) in which the document names a language, for the part of the
+        source from which `text` comes."""
         return [(start, end, tag) for start, end, tag in self.languages.within(text) if tag is not None]
 
     def __len__(self) -> int:
@@ -169,8 +171,8 @@ def parse(
 
 @dataclass(slots=True)
 class DocumentBuilder:
-    """Walks through the events of a document. `elements` are those that are open, and `scopes` their
-    settings. `keeps_lines` says whether line breaks are kept, as in a plain text."""
+    """Builds a document from the events of its source. `elements` are the elements that are open, and
+    `scopes` are their settings. `keeps_lines` says whether line breaks are kept, as in a plain text."""
 
     language: str
     noted: Noted
@@ -289,7 +291,7 @@ class DocumentBuilder:
         self._parts.append(part)
 
     def _note(self, start: int, end: int, language: str | None) -> None:
-        """Keep style, language and voice of a span of the source."""
+        """Record the style and the language of a span of the source."""
         scope = self.scopes[-1]
         if scope.style != PLAIN:
             self._styles.append((start, end, scope.style))
@@ -332,7 +334,8 @@ class DocumentBuilder:
             raise grammar.complaint(element, message, value=shown(text), allowed=error.allowed) from None
 
     def _border(self, ends: Literal["sentence", "paragraph", "turn"], *, marked: bool = False) -> None:
-        """Record that a passage ends here. A paragraph that ends right after a sentence ends with it."""
+        """Record that a passage ends here. If no text came since the passage before, a paragraph or a turn
+        that ends here ends with that passage."""
         text = AlignedText.joined(self._parts)
         self._parts.clear()
         self._said = False

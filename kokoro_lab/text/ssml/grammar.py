@@ -48,7 +48,8 @@ MAX_VOICES = 64
 """Most voices of a document: as many as an engine keeps."""
 MAX_BREAK_S = 10.0
 MAX_ROW_S = 60.0
-"""Longest silence by breaks without speech between them: a listener would take a longer one for the end."""
+"""Longest silence that breaks may make without speech between them. A listener would take a longer one for
+the end of the speech."""
 MAX_BREAKS_S = 600.0
 """Longest silence by all breaks of a document. Without this limit, 4 kB of SSML could make hours of
 silence."""
@@ -162,7 +163,8 @@ def entered(scope: Scope, element: Opening, outside: Outside) -> Scope:
 
 
 def pause_s(element: Opening) -> float:
-    """The seconds of a `break`; 0 removes a pause. `time` comes before `strength`."""
+    """The seconds of a `break`; 0 removes a pause. If it has both attributes, `time` counts and not
+    `strength`."""
     time_s = _read(element, "time", read_time, ALLOWED_TIME)
     strength_s = _read(element, "strength", BREAKS_S.get, ALLOWED_STRENGTHS)
     return next((s for s in (time_s, strength_s) if s is not None), BREAKS_S["medium"])
@@ -272,7 +274,8 @@ def required(element: Opening, attribute: str, allowed: str) -> str:
 
 
 def _looked_up(element: Opening, attribute: str, look_up: Callable[[str], str], value: str) -> str:
-    """Look up a value by `Outside`; an error gets the place in the document."""
+    """Look up a value by a function of `Outside`. If that raises an error, this raises one that names the
+    place in the document."""
     try:
         return look_up(value)
     except InputError as error:
@@ -300,8 +303,8 @@ def read_time(value: str) -> float | None:
 
 
 def read_rate(value: str) -> SpeakingStyle | None:
-    """The style that the `rate` of a `prosody` gives: a percentage is a factor, as in SSML 1.1 and not as at
-    Azure."""
+    """The style that the `rate` of a `prosody` gives; None if it is no rate, or out of range. A percentage is
+    a factor, as in SSML 1.1; at Azure, it is a change."""
     match = _PERCENTAGE.fullmatch(value)
     rate = float(match[1]) / 100 if match else RATES.get(value)
     return SpeakingStyle(rate=rate) if rate is not None and rate_in_range(rate) else None

@@ -49,8 +49,8 @@ class SourcePosition(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The start of an element. Names are as written; names outside the SSML namespace begin with their own,
-    as `{…}`."""
+    """The start of an element. Names are as they are written. A name outside the namespace of SSML begins
+    with its namespace in braces."""
 
     name: str
     attributes: Mapping[str, str]

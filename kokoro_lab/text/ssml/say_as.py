@@ -26,7 +26,7 @@ _TIME = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?(?:\s?([ap])\.?m\.?)?", 
 
 
 class Unreadable(ValueError):
-    """The text is not of the named kind; `allowed` says what would be."""
+    """The text is not of the named kind. `allowed` describes texts that are."""
 
     def __init__(self, message: str, allowed: str) -> None:
         super().__init__(message)

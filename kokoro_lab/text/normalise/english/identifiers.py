@@ -21,8 +21,8 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 
 
 def serial(text: str) -> str:
-    """`B-52` is "B fifty two", `A320` "A three twenty", `3D` "three D". Capitals that the G2P would read as a
-    word are spelt."""
+    """The words for a code of letters and digits: `B-52` is "B fifty two", `A320` "A three twenty", `3D`
+    "three D". Capitals that the G2P would read as a word are spelt."""
     runs = regex.findall(r"\p{L}+|\d+(?:\.\d+)?", text)
     return " ".join(_number(run) if run[0].isdecimal() else _letters(run) for run in runs)
 
@@ -32,7 +32,7 @@ def _letters(run: str) -> str:
 
 
 def _model(match: Any) -> str:
-    """`Llama-3.1-70B`: its name, its version, its size."""
+    """The words for the name of a model such as `Llama-3.1-70B`: its name, its version and its size."""
     words = []
     for part in regex.findall(r"[vV]?\d+(?:\.\d+)*|\p{L}+", match.group()):
         if part[-1].isdecimal():
@@ -67,7 +67,8 @@ def _version(match: Any) -> str:
 
 
 def groups(text: str, *, prefixed: bool = False) -> str:
-    """Digits by name, a pause between groups; 800 and its like in the second place are "eight hundred"."""
+    """The words for groups of digits: each digit by its name, with a pause between two groups. `800` and
+    `900` are "eight hundred" and "nine hundred" if there are more than two groups, or if `prefixed`."""
     found = regex.findall(r"\d+|\p{L}+", text)
     spoken = []
     for group in found:

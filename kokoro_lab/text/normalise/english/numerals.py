@@ -51,7 +51,7 @@ def year(value: int) -> str:
 
 
 def two_digits(value: int) -> str:
-    """The second half of a year or a house number: `5` is "oh five"."""
+    """The words for the last two digits of a year or a house number: `5` is "oh five"."""
     return f"oh {cardinal(value)}" if value < 10 else cardinal(value)
 
 
@@ -61,7 +61,7 @@ def digits(text: str) -> str:
 
 
 def number(text: str) -> str:
-    """A number as it is written, with commas, a sign, a decimal point: `-1,234.50`.
+    """The words for a number that may have commas, a sign and a decimal point: `-1,234.50`.
 
     A whole number with a leading zero is no quantity, and is read digit by digit.
     """
@@ -79,7 +79,8 @@ def number(text: str) -> str:
 
 
 def with_point(text: str) -> str:
-    """`1.299,00` and `21,5` with a decimal point; what has one already as it is."""
+    """A number whose decimal mark is a comma (`1.299,00`, `21,5`), written with a decimal point. Every other
+    number stays as it is."""
     whole, comma, decimals = text.rpartition(",")
     is_decimal = comma and len(decimals) in (1, 2) and decimals.isdecimal()
     return f"{whole.replace('.', '')}.{decimals}" if is_decimal else text
@@ -91,7 +92,7 @@ def is_one(text: str) -> bool:
 
 
 def counted(text: str, one: str, many: str) -> str:
-    """`1`, `inch`, `inches` is "one inch"."""
+    """A number with the name of what it counts: `1`, `inch`, `inches` is "one inch"."""
     return f"{number(text)} {one if is_one(text) else many}"
 
 
@@ -107,7 +108,7 @@ def fraction(numerator: int, denominator: int) -> str:
 
 
 def mixed(whole: int, numerator: int, denominator: int) -> str:
-    """`1`, `1`, `2` is "one and a half"."""
+    """The words for a whole number and a fraction: `1`, `1`, `2` is "one and a half"."""
     part = fraction(numerator, denominator)
     if (numerator, denominator) in ((1, 2), (1, 4)):
         part = part.replace("one", "a", 1)
@@ -119,7 +120,8 @@ def _plain(words: str) -> str:
 
 
 def vulgar(whole: str | None, part: str) -> str:
-    """`1`, `½` is "one and a half", `¾` alone "three quarters"."""
+    """The words for a fraction that is one character, after a whole number or alone: `1`, `½` is "one and a
+    half", None, `¾` is "three quarters"."""
     value = Fraction(unicodedata.numeric(part)).limit_denominator(10)
     if whole:
         return mixed(int(whole), value.numerator, value.denominator)
@@ -127,7 +129,8 @@ def vulgar(whole: str | None, part: str) -> str:
 
 
 def in_pairs(text: str) -> str:
-    """`2450` is "twenty four fifty", `305` "three oh five", `1600` "sixteen hundred", `51` "fifty one"."""
+    """Digits read in pairs: `2450` is "twenty four fifty", `305` "three oh five", `1600` "sixteen hundred",
+    `51` "fifty one"."""
     if text[0] == "0" or len(text) > 4:
         return digits(text)
     value = int(text)

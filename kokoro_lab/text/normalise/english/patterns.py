@@ -33,7 +33,7 @@ _ABOUT = regex.compile(rf"\b(?i:{any_of(WORDS['about'])})\ ?$", regex.VERBOSE)
 
 
 def any_word(name: str) -> str:
-    """A pattern for one word of a list."""
+    """A pattern for any word of the list `name` in `words.tsv`."""
     return any_of(WORDS[name])
 
 
@@ -67,6 +67,6 @@ def sign(match: Any) -> str:
 
 
 def scaled(amount: str, magnitude: str | None) -> str:
-    """`2.5`, `m` is "two point five million"."""
+    """The words for a number with a letter for its size: `2.5`, `m` is "two point five million"."""
     spoken = numerals.number(amount)
     return f"{spoken} {MAGNITUDES.get(magnitude, magnitude.lower())}" if magnitude else spoken

@@ -42,9 +42,9 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, units
 
 UNITS = units(__package__, "units.tsv")
-"""Units by their written form, with its case."""
+"""How a unit is written, where capitals and small letters differ → its names."""
 SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (unit.one, unit.many))
-"""Units that are written as they are said: only what stands before them needs reading."""
+"""Units that are written as they are said, so that only the number before them must be put into words."""
 
 _UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
 _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
@@ -166,7 +166,8 @@ _NO_DECIMALS = r"(?<![.,]\d*)"
 
 
 def amount(symbol: str, text: str, big: str | None = None) -> str:
-    """`$`, `5.99` is "five dollars and ninety nine cents"; with `bn` "billion dollars"."""
+    """The words for a sum of money: `$`, `5.99` is "five dollars and ninety nine cents", and `$`, `5`, `bn`
+    is "five billion dollars"."""
     one, many, _, minor_one, minor_many = CURRENCIES[symbol]
     text = with_point(text).replace(",", "")
     if big:
@@ -186,7 +187,7 @@ def _amount(match: Any) -> str:
 
 
 def _compound(match: Any) -> str:
-    """Before a noun an amount stays in the singular: a $5 bill, a $20-million deal."""
+    """The words for a sum of money before a noun, in the singular: "five dollar" in `a $5 bill`."""
     return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']].one}"
 
 

@@ -28,8 +28,8 @@ in `Tim 3:30`, Tim may be a friend and 3:30 a time."""
 _WITH_POINT = any_of(WORDS["may be a name or a word"])
 _CLEAR = r"""\.|(?<=Ex|Rev|Gen|Prov|Cor)\ \d
 |\ \d+:(?:\d(?!\d)|[6-9]\d|\d+[-–]\d{1,3}(?![\d:])(?!\ ?[ap]\.?m\b))"""
-"""The former are recognised before a point (`Phil. 4:13`) or before what is no time of day (`Dan 3:16-18`);
-some of them cannot stand before a time of day."""
+"""What must follow a book that may also be a name (`_WITH_POINT`): a point (`Phil. 4:13`), or a place that
+can be no time of day (`Dan 3:16-18`). After five of these books, any chapter will do."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
 _PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
 _PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")

@@ -1,4 +1,4 @@
-"""English sizes: feet by feet, inches with a fraction or before what they measure, sizes of trousers."""
+"""English sizes: feet, inches, trousers, voltage with current, and cups and spoons in recipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPOONS = {"c": "cup", "C": "cup", "t": "teaspoon", "T": "tablespoon"}
 _FOOT = r"['′’]"
 _SIDE = rf"\d+(?:\.\d+)?\ ?{_FOOT}(?:\ ?-?\d{{1,2}}(?:\.\d+)?\ ?[\"″”])?"
 _UNQUOTED = r"(?<!(?:^|[\s(])[\"“](?=\S)[^\"”]*)"
-"""No quotation is open here, which the mark for inches would close."""
+"""A pattern for a place where no quotation is open. In a quotation, the mark for inches would be its end."""
 _NOUN = rf"""\ (?:(?:[48]K|U?HD|QHD|FHD|LCD|O?LED|IPS|TV)\ )*
 (?!(?:{any_word("dimension")}|{any_word("no noun behind an amount")}
 |said|says|asked|replied)\b)

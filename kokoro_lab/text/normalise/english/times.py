@@ -1,4 +1,4 @@
-"""English clock times with AM, PM and time zones, spans of them, and times of races."""
+"""English clock times with AM, PM and time zones, spans of such times, and times of races."""
 
 from __future__ import annotations
 

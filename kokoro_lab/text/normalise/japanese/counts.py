@@ -51,8 +51,8 @@ def _versus(match: Any) -> str:
 
 
 def _span(match: Any) -> str:
-    """`3-5` counts up: a range; `3-2` and `0-1` are scores. The number on the right is left to its own
-    rule."""
+    """The words for the left number and the dash. `3-5` is a range, since it counts up; `3-2` and `0-1` are
+    scores. Another rule reads the number on the right."""
     left, right = (float(regex.sub(r"[^\d.]", "", match[side])) for side in ("left", "right"))
     return number(match["left"]) + ("から" if 0 < left < right else "対")
 
@@ -133,11 +133,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("whatever digits are left", r"\p{Nd}", lambda match: digits(match.group())),
 )
-"""Rules that come after all others."""
+"""The rules of this module that come after those of all other modules."""
 
 
 def _numbered(character: str) -> str | None:
-    """①, ⑽, ² or a digit of another script, by its value."""
+    """The numeral for a character whose value is a whole number, such as ①, ⑽, ² or a digit of another
+    script; None for every other character."""
     value = unicodedata.numeric(character, -1.0)
     if value < 0 or value != int(value):
         return None

@@ -39,7 +39,8 @@ _DAY_BEHIND = r"""
 """
 _SHARE_AROUND = r"(?:大さじ|小さじ|約|の|確率は|割合は|およそ)"
 _PARTS = frozenset((*range(2, 13), 16))
-"""Denominators by which a bare `n/d` is a fraction and not a date: usual numbers of parts."""
+"""Denominators that are usual in fractions. With one of them, `n/d` without further words is read as a
+fraction, otherwise as a date."""
 
 LAST_HOUR = 29
 """Broadcasters count on after midnight: 25:30 is half past one of the next morning."""
@@ -76,7 +77,7 @@ def _year_month(match: Any) -> str | None:
 
 
 def _season(match: Any) -> str | None:
-    """`2024/25`: from one year into the next."""
+    """The words for two years in a row, such as `2024/25`; None if the second does not follow the first."""
     year, following = int(match["year"]), int(match["month"])
     known = FIRST_YEAR <= year <= LAST_YEAR and (year + 1) % 100 == following
     return f"{cardinal(year)}から{cardinal(following)}" if known else None

@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import any_of
 
 SIGNS = NAMES["sign in an address"]
 PARTS = NAMES["ending of an address"]
-"""Last parts of addresses that are not spelt."""
+"""Last part of an address, such as `com`, that is not spelt → its words."""
 _FILES = NAMES["ending of a file"]
 _EXTENSION = any_of(_FILES.keys() | WORDS["ending of a file"])
 _TOP = rf"{any_of(WORDS['top-level domain'])}(?![A-Za-z0-9-])"
@@ -35,7 +35,7 @@ _PATH = r"(?::\d+)?(?:[/?\#][A-Za-z0-9\-._~:/?\#\[\]@!$&'()*+,;=%]*)?(?<![.,:;!?
 
 
 def spoken(written: str) -> str:
-    """An address, run by run: letters, digits, signs."""
+    """The words for an address: for its runs of letters, its runs of digits, and its signs."""
     return "".join(_run(run) for run in regex.findall(r"[A-Za-z]+|\d+|.", written))
 
 

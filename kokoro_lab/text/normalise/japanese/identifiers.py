@@ -32,7 +32,7 @@ def in_groups(written: str) -> str:
 
 
 def version(written: str) -> str:
-    """`2.10` is 二点十: the tenth after the ninth, not a decimal."""
+    """The words for a version: `2.10` is 二点十, since version 10 follows 9, so that this is no decimal."""
     return POINT.join(number(part) for part in written.split("."))
 
 

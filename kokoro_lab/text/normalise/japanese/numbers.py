@@ -37,7 +37,7 @@ def cardinal(value: int) -> str:
 
 
 def _group(value: int) -> str:
-    """One to 9,999."""
+    """The numeral for a number from 1 to 9,999."""
     said = ""
     for place in (3, 2, 1, 0):
         digit = value // 10**place % 10

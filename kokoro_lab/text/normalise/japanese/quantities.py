@@ -32,7 +32,8 @@ its own reads `s` and `sec`."""
 
 
 def _units() -> Iterator[tuple[str, str]]:
-    """The name of each unit's sign. Degrees are Celsius unless marked otherwise, and nobody says 摂氏."""
+    """Each unit's sign and its name. Degrees are Celsius unless another scale is named, and 摂氏 (Celsius) is
+    not said."""
     for row in rows(__package__, "units.tsv"):
         for unit in entries(row["unit"]):
             for prefix in entries(row["prefixes"]):
@@ -50,7 +51,7 @@ _COMPATIBLE = "㎜㎝㎞㎟㎠㎡㎢㎣㎤㎥㎦㎎㎏㎍㎖㎗㎘㎐㎑㎒㎓�
 
 
 def _unit(written: str) -> str:
-    """The name of a unit, a power of one, or one per another."""
+    """The name of a unit, of a unit's power (`m²`), or of one unit per another (`km/h`)."""
     base, _, per = written.partition("/")
     for power, name in NAMES["power of a length"].items():
         if base.endswith(power) and base.removesuffix(power) in WORDS["length"]:
@@ -68,7 +69,8 @@ def _measure(match: Any) -> str:
 
 
 def _compatible(match: Any) -> str:
-    """A unit that is one character, alone or after a number: it is read like its letters."""
+    """The words for a unit that is a single character (`㎏`), alone or after a number. It is read like the
+    letters in it."""
     plain = unicodedata.normalize("NFKC", match["unit"]).replace("∕", "/")
     return SIGNS[match["sign"]] + (number(match["n"]) if match["n"] else "") + _unit(plain)
 

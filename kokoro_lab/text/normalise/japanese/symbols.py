@@ -22,7 +22,7 @@ from kokoro_lab.text.tables import any_of
 
 _ABBREVIATED, _SIGNS = NAMES["abbreviation in one sign"], NAMES["sign"]
 _BETWEEN = NAMES["sign between operands"]
-"""Said only between two operands; elsewhere these divide words or decorate."""
+"""Signs that are said only between two operands. Elsewhere they divide words, or are decoration."""
 _OPERAND = r"[\d)A-Za-zα-ωπ∞²³%円]"
 
 
@@ -40,7 +40,8 @@ def _power(match: Any) -> str:
 
 
 def _signed(match: Any) -> str | None:
-    """`+10-12度`: from ten to twelve; `+10-5` is a sum."""
+    """The words for the first number of a range with a sign: `+10-12度` is from ten to twelve. None if the
+    second number is smaller, as in the sum `+10-5`."""
     first, last = (float(match[end].replace(",", "")) for end in ("first", "last"))
     counts_up = (-first if match["sign"] == "-" else first) < last
     return f"{SIGNS[match['sign']]}{number(match['first'])}から" if counts_up else None

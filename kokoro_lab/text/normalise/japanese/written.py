@@ -1,7 +1,7 @@
-"""How numbers are written in Japanese: parts for the rules' patterns.
+"""How numbers are written in Japanese: parts of patterns that several rules share.
 
-Digits, letters and signs come in two widths. Rules see all of them as narrow ones, mapped one to one, so that
-offsets stay valid.
+Digits, letters and signs come in two widths. The rules get the narrow form of each character, one for one, so
+that offsets stay valid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def narrow(text: str) -> str:
 
 
 def either_width(name: str, pattern: str, say: Say, *, wakes: str = "", ignore_case: bool = False) -> Rule:
-    """A `Rule` that reads both widths; its `say` sees the narrow one. Signs of either width wake it."""
+    """A `Rule` that reads characters of both widths. Its pattern and its `say` get the narrow form, and the
+    wide forms of `wakes` are added to `wakes`."""
     wide = "".join(chr(code) for code in _NARROW if narrow(chr(code)) in wakes)
     return Rule(name, pattern, say, wakes=wakes + wide, ignore_case=ignore_case, seen=narrow)
 

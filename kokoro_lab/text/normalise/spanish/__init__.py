@@ -1,4 +1,4 @@
-"""Spanish of Spain and of America; where these differ, a form that both understand."""
+"""The rules of Spanish. Where Spain and America differ, the words are those that both understand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spanish abbreviations in full, acronyms spelt, codes of letters and digits; letters by their names.
+"""Spanish abbreviations, which are read in full, acronyms, which are spelt, and codes of letters and digits.
 
 Whether the stop of an abbreviation stays depends on whether a sentence ends there. An acronym that can be
 read as a word stays as it is.
@@ -49,7 +49,7 @@ _NEXT_SENTENCE = regex.compile(r"[ ]+[¿¡\"“(]*\p{Lu}")
 
 
 def final_stop(match: Any, *, leads_to_name: bool = False) -> str:
-    """`.` if the match ends in one that closes the sentence, else nothing.
+    """If the match ends with a point that also ends the sentence: a point; else empty.
 
     Parameters
     ----------
@@ -96,7 +96,8 @@ def _era(match: Any) -> str:
 
 
 _LIKE_ONE = rf"(?=[\p{{L}}\ ]{{1,6}}[./ºª°-]|{_any(each for each in _ABBREVIATIONS if each.isalpha())})"
-"""Tells most words from abbreviations sooner than the many patterns do."""
+"""A pattern that fits all abbreviations and few other words. It is tried before the many patterns for single
+abbreviations, to save time."""
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
 LONGEST = 5
@@ -121,7 +122,7 @@ def _ampersand(match: Any) -> str:
 
 
 def _shouts(text: str) -> bool:
-    """A text all in capitals has words, not acronyms."""
+    """Whether a text is written in capitals throughout, so that a word in capitals is no acronym."""
     return len(regex.findall(r"\p{Lu}{2,}", text)) > 2 and not regex.search(r"\p{Ll}", text)
 
 

@@ -1,6 +1,6 @@
 """Whether a number counts the word after it, and the gender of that word.
 
-No lexicon of nouns: endings decide, with lists of those common nouns that break the rule.
+There is no lexicon of nouns: their endings decide, and lists have the common nouns that break the rule.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def gender_of(noun: str) -> Gender:
 
 
 def _is_person(noun: str) -> bool:
-    """Whether it may be a man, `turista`, rather than a thing, `lista`."""
+    """Whether `noun` may name a man (`turista`) rather than a thing (`lista`)."""
     return noun.endswith(("ista", "cida")) and noun not in _WORDS["thing in -ista or -cida"]
 
 
@@ -116,7 +116,8 @@ def plural_gender(noun: str, following: str = "") -> Gender:
 
 
 def _unaccented_stem(noun: str) -> str:
-    """`voces` → `voz`, `imágenes` → `imagen`, the accents where the singular has them."""
+    """The singular of a plural in -es, with the accents of the singular: `voces` → `voz`, `imágenes` →
+    `imagen`."""
     stem = noun.removesuffix("es")
     if stem.endswith("c"):
         stem = stem[:-1] + "z"

@@ -42,7 +42,8 @@ def _ordinal(match: Any) -> str | None:
 
 
 def _fits(value: int, mark: str) -> bool:
-    """Whether a suffix of letters is how that ordinal ends: `2do` is one, `2mo` and `5a` alone are none."""
+    """Whether the ordinal of `value` can be written with the suffix `mark`: `2do` can, `2mo` and `5a`
+    cannot."""
     if mark in "ºª°" or mark in {"os", "as"}:
         return True
     if mark.startswith("er"):
@@ -58,7 +59,8 @@ def _before_noun(match: Any) -> bool:
 
 
 SMALL_PART = 20
-"""With a denominator above this, a fraction larger than 1 is no fraction: `120/80`."""
+"""If the denominator is larger than this, and the numerator larger still, the text is no fraction:
+`120/80`."""
 LARGEST_PART = 999
 """Fractions with a larger denominator are not said as such, except round ones such as thousandths."""
 _PLURAL_IN_ES = ("ses", "res", "nes", "des", "les")
@@ -70,7 +72,8 @@ def _mixed(match: Any) -> str | None:
 
 
 def _mixed_without_sign(match: Any) -> str | None:
-    """`dos tazas y media`: the noun, a unit or an abbreviation, stands after the whole."""
+    """The words for a number with a fraction, such as `dos tazas y media`: the noun comes right after the
+    whole number."""
     top, bottom = VULGAR.get(match["vulgar"] or "") or (int(match["top"]), int(match["bottom"]))
     if not 0 < top < bottom:
         return None
@@ -122,7 +125,7 @@ _VULGARS = "".join(VULGAR)
 _SPOONS = {
     written: said for written, said in names(__package__)["abbreviation"].items() if said.startswith("cuchar")
 }
-"""Spoons, as recipes shorten them."""
+"""Abbreviation of a spoon in recipes → its name."""
 
 _NAME_BEHIND = regex.compile(r"[ ]\p{Lu}")
 _COUNTED_BEHIND = regex.compile(r"[ ]\p{Ll}{3,}s(?!\w)")
@@ -148,15 +151,16 @@ def _range(match: Any) -> str | None:
 
 
 def _is_difference(match: Any, low: int, high: int) -> bool:
-    """Whether the stroke is a minus: in a sum, or between spaces with the larger number first."""
+    """Whether the dash between two numbers is a minus: it is in a sum, or between spaces with the larger
+    number first."""
     behind_sum = match.string[: match.start()].rstrip().endswith(("+", "=", "×", "*"))
     spaced = " - " in match.group() or " – " in match.group()
     return behind_sum or bool(_OPERATOR.match(match.string, match.end())) or (spaced and low > high)
 
 
 def _groups(match: Any) -> str:
-    """Groups of digits: long groups identify something and are read digit by digit; short ones are numbers in
-    a row."""
+    """The words for groups of digits. With `_IDENTIFIES` digits or more, they identify something, and are
+    read digit by digit; with fewer, each group is read as a number."""
     groups = regex.findall(r"\d+", match.group())
     if sum(map(len, groups)) >= _IDENTIFIES:
         return digits(match.group())
@@ -197,7 +201,8 @@ MIXED: tuple[Rule, ...] = (
         wakes=f"/⁄{_VULGARS}",
     ),
 )
-"""These come before the rules for units, which would take the fraction alone."""
+"""Rules for a whole number with a fraction. They come before the rules for units, which would take only the
+fraction."""
 
 ORDINALS: tuple[Rule, ...] = (
     digit_rule(

@@ -24,7 +24,7 @@ _SHORT = {name[:3]: i for i, name in enumerate(MONTHS, 1)} | {"sept": 9, "set": 
 _MONTH_NUMBERS = _SHORT | {name: i for i, name in enumerate(MONTHS, 1)} | {"setiembre": 9}
 _NAMES, _SHORT_NAMES = any_of((*MONTHS, "setiembre")), any_of(_SHORT)
 _NUMBERED_BY_YEAR = words(__package__)["numbered by year"]
-"""`ley 8/2020` is the eighth law of that year, and not one of August."""
+"""Words before a number and a year: `ley 8/2020` is the eighth law of 2020, and no law of August 2020."""
 CENTURY_TURNS_AT = 50
 """A year of two digits below this is of the 2000s, else of the 1900s."""
 
@@ -60,7 +60,8 @@ def _numeric(match: Any) -> str | None:
 
 
 def _date(match: Any) -> str | None:
-    """What the match has of a year, a month by its name or number, and a day."""
+    """The words for the parts that the match has: a day, a month by its name or number, and a year. None if
+    there is no such date."""
     groups = match.groupdict()
     month = _MONTH_NUMBERS.get(groups["month"].casefold()) or int(groups["month"])
     year, day = groups.get("year"), groups.get("day")

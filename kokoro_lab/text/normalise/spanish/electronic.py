@@ -46,7 +46,7 @@ def _part(token: str) -> str:
 
 
 def _tag(match: Any) -> str:
-    """A hashtag, divided into words at its capitals: `#BuenosDias`."""
+    """The words for a hashtag, which is divided at its capitals: `#BuenosDias`."""
     words = regex.findall(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\d+", match["tag"])
     said = [cardinal(int(word)) if word.isdecimal() and len(word) < 5 else _part(word) for word in words]
     return " ".join(("hashtag", *said))
@@ -54,7 +54,7 @@ def _tag(match: Any) -> str:
 
 _EXTENSION = r"(?:,?[ ]?(?:ext|extensión|int|anexo|x)\.?[ ]?(?P<extension>\d{1,5})(?!\w))?"
 LAST_YEAR = 2100
-"""No range of years goes further."""
+"""A range of numbers that ends after this one is no range of years."""
 _SPACE = r"[ .-]"
 _START, _STOP = r"(?<![\w+/.,:-])", r"(?![\w/:-]|[.,]\d|[ ]\d)"
 _COUNTED = r"(?![ ](?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"

@@ -16,7 +16,7 @@ from num2words import num2words
 from kokoro_lab.text.tables import Gender, names
 
 LONGEST = 18
-"""Digits of the largest number that is said as one; a longer one is said digit by digit."""
+"""A number with more digits than this is said digit by digit."""
 DECIMALS_TOGETHER = 3
 """Decimals up to this are said as a number (`tres coma catorce`), more of them digit by digit."""
 
@@ -30,7 +30,8 @@ _ORDINALS, _PARTS = (
 
 @lru_cache(maxsize=4096)
 def cardinal(value: int, *, gender: Gender | None = None) -> str:
-    """`veintiuno`; before a noun of that gender `veintiún` or `veintiuna`.
+    """The words for a whole number. Before a noun, they depend on its gender: `veintiuno` is `veintiún` or
+    `veintiuna`.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ def _short_one(words: str) -> str:
 
 
 def _feminine(words: str) -> str:
-    """The feminine form: hundreds and a final `uno` agree, except those that count millions, which are
-    masculine."""
+    """The words of a number before a feminine noun: hundreds and a final `uno` become feminine, except where
+    they count millions, which are masculine."""
     millions = re.match(r".*(?:millón|millones|billón|billones|trillón|trillones)\b", words)
     head, tail = (words[: millions.end()], words[millions.end() :]) if millions else ("", words)
     tail = re.sub(r"ientos\b", "ientas", tail)
@@ -65,7 +66,7 @@ def _feminine(words: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`una hora`, `dos minutos`: of a noun that ends in `a` or `o`."""
+    """A number with its noun, which must end in `a` or `o`: `una hora`, `dos minutos`."""
     said = cardinal(number, gender="f" if noun.endswith("a") else "m")
     return f"{said} {noun}{'' if number == 1 else 's'}"
 
@@ -136,10 +137,11 @@ NUMERAL = r"""(?:
   | \d{1,3}(?:[ ]\d{3})+(?:[.,]\d+)?(?!\d|[ ]\d)            # 1 234 567,8
   | \d+(?:[.,]\d+)?
 )"""
-"""A number without its sign, for patterns in verbose style."""
+"""A pattern, in verbose style, for a number without its sign."""
 
 SIGN = r"(?:(?<![\w\p{Sc}°%)\].,])[-+±])?"
-"""The sign of a number. No word or number stands right before it, which it would join to this one."""
+"""A pattern for the sign of a number, or for none. No word or number may stand right before the sign: there,
+a hyphen would join the two."""
 
 _MARKS = {",": "coma", ".": "punto"}
 _SIGNS = {"-": "menos ", "+": "más ", "±": "más menos ", "": ""}
@@ -233,16 +235,16 @@ def signed(sign: str | None, words: str) -> str:
 
 
 START = r"(?<!\w)(?<!\d[.,:/'])"
-"""Where a number may start: not within a word, or a number that has begun before."""
+"""A pattern for a place where a number may start: not within a word or another number."""
 RANGE = r"(?:[ ]?[-–][ ]?|[ ]a[ ])"
 VULGAR = {sign: tuple(map(int, normalize("NFKC", sign).split("⁄"))) for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"}
-"""Fractions in one sign: above and below the stroke."""
+"""Fraction that is one character → its numerator and denominator."""
 AMOUNT = rf"(?P<sign>{SIGN})(?P<low>{NUMERAL})(?:{RANGE}(?P<high>{NUMERAL}))?"
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number, or all from one to another."""
+    """A number (`low`), or a range of numbers from `low` to `high`."""
 
     sign: str
     low: Numeral
@@ -258,7 +260,7 @@ class Amount:
         return self.high is None and self.low.is_one
 
     def words(self, gender: Gender | None) -> str:
-        """`menos cinco`, `diez a quince`."""
+        """The words for the number or the range before a noun of `gender`: `menos cinco`, `diez a quince`."""
         said = self.low.words(gender)
         if self.high:
             said = f"{said} a {self.high.words(gender)}"

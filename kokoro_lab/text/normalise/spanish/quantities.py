@@ -73,7 +73,8 @@ def _share(match: Any) -> str:
 
 
 def _in_parts(match: Any) -> str:
-    """Degrees, minutes and seconds, as far as they are there, and the side of an angle."""
+    """The words for an angle: for the degrees, minutes and seconds that it has, and for its side, such as
+    north."""
     groups = match.groupdict()
     named = (("degrees", "grado"), ("minutes", "minuto"), ("seconds", "segundo"))
     said = [counted(int(groups[name]), noun) for name, noun in named if groups.get(name)]
@@ -89,13 +90,14 @@ def _alone(match: Any) -> str:
 
 
 _LASTS = regex.compile(r"\b(?i:durante|cada|por|de|tras|x)[ ]\Z|\bc/\Z")
-"""The end of a text before a number of days; behind other words, `5 d` is the letter of an article."""
+"""A pattern for the end of a text that a number of days may follow. After other words, the `d` of `5 d` is
+the letter of an article."""
 _LASTS_CHARS = 10
 """Number of characters before a number that may say that it counts days."""
 _RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
 _ALONE = any_of(_WORDS["unit that stands alone"])
 _LETTERS = frozenset("KNBJAF")
-"""Units that are more often a letter when they are glued to a number or stand in an address."""
+"""Units whose sign is more often a mere letter if it touches a number or is in an address."""
 _ONE_OF = ("el", "por", "cada", "un", "del", "al", "/")
 
 
@@ -108,7 +110,7 @@ WRITTEN = {
     if found.one in _WORDS["currency that is written out"]
     for name in (found.one, found.many)
 }
-"""Currencies by their names in full."""
+"""Name of a currency, written in full → the currency."""
 _NAMES, _SIGNS = any_of(WRITTEN), any_of(CURRENCIES)
 _CODES = any_of(each for each in CURRENCIES if each.isalpha() and each.isupper() and len(each) == 3)
 _SCALE = r"[ ]?(?P<scale>mil[ ]millones|millones|millón|mill\.|mil|billones|billón|trillones|MM|M|K|k)"

@@ -19,7 +19,7 @@ from kokoro_lab.text.tables import Gender, any_of, names, words
 
 ORDINALS_TO = 10
 _LARGE = frozenset("CDLM")
-"""Single letters that are no numerals, because their numbers are too large."""
+"""Letters that are no numerals if they are alone, because a number as large as theirs is unlikely there."""
 _ROMAN = r"(?P<roman>[IVXLCDM]+)(?![\p{L}\d'’]|-\p{L}|\.\p{L})"
 
 _WORDS = words(__package__)

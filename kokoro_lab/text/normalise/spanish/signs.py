@@ -36,13 +36,15 @@ def _power(match: Any) -> str:
 
 
 def _apart(match: Any, said: str) -> str:
-    """The words with spaces also beside signs and brackets; beside letters and digits, `apply` adds them."""
+    """`said`, with a space where it would touch a sign or a bracket. Beside letters and digits, `apply` adds
+    spaces."""
     before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
     return _space(before, _OPENING) + said + _space(after, _CLOSING | _NAMES.keys())
 
 
 def _space(beside: str, close: AbstractSet[str]) -> str:
-    """A space beside the neighbouring character, unless there is none or it is one that needs no space."""
+    """A space; but empty if there is no neighbouring character `beside`, or if that is white space, a letter,
+    a digit, or one of `close`."""
     return "" if not beside or beside.isspace() or beside.isalnum() or beside in close else " "
 
 
