@@ -93,8 +93,8 @@ for _shell in SHELLS.values():
 
 def offering(choices: Callable[[], Iterable[str]], between: str = "") -> Complete:
     """A function for Click that completes a word that is being typed to one of those that `choices` returns.
-    With `between`, each part of a list is completed in this way: its parts are divided by one of these
-    characters, such as `+` in a blend of voices."""
+    If `between` is given, the word may be a list whose parts are separated by one of these characters, such
+    as `+` in a blend of voices. Then its last part is completed."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return _that_begin(choices, incomplete, between)

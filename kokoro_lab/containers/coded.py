@@ -38,11 +38,12 @@ class Codec:
         By how many samples (at the rate of coding) decoded speech is late, if the file does not tell the
         decoder.
     held_frames : int
-        Frames that must have begun after a sample before its bytes come out.
+        How many frames must have begun after the frame of a sample before the encoder gives out the bytes of
+        that sample.
     bit_rate_bps, wide_bit_rate_bps : int
         Bit rates below `WIDE_HZ`, and from there on; 0 if the bit rate follows the signal.
     coded_hz : int, optional
-        The only sample rate of the format; None if it has the requested one.
+        The only sample rate of the format; None if the format takes the requested rate.
     gain : float
         Factor for the samples, so that decoded speech is as loud as the input.
     options, muxer_options : mapping
@@ -156,7 +157,7 @@ class CodedWriter:
 
     @property
     def delay_samples(self) -> int:
-        """How many samples must follow one, at the most, before its bytes have been written."""
+        """The most samples that must follow a sample before its bytes have been written."""
         held: int = self._codec.held_frames * self._stream.codec_context.frame_size
         return self._codec.lag_samples + held
 

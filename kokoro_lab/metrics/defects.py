@@ -112,7 +112,7 @@ def clipped_count(samples: Samples, sample_rate_hz: int) -> int:
     Raises
     ------
     ParameterError
-        The errors of `hardest_fall_db`.
+        In the cases in which `hardest_fall_db` raises it.
     """
     values = checked(samples, sample_rate_hz)
     loud = np.abs(values[1:]) > FLAT_SHARE * np.abs(values).max()
@@ -131,7 +131,7 @@ def closest_repeat(samples: Samples, sample_rate_hz: int) -> Repeat:
     Raises
     ------
     ParameterError
-        The errors of `hardest_fall_db`.
+        In the cases in which `hardest_fall_db` raises it.
     """
     values = checked(samples, sample_rate_hz)
     size, least, most = (round(length_s * sample_rate_hz) for length_s in (FRAME_S, LAG_MIN_S, LAG_MAX_S))

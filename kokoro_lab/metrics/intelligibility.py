@@ -227,7 +227,7 @@ def listen(
     Raises
     ------
     ParameterError
-        The errors of `Recogniser.transcribe` and `count_errors`.
+        In the cases in which `Recogniser.transcribe` or `count_errors` raises it.
     """
     hypothesis = recogniser.transcribe(samples, sample_rate_hz, language)
     return Transcript(hypothesis, count_errors(said, hypothesis, language))
@@ -267,7 +267,7 @@ def wrong_words(said: str, hypothesis: str, language: str = ENGLISH) -> list[Wro
     Raises
     ------
     ParameterError
-        The errors of `count_errors`.
+        In the cases in which `count_errors` raises it.
     """
     aligned, (reference, heard) = _aligned(said, hypothesis, language)
     found = []

@@ -157,7 +157,7 @@ def momentary_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) -
     Raises
     ------
     ParameterError
-        The errors of `integrated_lufs`, or `hop_s` is out of range.
+        In the cases in which `integrated_lufs` raises it; or `hop_s` is out of range.
 
     Notes
     -----
@@ -186,7 +186,7 @@ def short_term_lufs(samples: Signal, sample_rate_hz: int, hop_s: float = HOP_S) 
     Raises
     ------
     ParameterError
-        The errors of `integrated_lufs`, or `hop_s` is out of range.
+        In the cases in which `integrated_lufs` raises it; or `hop_s` is out of range.
 
     Notes
     -----

@@ -186,7 +186,7 @@ def error_rate(
     Raises
     ------
     ParameterError
-        The errors of `paired_rise`.
+        In the cases in which `paired_rise` raises it.
 
     Notes
     -----

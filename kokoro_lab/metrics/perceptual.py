@@ -67,7 +67,7 @@ def stoi(reference: Samples, candidate: Samples, sample_rate_hz: int) -> float:
     Raises
     ------
     ParameterError
-        The errors of `pesq_wb`.
+        In the cases in which `pesq_wb` raises it.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
     return float(pystoi.stoi(reference, candidate, sample_rate_hz))
@@ -81,7 +81,7 @@ def log_spectral_distance_db(reference: Samples, candidate: Samples, sample_rate
     Raises
     ------
     ParameterError
-        The errors of `pesq_wb`.
+        In the cases in which `pesq_wb` raises it.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
     return _distance_db(*(_power(s, sample_rate_hz) for s in (reference, candidate)))
@@ -98,7 +98,7 @@ def log_mel_distance_db(reference: Samples, candidate: Samples, sample_rate_hz: 
     Raises
     ------
     ParameterError
-        The errors of `pesq_wb`.
+        In the cases in which `pesq_wb` raises it.
     """
     reference, candidate = _checked(reference, candidate, sample_rate_hz)
     bands = mel_filters(sample_rate_hz, round(LSD_WINDOW_S * sample_rate_hz), MEL_BANDS)

@@ -191,7 +191,7 @@ def speaker_similarity(
     Raises
     ------
     ParameterError
-        The errors of `VoiceEncoder.embed`.
+        In the cases in which `VoiceEncoder.embed` raises it.
     """
     first, second = (encoder.embed(samples, sample_rate_hz) for samples in (reference, candidate))
     return float(first @ second)

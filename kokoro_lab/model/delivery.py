@@ -31,7 +31,7 @@ RAMP_FRAMES = 5
 """Number of F0 values (12.5 ms each) over which the pitch changes from that of one word to that of the next
 word."""
 F0_PER_FRAME = 2
-"""Values of F0 for each frame of a duration."""
+"""Number of F0 values for each duration frame (25 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,9 @@ class ProsodyChanges:
 
 
 def model_speed(speed: float, delivery: ProsodyChanges | None) -> float:
-    """The speed at which the model is to speak a segment for `speed`; a stretch does the rest."""
+    """The speed at which the model is to speak a segment, if a listener asks for `speed`. It is `speed`,
+    limited to the range in which the model speaks well at the rates of all words. A time stretch of the
+    samples makes up for the difference."""
     rates = [1.0] if delivery is None else [style.rate for style in delivery.styles]
     slowest, fastest = min(rates), max(rates)
     kept = min(max(speed, MODEL_SPEED_MIN), MODEL_SPEED_MAX)

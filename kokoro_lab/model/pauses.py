@@ -116,8 +116,8 @@ def _whole_frames(seconds: float) -> int:
 
 
 def _within(token_ids: Sequence[int]) -> Iterator[tuple[int, int, tuple[float, float]]]:
-    """Each run of marks between two sounds: its half-open range, and the range of the longest pause among
-    them."""
+    """For each run of marks between two sounds: the index of its first mark, the index after its last mark,
+    and the promised range in seconds of the longest pause among its marks."""
     at = 0
     for silent, ids in groupby(token_ids, _RANGES_S.__contains__):
         first, at = at, at + len(tuple(ids))

@@ -77,7 +77,7 @@ class StaticWindow:
 
     @property
     def outer(self) -> int:
-        """The number of trunk frames that it takes, context included."""
+        """The number of trunk frames that the graph takes, context included."""
         return self.frames + 2 * self.context
 
     @property
@@ -89,7 +89,7 @@ class StaticWindow:
 
     @property
     def name(self) -> str:
-        """The name of its graph."""
+        """The name of the graph of this size."""
         return f"vocoder_{self.outer}"
 
     @property

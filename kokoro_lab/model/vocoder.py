@@ -31,7 +31,8 @@ Around = Callable[[GuardedSession, Callable[[], Runs]], GuardedSession]
 """Takes a session and a function that makes one for the same graph on the CPU; returns the session to use."""
 
 INNER_CONTEXT_FRAMES = 2
-"""Context of the convolutions after the second upsampling, in trunk frames. They reach no further."""
+"""The convolutions after the second upsampling see at most this many trunk frames on either side of a
+sample."""
 SILENT_CONTEXT_FRAMES = 4
 """Context, in trunk frames, on the side of a window where there is silence, which is not decoded."""
 
@@ -44,7 +45,8 @@ class WindowVocoder(ABC):
     layers : AdainLayers
         Turns statistics into the scale and shift that the windows take.
     fixed_spans : callable or None
-        Returns the windows between two frames, where windows have fixed sizes.
+        Takes two frames, and returns the windows that cover the frames between them. None if windows may have
+        any size.
     """
 
     layers: AdainLayers

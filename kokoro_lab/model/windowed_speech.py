@@ -110,8 +110,8 @@ def speak_early(
 
 
 def fading(out: Samples, blocks: Iterator[Samples]) -> Iterator[Samples]:
-    """`blocks`, with a cross-fade into the first one from `out`, the same speech decoded with other
-    statistics."""
+    """`blocks`, of which the first begins with a cross-fade from `out`. `out` is the beginning of the same
+    speech, decoded with other statistics."""
     into = next(blocks).copy()
     rise = ((np.arange(len(out)) + 0.5) / len(out)).astype(np.float32)
     into[: len(out)] = out + rise * (into[: len(out)] - out)

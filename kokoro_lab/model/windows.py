@@ -84,7 +84,7 @@ class WindowPlan:
         Parameters
         ----------
         decoded : callable
-            Gives the samples of a window.
+            Takes the span of a window, and returns the window's samples.
         begin : int
             0, or the beginning of a window: samples before it are left out.
         """
@@ -135,8 +135,8 @@ class WindowSizes:
             start = end
 
     def opening(self, start: int) -> tuple[int, ...]:
-        """The sizes of the first windows from `start` on, as small as possible: two if `first_chunk` is
-        known, else one."""
+        """The sizes of the first windows from `start` on, as small as possible. If `first_chunk` is known,
+        they are two, else one."""
         if self.first_chunk is None:
             return (self.first,)
         return min(self.first, max(1, self.first_chunk - start)), CHUNK_FRAMES

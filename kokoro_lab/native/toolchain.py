@@ -1,8 +1,9 @@
 """Identifies the build on which samples depend: libraries, processor, compiler, and how graphs were made.
 
-The build matters for integers. A value that is rounded to the other side becomes another byte, which changes
-later bytes. So two builds of an 8-bit variant differ from each other as much as either differs from floats.
-With commit, versions and the weights' SHA-256, this is everything needed to make the same samples again.
+The build matters most for an 8-bit variant. If another build rounds one value to the next integer, this
+changes later integers, too. So the samples of two builds of an 8-bit variant differ from each other as much
+as those of either build differ from samples that are computed in floats. With commit, versions and the
+weights' SHA-256, the build tells all that is needed to make the same samples again.
 """
 
 from __future__ import annotations

@@ -72,12 +72,13 @@ HALF_LIFE_S = 30.0
 class PreBuffer:
     """A pre-buffer that learns from the arrival of chunks, and says when each chunk is to be played.
 
-    A player holds back `target_s` when a stream starts; when the player ran dry, it waits for the next chunk,
-    and then holds back what is missing to the target. A chunk needs as much pre-buffer as it is behind real
-    time, counted from the first chunk. (The jitter of RFC 3550 is another figure: an average of early and
-    late chunks, made for a sender that keeps pace. Our sender computes in bursts, and early chunks cost
-    nothing.) The target rises at once to what a chunk needed, and falls slowly while no chunk needs so much.
-    The target is kept from stream to stream.
+    When a stream starts, a player holds back `target_s` seconds of speech. When the player has run dry, it
+    waits for the next chunk; if that chunk is late by less than `target_s`, the player holds back what is
+    missing. A chunk needs as much pre-buffer as it comes later than at the pace of speech, counted from the
+    first chunk. (The jitter of RFC 3550 is another figure: an average of early and late chunks, made for a
+    sender that keeps pace. Our sender computes in bursts, and early chunks cost nothing.) The target rises at
+    once to what a chunk needed, and falls slowly while no chunk needs so much. The target is kept from stream
+    to stream.
 
     Parameters
     ----------

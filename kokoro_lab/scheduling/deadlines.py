@@ -2,7 +2,7 @@
 
 A *unit* is the computing of a window of the vocoder, or of the prosody of a segment. Units run one at a time,
 each with all threads, so that other streams change none of a stream's samples. Each stream that waits is in
-one of these states:
+one of these states, which say when it is due, and who comes first of those in the same state:
 
 | who | due | among each other |
 |---|---|---|
@@ -70,7 +70,8 @@ USED_S = 60.0
 
 
 class Brake(Protocol):
-    """Holds what a thread computes. A context around the computing, entered in that thread."""
+    """Can make the computing of a thread stand still. It is a context around the computing, entered in that
+    thread."""
 
     def __enter__(self) -> None: ...
 

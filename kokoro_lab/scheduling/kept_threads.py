@@ -90,7 +90,7 @@ SPEAKING = KeptThreads("speech")
 
 _THREADS = KeptThreads("lookahead")
 _END: Any = object()
-"""Stands for the end of the iterator in place of an item."""
+"""Is used in place of an item to say that the iterator has ended."""
 
 
 class Lookahead(Iterator[T], Generic[T]):

@@ -101,8 +101,8 @@ def enter_playback(qos: Literal["off", "interactive"]) -> Fallback | None:
 
 
 def give_way(by: int) -> None:
-    """Lower the priority of this process, and of those that it starts from now on: to a niceness of at least
-    `by`, where the system knows niceness."""
+    """Lower the priority of this process, and of those that it starts from now on. Their niceness is then at
+    least `by`; on a system without niceness, nothing happens."""
     if hasattr(os, "nice"):
         os.nice(max(0, by - os.nice(0)))
 

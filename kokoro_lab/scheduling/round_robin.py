@@ -17,7 +17,7 @@ class RoundRobin:
     Attributes
     ----------
     round : int
-        The round of the request that was served last.
+        The latest round of which a request was served.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class RoundRobin:
         self._last: LRUCache[str, int] = LRUCache(CLIENTS)
 
     def round_of(self, client: str, since: int) -> int:
-        """The round of a client's next request, which has waited since the round `since`."""
+        """The round of a client's next request. `since` is the value of `round` when the request came."""
         return max(since, self._last.get(client, 0)) + 1
 
     def serve(self, client: str, since: int) -> int:

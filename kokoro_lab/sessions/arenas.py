@@ -60,8 +60,8 @@ class ShrinkingSession(ort.InferenceSession):  # type: ignore[misc]  # the libra
 
 _sessions: weakref.WeakSet[ShrinkingSession] = weakref.WeakSet()
 _counting = threading.Lock()
-"""Guards the list of sessions: a session may be made while the list is read, such as the one that replaces a
-lost provider's."""
+"""A lock on the list of sessions. A session may be made while another thread reads the list, for instance
+when the CPU takes over from a lost provider."""
 
 
 def bound_arena(size_mb: int) -> None:

@@ -177,7 +177,7 @@ def _finite(values: Sequence[Any]) -> bool:
 
 
 SPEAKING_STAGES = ("vocoder", WHOLE_MODEL)
-"""The stages that make the samples, which is nearly all of the work. An engine has one of these stages, and
+"""The stages that make the samples. They do nearly all of the work. An engine has one of these stages, and
 the provider of that stage is the engine's active provider."""
 
 

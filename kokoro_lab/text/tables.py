@@ -56,7 +56,7 @@ def units(package: str, name: str, language: str | None = None) -> dict[str, Cou
     Raises
     ------
     ValueError
-        The errors of `rows`; or a gender is neither `m` nor `f`.
+        In the cases in which `rows` raises it; or a gender is neither `m` nor `f`.
     """
     found: dict[str, CountedUnit] = {}
     for number, row in enumerate(rows(package, name), 2):
@@ -75,7 +75,7 @@ def names(package: str, name: str = "names.tsv") -> dict[str, dict[str, str]]:
     Raises
     ------
     ValueError
-        The errors of `rows`; or an entry stands twice in a kind.
+        In the cases in which `rows` raises it; or an entry stands twice in a kind.
     """
     found: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows(package, name), 2):
@@ -94,7 +94,7 @@ def words(package: str, name: str = "words.tsv") -> dict[str, frozenset[str]]:
     Raises
     ------
     ValueError
-        The errors of `rows`.
+        In the cases in which `rows` raises it.
     """
     found: dict[str, frozenset[str]] = {}
     for row in rows(package, name):

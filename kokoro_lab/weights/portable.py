@@ -149,8 +149,8 @@ def fill(
 
 
 def held_by(folder: Path) -> tuple[WeightFile, ...]:
-    """The files that a folder must provide: voices, tagger, and the files of its list or, without a list, the
-    weights that are in it."""
+    """The files that `folder` must provide: all voices, the tagger, and the files that its list names. If it
+    has no list, all weight files that are in it count instead."""
     try:
         names = set(json.loads((folder / LIST).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):  # the folder `weights` of a cache has no list

@@ -298,7 +298,8 @@ class Registry:
             raise refused
 
     def _fetched_npm(self) -> list[str]:
-        """The words of the command that starts an npm fetched by pip, which is kept until `close`."""
+        """Fetch npm by pip, for as long as this source is open; returns the words of the command that starts
+        it. `close` removes it."""
         node = clients.NODE
         self.say(
             f"npm is not installed: for as long as this takes, the one in {node.spec} is used "

@@ -137,8 +137,9 @@ def missing(
     recogniser: bool = False,
     voice_encoder: bool = False,
 ) -> list[str]:
-    """Names of the files that `variants`, the voices and the tagger need and that are not there in full size;
-    those of the recogniser and the voice encoder only if they are wanted.
+    """Names of the files that `variants`, the voices and the tagger need, and that are missing or have
+    another size. Files of the recogniser and of the voice encoder count only if `recogniser` or
+    `voice_encoder` is True.
 
     Nothing is hashed; `verify` does that.
     """

@@ -22,7 +22,8 @@ from kokoro_lab.lab.results import Run, new_run_folder, open_run
 LONG_TEXTS = 3
 """Number of texts of 1,000 characters, whose median RTF gives the machine's capacity."""
 Measured = tuple[Iterator[str], Callable[[Run], object]]
-"""The lines to print, and a function that writes the verdict, and raises `GateFailed` if a check failed."""
+"""The lines to print, and a function that takes a run, writes the verdict into it, and raises `GateFailed` if
+a check failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ServerPlan(BenchPlan, ABC):
         """Start the server, and measure."""
 
     def texts(self, sentences: Sequence[str]) -> list[str]:
-        """`trials` texts made of `sentences`; two may begin alike."""
+        """`trials` texts made of `sentences`; two texts may begin with the same sentence."""
         characters = PRESETS[self.preset]
         return list(texts_of(sentences, characters, self.trials, self.seed, own_beginnings=False))
 
@@ -123,7 +124,7 @@ class LoadPlan(ServerPlan):
 
 
 def _numbers(field: str, given: str, low: float, high: float) -> list[float]:
-    """Numbers with commas between them, each within its bounds."""
+    """The numbers in `given`, which are separated by commas; each must be from `low` to `high`."""
     with suppress(ValueError):
         found = [float(number) for number in given.split(",") if number.strip()]
         if all(low <= number <= high for number in found):
@@ -148,7 +149,7 @@ class LifecyclePlan(ServerPlan):
 
 @dataclass(frozen=True, slots=True)
 class SoakPlan(ServerPlan):
-    """`concurrency` listeners who ask for one text after the other, of all lengths.
+    """`concurrency` listeners at once; each asks for one text after the other, short and long ones.
 
     Parameters
     ----------

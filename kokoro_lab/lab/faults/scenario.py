@@ -356,7 +356,7 @@ def load_scenarios(names: str = "") -> list[Scenario]:
     Raises
     ------
     ParameterError
-        The errors of `load_scenario`.
+        In the cases in which `load_scenario` raises it.
     """
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     return [

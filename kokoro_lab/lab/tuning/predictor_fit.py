@@ -39,7 +39,7 @@ def fit(
     bend : tuple of float, optional
         Kernel ridge regression of the ridge's errors, on distances between the ridge's predictions. The first
         value is the reach of the Gaussian as a multiple of the median squared distance between rows. The
-        second is the penalty for 1,000 rows. None leaves the correction out.
+        second value is the penalty of this regression, for 1,000 rows. None leaves the correction out.
     known : int
         How many rows, spread over all, the correction uses: the subset of regressors (Rasmussen & Williams
         2006, section 8.3.1).
