@@ -310,7 +310,8 @@ def _predictors(
 
 
 def _without_windows(config: EngineConfig) -> EngineConfig:
-    """The configuration with windows of any length on the CPU, where fixed windows use the provider."""
+    """The configuration of a second vocoder beside one with windows of fixed sizes. The second one runs on
+    the CPU, with windows of any length; all other stages keep their providers."""
     others = [stage for stage in STAGE_NAMES if stage != "vocoder" and config.accelerates(stage)]
     return replace(config, placement=",".join(others)) if others else replace(config, provider="cpu")
 

@@ -49,7 +49,7 @@ class Parts:
     Attributes
     ----------
     first_audio : FirstAudioCache
-        A new cache: an engine must not answer with speech of another decoder.
+        Made anew for each `Parts`, so that an engine never answers with speech that another decoder made.
     cores : Cores
         Decides which of the engine's streams computes next.
     """

@@ -47,7 +47,8 @@ def keep(
     conditions : str
         The conditions of the measurement, in a sentence for readers.
     systems : mapping
-        Facts of every system by its name. The first system is ours, with which the others are compared.
+        Name of a system that spoke → what it states about itself, such as model and number of threads. The
+        first system is ours, with which the others are compared.
     """
     ours, *peers = systems
     compared = ratios(trials, ours).astype(float) if peers else None

@@ -317,8 +317,8 @@ def trials_of(trials: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def texts_in(trials: pd.DataFrame | pd.Series, units: Sequence[str] = TEXT) -> list[tuple[int, ...]]:
-    """The unit to which each row of `trials_of` belongs, such as its text. Intervals are computed by drawing
-    units."""
+    """The unit to which each row of `trials_of` belongs, such as its text. For an interval, only units count
+    as independent of each other, and not the rows of one unit."""
     return list(zip(*(trials.index.get_level_values(name) for name in units), strict=True))
 
 

@@ -48,9 +48,9 @@ DITHERED, NOISY = "16-bit dither", "noise at 20 dB SNR"
 
 DNSMOS_MARGIN_PERCENT = -3.0
 POSITION_HIGH = 0.75
-"""The highest position that a distance may have between the inaudible anchor (0) and the audible one (1), on
-a logarithmic scale. White noise 40 dB below the speech, a hiss in the pauses, lies at 0.77; upstream's int8
-at 0.68, fp16 at 0.53."""
+"""The highest allowed `position` of the candidate. It is the candidate's distance from the reference on a
+logarithmic scale, on which the inaudible anchor has 0 and the audible one has 1. White noise 40 dB below the
+speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
 RESIDUAL_LU = 0.1
 CONTROL_PAIRS, CONTROL_S = 3, 3.01
 """How many pairs controls are made from, and how many seconds of each: DNSMOS hears 9.01 s at once, and

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MLFLOW = "pip install mlflow-skinny; or mlflow for a URI such as sqlite:///mlflow.db."
 _BATCH = 100
-"""The most parameters or tags that MLflow takes in one request; it takes more metrics."""
+"""The most parameters or tags that MLflow takes in one request. Of metrics, it takes more."""
 _RUN_TAG = "kokoro_lab.run"
 
 

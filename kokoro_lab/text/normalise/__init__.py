@@ -1,8 +1,8 @@
 """Puts written forms into spoken words: numbers, dates, money, units, addresses, signs, abbreviations, emoji.
 
-English, Spanish and Japanese have a package each, Mandarin a module, the others a column of a table; all have
-`RULES`, in the order in which they are tried, and `cardinal`, `ordinal`, `date` and `time` for callers that
-know what a number means (SSML's `say-as`).
+English, Spanish and Japanese have a package each, Mandarin has a module, and each other language has a column
+of a table. Each of them has `RULES`, in the order in which they are tried. Each also has `cardinal`,
+`ordinal`, `date` and `time`, for callers that know what a number means (SSML's `say-as`).
 """
 
 from __future__ import annotations

@@ -196,7 +196,8 @@ class DocumentBuilder:
     _breaks_s: float = 0.0
     """Seconds of all breaks."""
     _said: bool = False
-    """Whether the last part was put in place of an element, and must not run into what follows."""
+    """Whether the last part of the text was put in place of an element. Then a space must come before a
+    following letter or digit."""
 
     def open(self, element: Opening) -> None:
         inner = grammar.entered(self.scopes[-1], element, self.outside)
