@@ -137,7 +137,7 @@ class SpeakingStyle:
         The average pitch in Hz to which the voice is brought before `pitch_scale` and `pitch_offset_hz`
         apply.
     gain_db : float
-        How much louder, in dB.
+        How much louder the words are than the voice's other words, in dB.
     """
 
     rate: float = 1.0

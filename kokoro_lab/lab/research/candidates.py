@@ -44,7 +44,8 @@ RISE_POINTS = 3.0
 
 
 def made(cuts: Cuts, config: EngineConfig, stages: Mapping[str, Model]) -> StagedDecoder:
-    """A decoder of the variant of `config` with cuts; `stages` are those of `making.published_stages`.
+    """A decoder of `config`'s variant, with its residual steps cut as `cuts` says; `stages` are those of
+    `making.published_stages`.
 
     Without cuts it is the decoder that ships.
     """

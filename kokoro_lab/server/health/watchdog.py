@@ -83,7 +83,8 @@ def given_mb(cgroups: tuple[Path, ...] = _CGROUPS) -> float:
 
 
 def limit_of(asked_mb: int) -> float:
-    """The limit in MiB: `asked_mb`. If that is 0: the share `SHARE` of `given_mb`."""
+    """The limit in MiB: `asked_mb`, or, if `asked_mb` is 0, the share `SHARE` of the memory that `given_mb`
+    returns."""
     return float(asked_mb) if asked_mb else round(SHARE * given_mb(), 1)
 
 
