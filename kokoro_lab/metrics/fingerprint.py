@@ -88,9 +88,9 @@ def mel_fingerprint(
     sample_rate_hz : int
         8000 or more. Recordings are compared at one rate: bands reach up to half of it.
     edges_s : sequence of float, optional
-        Where the 65 moments begin and the last one ends, 66 times in rising order; None divides the recording
-        evenly. With edges at the same words as in another recording, differences in timing do not count.
-        Moments beyond the recording's end are silent.
+        66 times in rising order: where each of 65 moments begins, and where the last one ends. None divides
+        the recording evenly. With edges at the same words as in another recording, differences in timing do
+        not count. Moments beyond the recording's end are silent.
 
     Returns
     -------

@@ -171,7 +171,7 @@ class StaticVocoder(WindowVocoder):
     Attributes
     ----------
     cut : StaticWindows
-        The sizes that there are.
+        The sizes of windows of which the folder has a graph.
     """
 
     def __init__(self, folder: Path, config: EngineConfig, windows: StaticWindows | None = None) -> None:

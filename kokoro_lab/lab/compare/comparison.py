@@ -350,8 +350,8 @@ def ratio_table(comparison: Comparison, figure: str) -> pd.DataFrame:
 
 
 def _rotated(names: list[str], turn: int) -> list[str]:
-    """The speakers, rotated so that another one begins each turn, since the processor's caches are in another
-    state for the one that begins."""
+    """The names, rotated so that another speaker begins each turn. The speaker that begins finds the
+    processor's caches in another state than the others."""
     start = turn % len(names)
     return names[start:] + names[:start]
 

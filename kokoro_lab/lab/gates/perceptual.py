@@ -117,15 +117,15 @@ def _speaker(compared: PerceptualPair, encoder: Embedder) -> tuple[float, float]
 
 
 def _duration(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """The ceiling 1, and 1 minus the relative difference in length. A longer clip is as bad as a shorter
-    one."""
+    """The figure of two clips of one length, which is 1, and that of this pair: 1 minus the relative
+    difference in length. A longer clip is as bad as a shorter one."""
     reference, candidate = len(compared.own.pair.reference), len(compared.own.pair.candidate)
     return 1.0, 1.0 - abs(candidate - reference) / reference
 
 
 def _f0(compared: PerceptualPair, _: Embedder) -> tuple[float, float]:
-    """The ceiling 1, and 1 minus the relative difference in pitch. A higher pitch is as bad as a lower one,
-    and 51 cents are 3 %."""
+    """The figure of two clips of one pitch, which is 1, and that of this pair: 1 minus the relative
+    difference in pitch. A higher pitch is as bad as a lower one, and 51 cents are 3 %."""
     return 1.0, float(2.0 - 2.0 ** (compared.drift.f0_change_cents / CENTS_AN_OCTAVE))
 
 

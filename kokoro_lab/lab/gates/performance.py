@@ -57,7 +57,7 @@ TEXTS = {"short": FIRST_TEXT, "medium": TEXT}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of machine: everything but the code on which a ratio depends.
+    """A kind of machine: all on which a ratio depends, except the code.
 
     Versions of packages are no part of a kind, because the gate must notice an upgrade of ONNX Runtime that
     is slower.

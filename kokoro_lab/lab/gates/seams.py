@@ -331,7 +331,8 @@ def _not_finite(samples: Samples) -> Samples:
 
 
 def _splices(*numbers: int) -> Callable[[Samples], list[int]]:
-    """The places of a fault's splices, counted from the start of the loudest span in lengths of that span."""
+    """A function that returns the samples at which a fault joins two pieces. `numbers` are their distances
+    from the start of the loudest span, in lengths of that span."""
 
     def places(samples: Samples) -> list[int]:
         span = damages.loudest(samples)

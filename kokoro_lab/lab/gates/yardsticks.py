@@ -182,8 +182,9 @@ def beside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Rates of both programs by voice, as in `word_errors.figures`, and the difference of all that was read
-    and of the lists of which others have published rates."""
+    """The error rates of both programs by voice, as in `word_errors.figures`; then those for all that was
+    read, and for the lists of which others have published rates, each with the difference between both
+    programs."""
     found = word_errors.figures(table)
     for name, part in _parts(table).items():
         more = difference(part)

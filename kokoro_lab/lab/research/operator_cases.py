@@ -216,7 +216,7 @@ def between(
 def _model(
     model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], feed: Tensors, outputs: Sequence[str]
 ) -> onnx.ModelProto:
-    """A model of some `nodes` of `model`, with their weights."""
+    """A model that consists of `nodes`, some nodes of `model`, and their weights."""
     read = {name for node in nodes for name in _names_in(node)}
     given = [
         onnx.helper.make_tensor_value_info(
