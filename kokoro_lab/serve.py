@@ -122,6 +122,8 @@ def create_app(
         app.register_blueprint(operations.debugging)
     costs = state.syntheses.costs
     warm_up.measured = lambda report: costs.note(report.voice, report.compute_s, report.audio_s)
+    if settings.degrade == "auto":
+        warm_up.rehearsed = state.degrader.rehearsed
     warm_up.start(
         engine,
         settings.voice,

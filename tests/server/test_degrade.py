@@ -102,6 +102,27 @@ def test_the_first_sound_is_held_back_by_half_a_second_at_most_and_not_for_who_n
     assert scene.degrader.held_back_s == 0
 
 
+def test_what_the_rehearsal_needed_is_held_back_until_ten_have_listened() -> None:
+    scene = Scene()
+    scene.degrader.rehearsed(0.33)
+    assert scene.degrader.mode.name == "avoid-underrun"
+    assert scene.degrader.held_back_s == pytest.approx(0.28)
+    scene.serve(*[GOOD] * 9)
+    assert scene.degrader.held_back_s == pytest.approx(0.28)
+    scene.serve(GOOD)
+    assert scene.degrader.held_back_s == 0
+    scene.now_s += (
+        RECENT_S + HOLD_S
+    )  # after a night in which nobody listened, the next one is the first again
+    assert scene.degrader.held_back_s == pytest.approx(0.28)
+
+
+def test_a_rehearsal_without_late_chunks_changes_nothing() -> None:
+    scene = Scene()
+    scene.degrader.rehearsed(0.09)
+    assert (scene.degrader.mode.name, scene.degrader.held_back_s) == ("normal", 0)
+
+
 def test_a_mode_stays_while_there_would_be_gaps_without_it() -> None:
     # No underruns, since it was held back; in chunks of 50 ms it would have needed some 120 ms
     held = ServedRequest("completed", ttfa_s=0.1, rtf=0.2, needed_s=0.07, held_back_s=0.1)

@@ -17,16 +17,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from kokoro_lab.config import Settings
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ, AudioChunk
 from kokoro_lab.lab.bench.timing import InProcess, measure_considerately
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health import operations
-from kokoro_lab.server.health.background import WarmUp
+from kokoro_lab.server.health.background import WarmUp, needed_pre_buffer_s
 from kokoro_lab.server.health.logs import JsonLines
 from kokoro_lab.server.health.objectives import ServedRequest
 from kokoro_lab.server.requests.slots import Slots
@@ -374,6 +376,33 @@ def test_the_warm_up_makes_way_for_who_came_meanwhile(
     another.start(engine, "hum", slots, spoken=heard.is_set)
     wait_until(lambda: another.complete)
     assert warmed == ["hum"]
+
+
+@pytest.mark.parametrize(("compute_s", "rehearsals"), [(0.19, 0), (0.21, 1)])
+def test_a_slow_machine_rehearses_and_a_quick_one_is_ready_at_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, compute_s: float, rehearsals: int
+) -> None:
+    report = replace(engine.warm("hum"), compute_s=compute_s, audio_s=1.0)
+    monkeypatch.setattr(engine, "warm", lambda voice: report)
+    needed: list[float] = []
+    warm_up = WarmUp()
+    warm_up.rehearsed = needed.append
+    warm_up.start(engine, "hum", Slots(1))
+    wait_until(lambda: warm_up.state == "ok")
+    assert len(needed) == rehearsals
+    assert all(needed_s >= 0 for needed_s in needed)
+
+
+def test_a_rehearsal_needs_what_its_latest_chunk_needed() -> None:
+    now_s = [0.0]
+
+    def spoken() -> Iterator[AudioChunk]:
+        for chunk_id, came_s in enumerate((5.0, 5.05, 5.3, 5.31)):
+            now_s[0] = came_s
+            yield AudioChunk(np.zeros(2400, np.float32), SAMPLE_RATE_HZ, 0, chunk_id, 0.1 * chunk_id)
+
+    # The third chunk is due 0.2 s after the first, and comes 0.1 s later; the fourth is in time again
+    assert needed_pre_buffer_s(spoken(), lambda: now_s[0]) == pytest.approx(0.1)
 
 
 def test_in_a_process_of_its_own_memory_is_watched_and_what_stays_is_no_garbage(engine: Engine) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from kokoro_lab.datatypes import SynthesisReport
+from kokoro_lab.datatypes import AudioChunk, SynthesisReport
 from kokoro_lab.errors import KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.native_work import native_work
@@ -26,12 +26,35 @@ QUIET_S = 2.0
 """The server counts as idle after this time without a request. A client that reads article after article
 waits less between two requests."""
 LOOK_S = 0.1
+SLOW = 0.2
+"""Where a second of speech takes more computing than this many seconds, the warm-up rehearses. A quicker
+machine has the next chunks in time, whatever the text."""
+REHEARSED = (
+    "Of course. The second sentence of this text has to be ready when the two words before it have been "
+    "heard, which asks more of a slow computer than anything that comes later."
+)
+"""A beginning that asks for much: a short first segment, and a long one behind it."""
 
 
 def wait_until_idle(slots: Slots) -> None:
     """Wait until no request has been served for `QUIET_S`."""
     while not slots.idle(QUIET_S):
         time.sleep(LOOK_S)
+
+
+def needed_pre_buffer_s(
+    stream: Iterable[AudioChunk], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """The least pre-buffer, in seconds, with which a player would have had every chunk of `stream` in time.
+
+    `clock` returns the time in seconds, and is read whenever a chunk is ready."""
+    needed_s = sounded_s = 0.0
+    begun_s: float | None = None
+    for chunk in stream:
+        begun_s = clock() if begun_s is None else begun_s
+        needed_s = max(needed_s, clock() - begun_s - sounded_s)
+        sounded_s += chunk.duration_s
+    return needed_s
 
 
 class Stages:
@@ -91,6 +114,9 @@ class WarmUp:
         Whether all background loading is over.
     measured : callable
         Called with the computing cost of the first synthesis.
+    rehearsed : callable or None
+        If given, a machine that takes more than `SLOW` seconds of computing for a second of speech speaks
+        `REHEARSED` to nobody, and calls this with the pre-buffer that a player would have needed, in seconds.
     """
 
     def __init__(self, loaded_s: Mapping[str, float] | None = None) -> None:
@@ -101,6 +127,7 @@ class WarmUp:
         self.languages: dict[str, str] = {}
         self.complete = False
         self.measured: Callable[[SynthesisReport], None] = lambda report: None
+        self.rehearsed: Callable[[float], None] | None = None
 
     def start(
         self,
@@ -192,7 +219,11 @@ class WarmUp:
             if spoken():
                 return
             time.sleep(LOOK_S)
-        self.measured(SPEAKING.submit(lambda: engine.warm(voice)).result())
+        report = SPEAKING.submit(lambda: engine.warm(voice)).result()
+        self.measured(report)
+        if self.rehearsed is not None and report.compute_s > SLOW * report.audio_s and slots.idle():
+            stream = engine.stream(REHEARSED, voice=voice, cached=False)
+            self.rehearsed(SPEAKING.submit(lambda: needed_pre_buffer_s(stream)).result())
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -157,7 +157,8 @@ RULES = (
     ModeRule(STABILITY_FIRST, "RTF p95 over KOKORO_SLO_RTF", _exceeded("rtf p95")),
     ModeRule(
         AVOID_UNDERRUN,
-        f"{TROUBLED} of the last {LOOK_BACK} had underruns, or would have had them with nothing held back",
+        f"{TROUBLED} of the last {LOOK_BACK} had underruns, or would have had them with nothing held back; "
+        f"a rehearsal in the warm-up counts as {TROUBLED}",
         _several(_late, "had chunks that came too late"),
     ),
     ModeRule(REDUCE_TTFA, "TTFA p95 over KOKORO_SLO_TTFA_S", _exceeded("ttfa_s p95", " s")),
@@ -213,8 +214,15 @@ class Degrader:
         self._lock = threading.Lock()
         self._mode = NORMAL
         self._because = "nothing is amiss"
+        self._rehearsals: list[ServedRequest] = []
         self._since_s = self._seen_s = clock()
         self._look()
+
+    def rehearsed(self, needed_s: float) -> None:
+        """Count what a player would have needed in the warm-up's rehearsal as what the first listeners need,
+        until there are enough of them."""
+        late = int(needed_s > LEAST_HELD_S)
+        self._rehearsals = [ServedRequest("completed", underruns=late, needed_s=needed_s)] * TROUBLED
 
     @property
     def mode(self) -> Mode:
@@ -232,7 +240,7 @@ class Degrader:
         needed, except for the 100 ms that a player holds back itself."""
         if not self.mode.holds_back:
             return 0.0
-        needed_s = (served.needed_s or 0.0 for served in self.objectives.recent(LOOK_BACK))
+        needed_s = (served.needed_s or 0.0 for served in self._last())
         missing_s = max(needed_s, default=0.0) - LEAST_HELD_S
         return min(HELD_BACK_MOST_S, missing_s + SPARE_S) if missing_s > 0 else 0.0
 
@@ -280,6 +288,9 @@ class Degrader:
         say = log.info if mode is NORMAL else log.warning
         say("Degrade mode is now %s, because %s. It changes: %s.", mode.name, because, mode.changes)
 
+    def _last(self) -> Sequence[ServedRequest]:
+        return [*self._rehearsals, *self.objectives.recent(LOOK_BACK)][-LOOK_BACK:]
+
     def _set(self, mode: Mode, because: str) -> None:
         self._mode, self._because = mode, because
         self._since_s = self._seen_s = self._clock()
@@ -291,7 +302,7 @@ class Degrader:
         if self._setting != "auto":
             return MODES[self._setting], "KOKORO_DEGRADE says so"
         missed = {warned.objective: warned for warned in self.objectives.warnings()}
-        last = self.objectives.recent(LOOK_BACK)
+        last = self._last()
         for rule in RULES:
             if because := rule.because(last, missed):
                 return rule.mode, because
