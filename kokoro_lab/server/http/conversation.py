@@ -30,18 +30,9 @@ from kokoro_lab.server.http.errors import body_of, code_of, log_failure, outcome
 from kokoro_lab.server.http.guard import caller, max_body_bytes
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.json_body import object_of
+from kokoro_lab.server.requests.opening import KEEPALIVE_S, LiveText, open_stream, synthesis_of
 from kokoro_lab.server.requests.slots import ClientLeft
-from kokoro_lab.server.requests.speech_events import (
-    KEEPALIVE_S,
-    AudioBytes,
-    Done,
-    Event,
-    LiveText,
-    SpeechEvents,
-    Words,
-    open_stream,
-    synthesis_of,
-)
+from kokoro_lab.server.requests.speech_events import AudioBytes, Done, Event, SpeechEvents, Words
 from kokoro_lab.server.requests.speech_request import SpeechRequest
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState

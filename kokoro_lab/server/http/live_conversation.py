@@ -11,7 +11,8 @@ from typing import Any
 from kokoro_lab.errors import TextError
 from kokoro_lab.server.http.conversation import Conversation
 from kokoro_lab.server.http.errors import RETRYABLE, status_of
-from kokoro_lab.server.requests.speech_events import Done, LiveText, SpeechEvents, by_stage
+from kokoro_lab.server.requests.opening import LiveText
+from kokoro_lab.server.requests.speech_events import Done, SpeechEvents, by_stage
 from kokoro_lab.server.requests.speech_request import SpeechRequest, speech_request_of
 
 REFUSED, FAILED, TRY_LATER = 1008, 1011, 1013

@@ -39,7 +39,8 @@ from kokoro_lab.server.openapi.document import Parameter, described_headers, doc
 from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
-from kokoro_lab.server.requests.speech_events import by_stage, open_stream, synthesis_of, timed, usage_of
+from kokoro_lab.server.requests.opening import open_stream, synthesis_of
+from kokoro_lab.server.requests.speech_events import by_stage, timed, usage_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState, server_state

@@ -26,15 +26,8 @@ from typing import Any
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import Interrupted, ParameterError
 from kokoro_lab.server.http.conversation import Conversation, control_of
-from kokoro_lab.server.requests.speech_events import (
-    AudioBytes,
-    Done,
-    LiveText,
-    SpeechEvents,
-    Words,
-    by_stage,
-    timed,
-)
+from kokoro_lab.server.requests.opening import LiveText
+from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEvents, Words, by_stage, timed
 from kokoro_lab.server.requests.speech_request import SpeechRequest, require_last_id, speech_request_of
 
 CREDIT = 40

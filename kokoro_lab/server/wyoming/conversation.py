@@ -35,15 +35,9 @@ from kokoro_lab.server.health.lifecycle import STOPPING
 from kokoro_lab.server.http.errors import body_of, code_of, log_failure
 from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, has_left, max_body_bytes
 from kokoro_lab.server.requests.account import Account
+from kokoro_lab.server.requests.opening import LiveText, open_stream, synthesis_of
 from kokoro_lab.server.requests.slots import ClientLeft
-from kokoro_lab.server.requests.speech_events import (
-    AudioBytes,
-    Done,
-    LiveText,
-    SpeechEvents,
-    open_stream,
-    synthesis_of,
-)
+from kokoro_lab.server.requests.speech_events import AudioBytes, Done, SpeechEvents
 from kokoro_lab.server.requests.speech_request import speech_request_of
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.server.state import ServerState
