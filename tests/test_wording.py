@@ -135,6 +135,43 @@ def test_docstrings_name_a_thing_before_they_point_at_it() -> None:
     assert not found, "\n".join(found)
 
 
+ENTRY = re.compile(r"\s*[\w*]+(, [\w*]+)* : ")
+"""How an entry of a section begins: names, then a type."""
+
+
+def swallowed(said: str) -> Iterator[str]:
+    """The lines of a docstring into which the name of a parameter or the title of a section was run, so that
+    numpydoc does not see it."""
+    lines = said.splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        if " : " in line and not ENTRY.match(line):
+            yield line.strip()
+        if re.fullmatch(r"\s*-{3,}", line) and len(before.strip()) != len(line.strip()):
+            yield before.strip()
+
+
+def test_each_parameter_and_each_title_of_a_section_has_a_line_of_its_own() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for line in swallowed(ast.get_docstring(node) or "")
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A text.\n\nParameters\n----------\nphases : int\n    1, 2 or 4. dilation : int Distance of taps.",
+        "A text.\n\nParameters\n----------\nsay : callable, optional\n    Called. Raises\n------\nOSError",
+    ],
+)
+def test_a_parameter_or_a_title_in_the_line_before_it_is_refused(said: str) -> None:
+    assert len(list(swallowed(said))) == 1
+
+
 def test_every_module_says_in_a_line_what_is_in_it() -> None:
     firsts = {
         path: (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]

@@ -47,7 +47,9 @@ def stages_folder(config: EngineConfig, native: Native, say: Callable[[str], Non
         Our own operators; its `library` is None if they are not used.
     say : callable, optional
         Called with a line if graphs must be made; on a terminal, a progress bar follows. Without it, neither
-        is shown. Raises
+        is shown.
+
+    Raises
     ------
     WeightsError
         The weights are missing or cannot be cut, or the cache cannot be written; the exported graphs are

@@ -17,7 +17,7 @@ from kokoro_lab.graphs.passes import ASKED, CROP_START, stride_of
 from kokoro_lab.graphs.rewriting import Graph, Model, attributes_of
 
 LEAVES_OUT = ("SnakeConv", "QuantSnakeConv", "QuantConv")
-"""Operators of ours that can compute only some of their columns. A column has the values of all channels at
+"""Operators of ours that can leave out columns that nobody needs. A column has the values of all channels at
 one time."""
 ASKED_INNER = "asked_inner"
 """Name of the tensor with the range of trunk frames whose samples are wanted. The tensor `ASKED` has the same

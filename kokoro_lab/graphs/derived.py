@@ -67,8 +67,9 @@ def whole_folder(root: Path, kind: str, key: str, make: Callable[[Path, str], No
     Parameters
     ----------
     root : Path
-        The folder that `weights_home` returns. kind : str The first part of the folder's name: the digest of
-        the weights, and the variant.
+        The folder that `weights_home` returns.
+    kind : str
+        The first part of the folder's name: the digest of the weights, and the variant.
     key : str
         The key of the recipe by which they are made.
     make : callable

@@ -63,8 +63,9 @@ class FastFir:
     ----------
     phases : int
         How many outputs are computed at a time: 1, 2 or 4. Samples are split into as many phases: phase 1 of
-        4 has samples 1, 5, 9 and so on. dilation : int Distance between two taps, the same in the filter and
-        in each product.
+        4 has samples 1, 5, 9 and so on.
+    dilation : int
+        Distance between two taps, the same in the filter and in each product.
     """
 
     phases: int
@@ -82,10 +83,11 @@ class FastFir:
         weight : numpy.ndarray
             float32 (channels out, channels in, taps), an odd number of taps.
         dilation : int
-            Distance between two taps, an odd number. phases : int Outputs that are computed at a time. With
-            1, the convolution stays as it is. With 2, a block of two taps needs three products, and a block
-            of three taps needs four. With 4, a block of four taps needs seven products, and a block of three
-            taps needs six.
+            Distance between two taps, an odd number.
+        phases : int
+            Outputs that are computed at a time. With 1, the convolution stays as it is. With 2, a block of
+            two taps needs three products, and a block of three taps needs four. With 4, a block of four taps
+            needs seven products, and a block of three taps needs six.
         """
         count = weight.shape[2]
         if not count % 2 or not dilation % 2 or phases not in (1, 2, 4):

@@ -65,7 +65,8 @@ class QuantisedLayer:
     step, zero : numpy.ndarray
         float32 and uint8 (channels in,): the step of each input channel, and the byte that stands for 0.
     scale : numpy.ndarray
-        float32 (channels out,): the step of each output channel's weights. shift : numpy.ndarray, optional
+        float32 (channels out,): the step of each output channel's weights.
+    shift : numpy.ndarray, optional
         float32 (channels out,): what is added to the layer's bias, because rounding the weights changes the
         mean of the outputs.
     """

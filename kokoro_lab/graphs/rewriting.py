@@ -44,12 +44,13 @@ class Graph:
                 self.readers.setdefault(name, []).append(node)
 
     def made_by(self, name: str | None, operator: str) -> NodeProto | None:
-        """If an `operator` makes the tensor `name`: that node; else None."""
+        """The node that makes the tensor `name`, if it is an `operator`; else None."""
         node = self.maker.get(name) if name else None
         return node if node is not None and node.op_type == operator else None
 
     def only_reader(self, name: str | None, operator: str) -> NodeProto | None:
-        """If a single node reads the tensor `name`, and is an `operator`: that node; else None."""
+        """The node that reads the tensor `name`, if no other node reads it and it is an `operator`; else
+        None."""
         readers = self.readers.get(name, []) if name else []
         return readers[0] if len(readers) == 1 and readers[0].op_type == operator else None
 

@@ -30,7 +30,7 @@ from kokoro_lab.graphs.signatures import INNER, SCALE, SHIFT
 
 TRUNK, SPECTRUM, SAMPLES = "trunk", "spectrum", "samples"
 """Names of the inputs and the output of a static vocoder, besides scale and shift. Samples are (1, 5, n):
-each column of the inverse STFT gives five samples in a row."""
+each column of the inverse STFT gives five consecutive samples."""
 HOP_SAMPLES = 5
 """Hop of the model's STFT and of its inverse."""
 SPECTRUM_CHANNELS = 22

@@ -167,7 +167,8 @@ def _built_here(config: EngineConfig, say: Callable[[str], None] | None) -> Nati
 
 
 def damage_to(library: Path, *, again: bool = False) -> str | None:
-    """The damage to a library of ours: None if it is undamaged, an empty text if there is no library.
+    """What is wrong with a library of ours: None if it is whole, an empty text if there is no record of it
+    (it was never built, or an older version built it).
 
     Damaged code ends the process as soon as it is loaded. `again` hashes the library even if the record has
     it.

@@ -1,7 +1,7 @@
 """The prebuilt library of our operators in some wheels, compiled for every instruction set.
 
 native/prebuilt/operators.so      one library for all instruction sets of a platform (scripts/wheels)
-native/prebuilt/operators.json    its size and SHA-256, what made it, and the sets that it holds
+native/prebuilt/operators.json    its size and SHA-256, what made it, and its instruction sets
 """
 
 from __future__ import annotations

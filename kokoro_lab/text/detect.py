@@ -88,7 +88,7 @@ class LatinWord:
 
 
 def detect(words: Sequence[LatinWord], base: str, known: Known | None = None) -> list[str]:
-    """The language of each word, by its two letters.
+    """The language of each word, as a code of two letters, such as `fr`.
 
     Parameters
     ----------

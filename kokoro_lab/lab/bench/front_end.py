@@ -92,13 +92,18 @@ def _invented(draw: random.Random) -> str:
 def read_long(
     front_end: FrontEnd, text: str, language: str, stretch: int = STRETCH_CHARACTERS
 ) -> pd.DataFrame:
-    """Read `text` as a stream without keeping its segments; returns the cost of every `stretch` characters.
+    """Read `text` as a stream without keeping its segments; returns the cost of each part of it.
+
+    Parameters
+    ----------
+    stretch : int
+        About how many characters each part has.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each stretch: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its
-        end). The first row includes the work that is done once for each text.
+        A row for each part: until (its last character), wall_s, cpu_s, rss_mb (resident memory at its end).
+        The first row includes the work that is done once for each text.
     """
     rows = []
     process = psutil.Process()

@@ -54,8 +54,8 @@ class LifecycleEvent:
         SIGTERM, as at a restart of the service; or SIGKILL, which ends a process as the system does when
         memory is short, or as a crash by a bug does.
     shutdown_s : int
-        Setting of the server: how many seconds streams under way may still take when it is stopped. Two
-        events in a row on the same running server have the same value.
+        Setting of the server: how many seconds streams under way may still take when it is stopped. If a
+        server gets two signals, both have the same value.
     expected : tuple of str
         The ways in which a stream may end. A stream near its end may always be complete. So not every stream
         must end in the first of these ways, but at least one.
@@ -71,7 +71,7 @@ class LifecycleEvent:
 
     @property
     def ends(self) -> bool:
-        """Whether the event ends the server; clients then come back to another server."""
+        """Whether the signal ends the server; clients then come back to another server."""
         return not self.to_workers
 
     def happen(self, server: OwnServer) -> None:
@@ -121,15 +121,15 @@ def measure_lifecycle(
         One text for each stream; the same texts are spoken in each scenario.
     voice : str
     seed : int
-        Seed from which the moments of the events are drawn.
+        Seed from which the moments are drawn at which the signals are sent.
 
     Returns
     -------
     ComparedStreams
         A row for each stream: scenario, transport, audio_s (of the whole speech), heard_s (the speech that
-        the client had at the event), ending (how the first connection ended: complete, by a message of the
-        server, or broken off), back_s (from that end to the next chunk, on a new connection; not a number if
-        the first one brought all speech), and the columns of `compared`.
+        the client had when the signal was sent), ending (how the first connection ended: complete, by a
+        message of the server, or broken off), back_s (from that end to the next chunk, on a new connection;
+        not a number if the first one brought all speech), and the columns of `compared`.
 
     Raises
     ------

@@ -137,7 +137,7 @@ def _p95_s(seconds: Sequence[float]) -> float:
 
 
 def _health_s(load: Load) -> list[float]:
-    """The answer times of `/health` while no more than the capacity listened."""
+    """The answer times of `/health` while no more listeners were served than the machine's capacity."""
     borne = [one for one in load.crowds if one.listeners <= max(1, load.capacity)]
     return [seconds for one in borne for seconds in one.health_s]
 

@@ -148,7 +148,8 @@ def measure_load(
     listeners : sequence of int
         Sizes of the crowds; if it is empty, `crowds_for` chooses them by the machine's capacity.
     arrivals : sequence of float
-        For each crowd that comes at random (a Poisson process), the share of the machine that it needs.
+        For each crowd that comes at random (a Poisson process), the share of the machine's computing time
+        that it needs.
 
     Raises
     ------

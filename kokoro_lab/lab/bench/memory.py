@@ -21,8 +21,8 @@ SETTLE_S = 300.0
 """Seconds at the start of a run, in which caches fill and pools grow: "the first minutes". In a short run
 they are its first quarter."""
 END_SHARE = 0.1
-"""Length of the two stretches that are compared, the first and the last, as a share of the time after the
-first minutes."""
+"""The first and the last part of the time after the first minutes are compared. Each part is this share of
+that time."""
 FEWEST = 4
 """The fewest readings after the first minutes that can show growth."""
 MB = 2**20
@@ -102,10 +102,10 @@ class Growth:
     Parameters
     ----------
     rss_mb : float
-        Median of the last stretch less median of the first one.
+        Median over the last part of this time (see `END_SHARE`), less the median over the first part.
     descriptors, threads : float
-        The least number in the last stretch less the least in the first one: the least is what is held
-        between two streams.
+        The least number in the last part less the least in the first part: the least is what is held between
+        two streams.
     rss_mb_an_hour : float
         Slope of a line through all readings after the first minutes.
     """

@@ -92,14 +92,14 @@ def burst_arrivals(audio_s: float, seed: int, *, pace: float = 1.0) -> list[floa
 
 
 def numbered(count: int) -> Pcm:
-    """Samples (int16) without equal stretches, so that a lost or repeated one is noticed."""
+    """Samples (int16) in which no two parts are equal, so that a lost or repeated one is noticed."""
     return np.random.default_rng(count).integers(-8000, 8000, count, dtype=np.int16)
 
 
 def play_virtually(
     arrivals_s: Sequence[float], hold: Hold | None = None, *, lost_chunk: int | None = None
 ) -> BurstStream:
-    """Play chunks that come at `arrivals_s` through the clocked sink, on a simulated clock.
+    """Play chunks that come at `arrivals_s` through a `ClockedSink`, on a simulated clock.
 
     Parameters
     ----------

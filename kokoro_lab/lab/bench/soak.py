@@ -137,7 +137,7 @@ def turns(
     readings: Sequence[SoakReading], ways: Sequence[Transport] = TRANSPORTS, seed: int = 0
 ) -> Iterator[tuple[SoakReading, Transport]]:
     """An endless sequence of pairs of a reading and a transport. Each round holds every reading once, in an
-    order of its own, and moves each reading to the next transport, so that every stretch of a soak has the
+    order of its own, and moves each reading to the next transport, so that every part of a soak has the
     same mix.
     """
     draw = random.Random(seed)

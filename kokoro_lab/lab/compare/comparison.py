@@ -204,17 +204,17 @@ def take_turns(
     speakers : mapping of str to EngineProcess
         Warm engines by name; the first one is the reference.
     done : callable
-        Called after each prediction.
+        Called after each trial, that is, after a speaker has spoken a text once.
 
     Returns
     -------
     trials : pandas.DataFrame
-        A row for each prediction of each speaker that spoke everything. Columns: the fields of `trial.Trial`,
+        A row for each trial of each speaker that spoke everything. Columns: the fields of `trial.Trial`,
         where `system` is the speaker's name; `round` and `repetition`; `snr_db` and `pesq` against the
-        reference's first prediction of the text (NaN if lengths differ; `pesq` is also NaN for a speaker's
-        later predictions of the text, from `ROUNDING_DB` on, and where PESQ cannot be computed); `longer_s`,
-        how much longer it is than that prediction; `same_again`, whether the samples equal those of the
-        speaker's own first prediction.
+        reference's first trial of the text (NaN if lengths differ; `pesq` is also NaN for a speaker's later
+        trials of the text, from `ROUNDING_DB` on, and where PESQ cannot be computed); `longer_s`, how many
+        seconds longer the speech is than that of the reference's first trial; `same_again`, whether the
+        samples equal those of the speaker's own first trial of the text.
     failed : dict
         Name of each speaker that failed → the reason.
 
@@ -273,8 +273,8 @@ def starts_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def warm_table(comparison: Comparison) -> pd.DataFrame:
-    """Warm predictions, a row for each configuration: medians of TTFA and RTF, the peak of memory, and the
-    number of underruns."""
+    """The trials of warm engines, a row for each configuration: their number (`predictions`), the medians of
+    TTFA and RTF, the peak of memory, and the number of underruns."""
     by_name = comparison.trials.groupby("system")
     found = {
         "predictions": by_name.size(),
@@ -289,9 +289,10 @@ def warm_table(comparison: Comparison) -> pd.DataFrame:
 def sound_table(comparison: Comparison) -> pd.DataFrame:
     """A row for each configuration: how its samples differ from the first one's, at worst and on average.
 
-    `snr_*_db` and `pesq_*` are over texts of the same length: the least, the mean, and the ends of the mean's
-    95 % interval. `other_lengths` counts texts of another length, `unlike_again` the predictions whose
-    samples are not those of the first prediction of the text.
+    `snr_*_db` and `pesq_*` are over trials whose speech is as long as the first configuration's: the least,
+    the mean, and the ends of the mean's 95 % interval. `other_lengths` counts the trials whose speech has
+    another length, `unlike_again` the trials whose samples are not those of the configuration's first trial
+    of the text.
     """
     rows = {}
     for configuration in comparison.configurations:
@@ -357,8 +358,8 @@ def _rotated(names: list[str], turn: int) -> list[str]:
 
 
 class _FirstPredictions:
-    """The samples that the first configuration spoke first for each text, and a digest of every
-    configuration's first samples of it."""
+    """For each text: the samples of the first configuration's first trial, and a digest of the samples of
+    every configuration's first trial."""
 
     def __init__(self, reference: str) -> None:
         self._reference = reference

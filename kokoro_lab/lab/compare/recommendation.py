@@ -174,8 +174,8 @@ def judge(comparisons: Sequence[Comparison]) -> list[Check]:
 def figures_of(comparison: Comparison) -> dict[str, float]:
     """Medians and ratios of each configuration, for a result. If the default has no sessions of their own for
     the next segment (`next_threads`), and other configurations have them: also the computing time with such
-    sessions divided by that of the default. It is the upper end of the 95 % interval, and the least one if
-    several configurations have such sessions."""
+    sessions divided by that of the default. This figure is the upper end of the ratio's 95 % interval; if
+    several configurations have such sessions, it is the least of these ends."""
     found: dict[str, float] = {}
     for name, row in warm_table(comparison).iterrows():
         found |= {f"{name} {figure}": float(value) for figure, value in row.items()}

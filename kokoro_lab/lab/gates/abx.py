@@ -53,8 +53,8 @@ logarithmic scale, on which the inaudible anchor has 0 and the audible one has 1
 speech, a hiss in the pauses, lies at 0.77; upstream's int8 at 0.68, fp16 at 0.53."""
 RESIDUAL_LU = 0.1
 CONTROL_PAIRS, CONTROL_S = 3, 3.01
-"""How many pairs controls are made from, and how many seconds of each: DNSMOS hears 9.01 s at once, and
-repeats shorter clips."""
+"""How many pairs controls are made from, and how many seconds of each. DNSMOS repeats a short clip until it
+has 9.01 s, and three times 3.01 s are just enough."""
 
 DNSMOS_CHECK = "machine_dnsmos_change_lower_95_percent"
 POSITION_CHECK = "machine_log_mel_position_median"

@@ -36,8 +36,8 @@ STALLED_TTFA_S = 0.7
 """Limit of TTFA with a G2P that does not answer."""
 KEEPS_UP = 0.5
 """The real-time factor of an undisturbed stream up to which the speech in hand covers the time of a recovery.
-On a slower or busy machine, times say nothing about faults, so only words are judged, and times are
-reported."""
+On a slower or busy machine, times say nothing about faults, so no time is judged, only whether every fault
+struck and no word was lost; times are reported."""
 STALLED, PROVIDER_LOST = "g2p_stalled_ttfa_most_s", "provider_lost_silence_most_s"
 SAMPLES, WORDS, ERROR, LOST = "every sample", "every word", "a clear error", "LOST"
 """How a stream can end: with every sample right, with every word spoken, with a clear error, or with
@@ -221,7 +221,8 @@ def timed(table: pd.DataFrame) -> dict[str, float]:
 
 
 def figures(table: pd.DataFrame, rtf: float) -> dict[str, float]:
-    """Figures without a limit; times are among them if the machine does not keep up."""
+    """Figures without a limit. If the machine does not keep up, the times of `timed` are among them, since
+    they are not judged then."""
     found = {
         "rtf_undisturbed_max_ratio": rtf,
         **(timed(table) if rtf > KEEPS_UP else {}),

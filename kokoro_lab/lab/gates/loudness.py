@@ -188,7 +188,8 @@ def judge_streams(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Figures without a limit, and the share of streams with its 95 % interval."""
+    """Figures without a limit, among them the 95 % interval of the share of streams that are within −16 ±1
+    LUFS. That share itself is a check."""
     streams = judged(table[table.way == STREAM])
     inside = int(within(streams).sum())
     low, high = proportion_interval(inside, len(streams)) if len(streams) else (float("nan"),) * 2

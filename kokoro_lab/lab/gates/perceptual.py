@@ -40,6 +40,8 @@ from kokoro_lab.weights.store import missing, voice_encoder_path
 
 ALPHA = 0.05
 CONTROL_TEXTS, CONTROL_S = 3, 3.01
+"""How many pairs, each of a different text, controls are made from, and how many seconds of each. DNSMOS
+repeats a short clip until it has 9.01 s, and three times 3.01 s are just enough."""
 WRONG_VOICES = {
     **{"af": "am_michael", "am": "af_heart", "bf": "bm_george", "bm": "bf_emma"},
     **{"zf": "zm_yunjian", "zm": "zf_xiaoxiao"},

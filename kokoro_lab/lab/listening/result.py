@@ -215,8 +215,8 @@ class ListeningResult:
 
 @lru_cache(maxsize=16)
 def _pooled(counts: tuple[tuple[str, tuple[int, int]], ...]) -> abx.PooledListeners:
-    """Pool the counts. This draws thousands of random tables to compare listeners, so the result is cached
-    for each state of the answers."""
+    """Pool the counts. To test whether the listeners differ, `abx.pool` compares their counts with thousands
+    of counts that are drawn at random. That takes long, so the result is cached for the same counts."""
     return abx.pool(dict(counts))
 
 

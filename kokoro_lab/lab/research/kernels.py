@@ -128,7 +128,8 @@ def best_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def against_ort(table: pd.DataFrame) -> pd.DataFrame:
-    """The ratios of the best instruction set, as `plots.against_default` draws them."""
+    """Our times divided by ONNX Runtime's, with the best instruction set: the rows that
+    `plots.against_default` draws."""
     rows = best_rows(table)
     return rows.set_index(rows.stage + ", " + rows.kind)[["ratio", "low", "high"]]
 

@@ -37,7 +37,8 @@ TAIL = 0.001
 """Share of a channel's values that its range leaves out at either end. Activations have heavy tails, and a
 range that covers the rarest value wastes steps on all others."""
 POSITIONS = 4000
-"""The most positions of a segment that are read, evenly spread: enough to find the share `TAIL`."""
+"""At most this many values of each channel are read from a segment, evenly spread over it: enough to find
+the range that leaves out the share `TAIL` at either end."""
 
 
 def whole_vocoder(
@@ -150,7 +151,8 @@ class ActivationReporter:
         self._excitation = make_session(str(folder / "excitation.onnx"), plain)
 
     def __call__(self, token_ids: Sequence[int], style: Values, speed: float) -> Iterator[tuple[str, Values]]:
-        """Name and input of each layer, float32 (channels, positions), while a segment is spoken."""
+        """Name and input of each layer while a segment is spoken. The input is float32 (channels, positions);
+        a position is a step in time, or one of the segment's input ids."""
         prosody, trunk, vocoder = self._watched.values()
         ids = np.array([[PAD_ID, *token_ids, PAD_ID]], dtype=np.int64)
         found = prosody({"input_ids": ids, "style": style, "speed": np.array([speed], np.float32)})
@@ -225,7 +227,7 @@ def bulk_of(values: npt.NDArray[np.float32], tail: float) -> Range:
     Parameters
     ----------
     values : numpy.ndarray
-        float32 (channels, positions).
+        float32 (channels, positions). At most `POSITIONS` of the positions are read.
     """
     spread = values[:, :: -(-values.shape[1] // POSITIONS)]
     left_out = int(tail * spread.shape[1])

@@ -271,7 +271,8 @@ class PlacementState(_Described):
     because: str
     stages: dict[str, str]
     nodes: dict[str, str]
-    """By stage, unless it runs on the CPU: how many nodes of its graph its provider takes"""
+    """For each stage that does not run on the CPU: how many of its graph's nodes the provider takes, such as
+    `12 of 340`"""
     fallbacks: list[str]
 
 

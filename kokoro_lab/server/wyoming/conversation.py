@@ -10,7 +10,8 @@
 
 A text that comes in chunks is live: its first words are spoken while the next ones are written. For servers
 that do not know chunks, Home Assistant sends the whole text again, by `synthesize` before `synthesize-stop`:
-that is spoken only if no chunk had words. Other events are not answered, as the protocol demands.
+that is spoken only if no chunk had words. Other events are ignored: a server need not know all events of the
+protocol.
 
 While a text is spoken, the next event waits, and a client that has left is noticed.
 """

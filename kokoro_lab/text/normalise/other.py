@@ -36,7 +36,8 @@ _HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
 class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
-    """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
+    """The `Reader` (see `normalise`) of a language that has a column in `others.tsv`. It is made from the
+    language's code of two letters, such as `fr`."""
 
     def __init__(self, language: str) -> None:
         super().__init__(language)

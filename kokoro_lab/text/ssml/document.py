@@ -171,8 +171,9 @@ def parse(
 
 @dataclass(slots=True)
 class DocumentBuilder:
-    """Builds a document from the events of its source. `elements` are the elements that are open, and
-    `scopes` are their settings. `keeps_lines` says whether line breaks are kept, as in a plain text."""
+    """Builds a document from the tags and the text of its source, one after the other. `elements` are the
+    elements that are open, and `scopes` are their settings. `keeps_lines` says whether line breaks are kept,
+    as in a plain text."""
 
     language: str
     noted: Noted
