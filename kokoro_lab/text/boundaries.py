@@ -58,8 +58,11 @@ _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
-PRONOUN = rf"{_IN_A_PART}I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
-"""The pronoun, which is no number behind an abbreviation; `in ch. I` has the number."""
+PRONOUN = (
+    rf"(?:I(?:'|\ {any_of(_WORDS['en verb of the present behind I'])}\b)"
+    rf"|{_IN_A_PART}I\ {any_of(_WORDS['en verb behind I'])}\b)"
+)
+"""The pronoun, which is no number behind an abbreviation; `in ch. I described` has the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(

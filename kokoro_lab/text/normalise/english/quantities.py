@@ -51,7 +51,7 @@ _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
 _PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END})?"
 _SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])(?:[-−–](?=[\d.])|(?<=^)[-−–]\ |[+±~≈<>≤≥]\ ?))?"
 _NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
-_AMOUNT = r"[\d.,]+(?:[-–][\d.,]+)?"
+_AMOUNT = r"(?:[\d.,]+(?:[-–][\d.,]+)?|(?:\d+[-\ ])?\d+/\d+)"
 _DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
 (?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
 _COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
@@ -110,7 +110,7 @@ def _fractional(match: Any) -> str:
     whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
     one, many = UNITS[match["unit"]][:2]
     if whole:
-        return f"{mixed(int(whole), numerator, denominator)} {one if match['compound'] else many}"
+        return f"{mixed(int(whole), numerator, denominator)} {one if took_part(match, 'compound') else many}"
     words = fraction(numerator, denominator)
     if took_part(match, "compound"):
         return f"{words} {one}"
@@ -282,6 +282,16 @@ RULES: tuple[Rule, ...] = (
         r"""(?<!\d)(?P<number>\d+(?:\.5)?)\ GB(?!\p{L})
         (?<=\b(?i:record|standings?|place|wins?|losses)\b[^.!?]{0,80}\d[-–]\d+[,;(\ ]+[\d.]+\ GB)""",
         lambda match: f"{counted(match['number'], 'game', 'games')} back",
+    ),
+    digit_rule(
+        "points with a hyphen",
+        rf"{_LEFT}(?P<number>\d+)-pts?(?=\ \p{{Ll}}{{3,}})",
+        lambda match: f"{number(match['number'])} point",
+    ),
+    digit_rule(
+        "minutes and seconds",
+        r"(?<=(?<![\d:])\d{1,2}:[0-5]\d\ )mins?(?![\p{L}\p{N}])\.?",
+        lambda match: f"minutes{'.' if match.group().endswith('.') and ends_text(match) else ''}",
     ),
     digit_rule(
         "basis points",
