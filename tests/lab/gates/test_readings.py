@@ -68,6 +68,6 @@ LEAST = {
     "further": 328,
     "common": 146,
     "languages": 144,
-    "same": 226,
+    "same": 245,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 157, 144 and 226."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 290, 144 and 245."""

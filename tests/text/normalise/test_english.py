@@ -329,6 +329,13 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("Generation X, Generation V", "Generation X, Generation five"),
         ("#100DaysOfCode, #1", "hashtag one hundred Days Of Code, number one"),
         ("type O-, O-ring", "type O minus, O-ring"),
+        (
+            "b. 1950, d. 2010, vitamin d. 20 of us",
+            "born nineteen fifty, died twenty ten, vitamin d. twenty of us",
+        ),
+        ("$3/mo. for it, $5-$10/hr", "three dollars per month for it, five to ten dollars per hour"),
+        ("Mon/Wed/Fri, Sun/moon", "Monday Wednesday Friday, Sun moon"),
+        ("the letter a is, the letter a man wrote", "the letter A is, the letter a man wrote"),
         ("Q4'23, Q'23", "Q four twenty three, Q'twenty three"),
     ],
 )

@@ -212,10 +212,10 @@ RULES: tuple[Rule, ...] = (
     Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     digit_rule(
-        "established in a year",
-        r"""(?<![\p{L}\p{N}]|[\d%]\ \()[Ee](?i:st)\.(?=\ (?:in\ )?(?:1[5-9]|20)\d\d
+        "established or died in a year",
+        r"""(?<![\p{L}\p{N}]|[\d%]\ \()(?:[Ee](?i:st)|d)\.(?=\ (?:in\ )?(?:1[5-9]|20)\d\d
         (?!\p{L}|\p{N}|[.,]\d|\ \p{Ll}{2,}s\b|\ ?%))""",
-        lambda match: "established",
+        lambda match: "died" if match.group() == "d." else "established",
     ),
     digit_rule(
         "half time",

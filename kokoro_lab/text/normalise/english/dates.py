@@ -306,6 +306,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "day of the week",
         rf"""{START}(?P<day>{SHORT_DAY})\.?(?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}})|:\ \d|{AND}\ {SHORT_DAY})
+        |(?=/{SHORT_DAY})|(?<={SHORT_DAY}/\w+)
         |(?<=\b(?:{any_word("before a day")}|{SHORT_DAY}\.?{AND})\ \w+\.?)(?!\ \p{{Lu}}))""",
         lambda match: _full(match["day"]) + stop(match),
         ignore_case=True,

@@ -194,6 +194,12 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: " .",
         wakes=".",
     ),
+    Rule(
+        "letter by its name",
+        r"""(?<=\b[Tt]he\ (?:letter|vowel)\ ["“']?)a
+        (?=["”'.,;:!?)]|$|\ (?:is|was|and|or|in|at|has|as|on|appears|comes)\b)""",
+        lambda m: "A",
+    ),
     Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
     Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
     Rule(

@@ -160,7 +160,9 @@ SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMB
 SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 _SIGN = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
-_PER_PRICE = rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w))?"
+_PER_PRICE = (
+    rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w)(?:\.(?=\ \p{{Ll}}))?)?"
+)
 _CODE = rf"(?P<code>{any_word('currency code')})"
 _NO_DECIMALS = r"(?<![.,]\d*)"
 
@@ -190,7 +192,7 @@ def _compound(match: Any) -> str:
     return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']].one}"
 
 
-def _span_of_amounts(match: Any) -> str | None:
+def _span_of_amounts(match: Any) -> str:
     first, last, big = match["first"], match["last"], match["big"]
     many = CURRENCIES[match["symbol"]].many
     if "." not in first + last:
@@ -381,8 +383,8 @@ MONEY: tuple[Rule, ...] = (
     Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
-        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
-        _span_of_amounts,
+        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d){_PER_PRICE}""",
+        lambda match: _span_of_amounts(match) + per(match),
         wakes=SYMBOL_SIGNS,
     ),
     Rule(
