@@ -84,5 +84,5 @@ def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:
     """The replacement, with spaces where its name would touch a word of the text."""
     start, end, name = run
     before = " " if start and not text[start - 1].isspace() else ""
-    after = " " if end < len(text) and text[end].isalnum() else ""
+    after = " " if name and end < len(text) and text[end].isalnum() else ""
     return start, end, f"{before}{name}{after}"

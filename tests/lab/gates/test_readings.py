@@ -66,7 +66,7 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 328,
-    "common": 146,
+    "common": 283,
     "languages": 144,
     "same": 245,
 }

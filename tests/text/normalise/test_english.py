@@ -334,7 +334,7 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
             "born nineteen fifty, died twenty ten, vitamin d. twenty of us",
         ),
         ("$3/mo. for it, $5-$10/hr", "three dollars per month for it, five to ten dollars per hour"),
-        ("Mon/Wed/Fri, Sun/moon", "Monday Wednesday Friday, Sun moon"),
+        ("Mon/Wed/Fri; the Sun/moon", "Monday Wednesday Friday; the Sun moon"),
         ("the letter a is, the letter a man wrote", "the letter A is, the letter a man wrote"),
         ("Q4'23, Q'23", "Q four twenty three, Q'twenty three"),
     ],
