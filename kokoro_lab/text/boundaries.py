@@ -59,8 +59,12 @@ _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
-PRONOUN = rf"{_IN_A_PART}I(?:'|\ {any_of(_WORDS['en verb behind I'])}\b)"
-"""A pattern for the pronoun `I` after an abbreviation, where it could be a Roman number, as in `in ch. I`."""
+PRONOUN = (
+    rf"(?:I(?:'|\ {any_of(_WORDS['en verb of the present behind I'])}\b)"
+    rf"|{_IN_A_PART}I\ {any_of(_WORDS['en verb behind I'])}\b)"
+)
+"""A pattern for the pronoun `I` after an abbreviation, where it could be a Roman number: `in ch. I think` has the
+pronoun, `in ch. I described` the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
@@ -192,7 +196,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if code == "hi" and rest and _HINDI_UNIT.search(tail):
         return True
-    if rest[:1] in ",;:" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
+    if rest[:1] in ",;:&" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
 

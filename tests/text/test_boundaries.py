@@ -117,6 +117,8 @@ def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
         ("He ate a fig. I saw him.", ["He ate a fig.", "I saw him."]),
         ("Take vol. I of the set.", ["Take vol. I of the set."]),
         ("In ch. I described it.", ["In ch. I described it."]),
+        ("in ch. I think so", ["in ch.", "I think so"]),
+        ("Open Sat. & Sun. only.", ["Open Sat. & Sun. only."]),
         ("He read a vol. I wanted it.", ["He read a vol.", "I wanted it."]),
         ("We ship to the U.K. Orders over $50 go.", ["We ship to the U.K.", "Orders over $50 go."]),
         ("The U.K. Orders over 50 years came.", ["The U.K. Orders over 50 years came."]),

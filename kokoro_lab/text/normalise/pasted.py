@@ -26,6 +26,8 @@ RULES: tuple[Rule, ...] = (
         lambda match: "",
         wakes="→▲△▼▽◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬",
     ),
+    Rule("another speaker", r"(?:^|(?<=[.!?…♪)\]]\ ))>>+\ ?(?=\p{Lu})", lambda match: "", wakes=">"),
+    Rule("end of a heading", r"(?<=\S)\ \#{2,}(?=\s|$)", lambda match: "", wakes="#"),
     Rule(
         "sign of a note",
         r"""(?<=\p{L}{4}|(?<!\p{L})(?!sin|cos|tan|log|exp|min|sec|mol|rad|bar)\p{L}{3}|[.,;:!?…"”')\]»])
@@ -35,9 +37,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "step of a menu",
-        r"(?<=\p{Lu}\p{L}+(?:[\ -]\p{Ll}+)?)\ [>›→»](?=\ \p{Lu}\p{L})",
+        r"(?<=\p{Lu}\p{L}+(?:[\ -]\p{Ll}+)?)\ (?:[>›→»]|(?<!“[^“”]*)”)(?=\ \p{Lu}\p{L})",
         lambda match: ",",
-        wakes=">›→»",
+        wakes=">›→»”",  # `»` was made `”`
     ),
     Rule(
         "brackets of an address",

@@ -41,6 +41,10 @@ def name_emoji(
         data = match.data or {}
         name = data.get(code) or ours.get(_DRESS.sub("", match.emoji)) or data.get("en") or ""
         spoken = _TONE.sub("", name.strip(":")).replace("_", " ").replace("-", " ").strip()
+        behind = aligned.text[match.end :].lstrip(" ")
+        if spoken and behind.casefold().startswith(spoken.casefold()):  # `⚠️ Warning` names itself
+            runs.append((match.start, len(aligned.text) - len(behind), ""))
+            continue
         start = match.start
         if runs and runs[-1][2] == spoken and not aligned.text[runs[-1][1] : start].strip():
             start = runs.pop()[0]
@@ -80,5 +84,5 @@ def _spaced(text: str, run: tuple[int, int, str]) -> tuple[int, int, str]:
     """The replacement, with spaces where its name would touch a word of the text."""
     start, end, name = run
     before = " " if start and not text[start - 1].isspace() else ""
-    after = " " if end < len(text) and text[end].isalnum() else ""
+    after = " " if name and end < len(text) and text[end].isalnum() else ""
     return start, end, f"{before}{name}{after}"

@@ -103,7 +103,7 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
             words = each.say(match)
             if words is not None:
                 taken.insert(bisect_left(taken, (i, j, "")), (i, j, words))
-    ends = {j for _, j, _ in taken}
+    ends = {j for _, j, words in taken if words.strip()}
     return text.rewrite(
         (i, j, _set_off(written, i, j, words, follows_another=i in ends)) for i, j, words in taken
     )
@@ -119,7 +119,8 @@ def _set_off(text: str, i: int, j: int, words: str, *, follows_another: bool) ->
     if not words.strip():  # removed, or replaced by a space alone
         return words
     parted = follows_another and text[i].isalnum()  # the part before ends with a space
-    in_words = i and text[i - 1].isalnum() and words[0].isalnum() and not _UNSPACED.match(words[0])
+    touches = follows_another or (i and text[i - 1].isalnum())
+    in_words = touches and words[0].isalnum() and not _UNSPACED.match(words[0])
     before = " " if in_words and not parted else ""
     after = " " if j < len(text) and text[j].isalnum() and not _UNSPACED.match(words[-1]) else ""
     return f"{before}{words}{after}"

@@ -55,6 +55,7 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["pasted"] >= LEAST["pasted"], wrong["pasted"]
     assert right["later"] >= LEAST["later"], wrong["later"]
     assert right["further"] >= LEAST["further"], wrong["further"]
+    assert right["common"] >= LEAST["common"], wrong["common"]
     assert right["languages"] >= LEAST["languages"], wrong["languages"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
@@ -65,7 +66,8 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 328,
+    "common": 283,
     "languages": 144,
-    "same": 226,
+    "same": 245,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144 and 226."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 290, 144 and 245."""

@@ -19,6 +19,7 @@ from kokoro_lab.text.sanitise import sanitise
         ("😂 😂!", "face with tears of joy!"),
         ("😂👍", "face with tears of joy thumbs up"),
         ("👨‍👩‍👧", "family man woman girl"),
+        ("⚠️ Warning: hot", "Warning: hot"),
         ("plain", "plain"),
     ],
 )

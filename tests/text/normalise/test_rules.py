@@ -14,7 +14,7 @@ ONE = Rule("one", r"\d", lambda match: "one")
 
 
 PASTED = ("readings_reported", "readings_own", "readings_pasted", "readings_later", "readings_further",
-          "readings_languages", "readings_same")  # fmt: skip
+          "readings_common", "readings_languages", "readings_same")  # fmt: skip
 
 
 def read(text: str, *rules) -> str:  # type: ignore[no-untyped-def]
@@ -39,6 +39,7 @@ def test_no_rule_reads_what_another_made() -> None:
 def test_words_are_set_off_from_letters_beside_them() -> None:
     assert read("a1b", ONE) == "a one b"
     assert read("(1)", ONE) == "(one)"
+    assert read("★★", Rule("star", "★", lambda match: "star")) == "star star"
     silent = Rule("silent", r"x", lambda match: "")
     assert read("axb", silent) == "ab"
 

@@ -60,6 +60,17 @@ def _plain(match: Any) -> str | None:
     return None if words is None else words + stop(match)
 
 
+_PERSON = regex.compile(
+    rf"\b(?:Dr\.?|(?i:{any_word('first name')})|\p{{Lu}}\.)(?:\ \p{{Lu}}[\p{{L}}.]*+)+,\ $", regex.VERBOSE
+)
+
+
+def _state(match: Any) -> str | None:
+    """The state behind a town. Behind a person's name `MD` and `MA` are degrees."""
+    degree = match["state"] in ("MD", "MA") and _PERSON.search(match.string, 0, match.start())
+    return None if degree else STATES[match["state"]]
+
+
 def _zip(match: Any) -> str:
     more = f", {digits(match['more'])}" if match["more"] else ""
     return f"{STATES[match['state']]} {digits(match['zip'])}{more}"
@@ -126,7 +137,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "state behind a town",
         rf"(?<=\p{{Lu}}\p{{Ll}}+,\ )(?P<state>{any_of(STATES)}){LOOSE_END}(?!\.\p{{L}})",
-        lambda match: STATES[match["state"]],
+        _state,
         wakes=",",
     ),
     digit_rule(
@@ -159,9 +170,16 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<![\p{{L}}_])(?P<direction>[NSEW]{{1,3}})(?:
         (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}(?:[A-Z]?\ )?[NSEW])
         |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
+        |(?<=\b\d\ (?:mi\.?|miles?|km|blocks?)\ [NSEW])
         |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
         _compass,
         wakes="NSEW",
+    ),
+    Rule(
+        "part of a country",
+        rf"{START}(?P<direction>[NSEW])\.(?=\ {any_word('country or state with parts')}\b)",
+        lambda match: NAMES["direction"][match["direction"]],
+        wakes=POINT_WITHIN,
     ),
     Rule("th'", r"(?<![\p{L}\p{N}'])[Tt]h'(?=\ \p{L})", lambda match: "the", wakes="'"),
     Rule(
@@ -181,8 +199,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "edition",
-        r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)ed\.",
-        lambda m: f"edition{stop(m)}",
+        r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)(?:ed|c)\.",
+        lambda m: f"{'century' if m.group()[0] in 'cC' else 'edition'}{stop(m)}",
         ignore_case=True,
     ),
     Rule(
@@ -194,10 +212,10 @@ RULES: tuple[Rule, ...] = (
     Rule("British title", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof|Lt|Capt|Sgt|Gen|Col)(?=\ {_NAME})", _title),
     Rule("title alone", rf"{START}(?P<title>Mr|Mrs|Ms|Dr|Prof)\.", _title, wakes="."),
     digit_rule(
-        "established in a year",
-        r"""(?<![\p{L}\p{N}]|[\d%]\ \()[Ee](?i:st)\.(?=\ (?:in\ )?(?:1[5-9]|20)\d\d
+        "established or died in a year",
+        r"""(?<![\p{L}\p{N}]|[\d%]\ \()(?:[Ee](?i:st)|d)\.(?=\ (?:in\ )?(?:1[5-9]|20)\d\d
         (?!\p{L}|\p{N}|[.,]\d|\ \p{Ll}{2,}s\b|\ ?%))""",
-        lambda match: "established",
+        lambda match: "died" if match.group() == "d." else "established",
     ),
     digit_rule(
         "half time",
@@ -220,8 +238,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: NUMBERED[match["short"]],
         wakes=POINT_WITHIN,
     ),
-    digit_rule("road", rf"{START}(?P<short>Hwy|Rte)(?=\ \d)", lambda match: NUMBERED[match["short"]]),
-    Rule("numero", r"№\ ?", lambda match: "number ", wakes="№"),
+    digit_rule(
+        "road",
+        rf"{START}(?P<short>Hwy|Rte|Apt|Bldg|Rm|Vol|Fig|Figs|Ch|Sec|Eq|Ext|Ste|Ep)(?=\ \#?\d)",
+        lambda match: NUMBERED[match["short"]],
+    ),
+    Rule("numero", r"№|\bN[º°](?=\ ?\d)", lambda match: "number", wakes="№º°"),
+    Rule("sections", r"§§", lambda match: "sections", wakes="§"),
     Rule("avenue of", rf"{START}(?P<street>{_STREET})\.(?=\ of\b)", _street, wakes=POINT_WITHIN),
     Rule(
         "degree",
@@ -257,7 +280,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|[Qq]ty|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

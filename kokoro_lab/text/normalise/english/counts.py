@@ -124,6 +124,11 @@ BEFORE_UNITS: tuple[Rule, ...] = (
         lambda match: NAMES["round number"][match["number"].replace(",", "")],
     ),
     digit_rule(
+        "several boards",  # `2x4s`
+        r"(?<![\p{L}\p{N}_.,/])(?P<first>[1-6])[x×](?P<second>[23468]|1[02])s(?![\p{L}\p{N}_])",
+        lambda match: f"{number(match['first'])} by {_plural(number(match['second']))}",
+    ),
+    digit_rule(
         "several of a number",
         r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
         (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
@@ -230,9 +235,12 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "times in a day",
-        rf"""{LOOSE_START}(?<![.,])(?P<last>\d+)x(?=/(?P<per>{any_of(NAMES["per"])})(?![\p{{L}}\p{{N}}]))/(?P=per)""",
+        rf"""{LOOSE_START}(?<![.,])(?P<last>\d+)x
+        (?:/(?P<per>{any_of(NAMES["per"])})(?![\p{{L}}\p{{N}}])
+        |(?=\ {any_word("behind a number of times")}\b))""",
         lambda m: (
-            f"{number(m['last'])} {'time' if m['last'] == '1' else 'times'} per {NAMES['per'][m['per']]}"
+            f"{number(m['last'])} {'time' if m['last'] == '1' else 'times'}"
+            + (f" per {NAMES['per'][m['per']]}" if m["per"] else "")
         ),
     ),
     digit_rule(

@@ -263,7 +263,7 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "month, day and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?P<month>{MONTH})\ (?:the\ )?(?P<day>{THE_DAY}){END}
-        (?!\.\d|:\d|/\d|,\d)(?:\ ?[-–]\ ?(?P<last>{THE_DAY}){END}(?!:|/))?{_YEAR_BEHIND}""",
+        (?!\.\d|:\d|/\d|,\d)(?:\ ?[-–]\ ?(?P<last>{THE_DAY}){END}(?!:|/|\ ?%))?{_YEAR_BEHIND}""",
         _month_day_year,
         ignore_case=True,
     ),
@@ -271,14 +271,14 @@ RULES: tuple[Rule, ...] = (
         "day, month and year",
         rf"""{START}(?:(?P<weekday>{WEEKDAY}),?\ )?(?:the\ )?(?P<day>{THE_DAY})
         (?:\ ?[-–]\ ?(?P<last>{THE_DAY}))?(?:\ (?:of\ )?|-)(?P<month>{MONTH}){END}
-        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d){END}(?!:\d|\.\d){ERA}?)?""",
+        (?P<year_part>(?:,\ |\ |-)(?P<year>{YEAR}|'\d\d|(?<=\p{{L}}-)\d\d){END}(?!:\d|\.\d){ERA}?)?""",
         _day_month_year,
         ignore_case=True,
     ),
     digit_rule(
         "month and year",
-        rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)(?P<year>{YEAR}|'\d\d)){END}
-        (?!:\d|\.\d)""",
+        rf"""{START}(?P<month>{MONTH}|May)(?P<year_part>(?:,\ |\ |\ of\ |-)
+        (?P<year>{YEAR}|'\d\d|(?<=-)\d\d(?!-))){END}(?!:\d|\.\d)""",
         lambda match: _full(match["month"]) + _year_behind(match),
         ignore_case=True,
     ),
@@ -300,9 +300,15 @@ RULES: tuple[Rule, ...] = (
         ignore_case=True,
         wakes="-–",
     ),
+    digit_rule(
+        "working days",
+        rf"{START}M\ ?[-–]\ ?(?P<last>F|Th)(?=:?,?\ \d)",
+        lambda match: f"Monday to {'Friday' if match['last'] == 'F' else 'Thursday'}",
+    ),
     Rule(
         "day of the week",
         rf"""{START}(?P<day>{SHORT_DAY})\.?(?:(?=,?\ \d{{1,2}}(?!\d|\ \p{{L}}{{3}})|:\ \d|{AND}\ {SHORT_DAY})
+        |(?=/{SHORT_DAY})|(?<={SHORT_DAY}/\w+)
         |(?<=\b(?:{any_word("before a day")}|{SHORT_DAY}\.?{AND})\ \w+\.?)(?!\ \p{{Lu}}))""",
         lambda match: _full(match["day"]) + stop(match),
         ignore_case=True,
@@ -314,6 +320,11 @@ RULES: tuple[Rule, ...] = (
         _year_month,
     ),
     digit_rule(
+        "month and year with a stroke",
+        rf"{START}(?<![/.,$€£¥])(?P<month>0?[1-9]|1[0-2])/(?P<year>(?:19|20)\d\d){END}(?![-/.]\d|\ of\b)",
+        lambda match: date(int(match["year"]), int(match["month"]), None),
+    ),
+    digit_rule(
         "decade",
         rf"""{START}(?:(?P<decade>(?:1\d|20)\d0)'?s|'(?P<decade>\d0)'?s
         |(?<=\b{any_word("before a decade")}[\ -])(?P<decade>[2-9]0)'?s){END}""",
@@ -321,7 +332,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "year without its century",
-        rf"(?<![\p{{L}}\p{{N}}])'(?P<year>\d\d){END}(?!')",
+        rf"(?:(?<![\p{{L}}\p{{N}}])|(?<=\b[HQ][1-4]))'(?P<year>\d\d){END}(?!')",
         lambda m: century_year(m["year"]),
     ),
     digit_rule(

@@ -245,7 +245,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "hashtag",
-        r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*)",
+        r"(?<![\p{L}\p{N}_&])\#(?P<name>\p{L}[\p{L}\p{N}_]*|\d{1,3}\p{Lu}\p{Ll}+[\p{L}\p{N}_]*)",
         lambda match: f"hashtag {_camel(match['name'])}",
         wakes="#",
     ),

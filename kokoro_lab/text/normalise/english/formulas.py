@@ -195,6 +195,12 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: " .",
         wakes=".",
     ),
+    Rule(
+        "letter by its name",
+        r"""(?<=\b[Tt]he\ (?:letter|vowel)\ ["“']?)a
+        (?=["”'.,;:!?)]|$|\ (?:is|was|and|or|in|at|has|as|on|appears|comes)\b)""",
+        lambda m: "A",
+    ),
     Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
     Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
     Rule(
@@ -212,8 +218,8 @@ SIGNS_ALONE: tuple[Rule, ...] = (
     Rule("stroke between prices", r"(?<=\d)\ /(?=\ \p{Lu}{0,3}[$€£]\d)", lambda m: ",", wakes="/"),
     Rule(
         "grade with its minus",
-        r"""(?<=\b(?:[Aa]n?|[Gg]ot|[Gg]rades?|[Mm]ark|[Ee]arned|[Rr]ated|[Ii]s|was)\ )(?P<letter>[A-D])[-−]
-        (?=[\s.,;!?)]|$)""",
+        r"""(?<=\b(?:[Aa]n?|[Gg]ot|[Gg]rades?|[Mm]ark|[Ee]arned|[Rr]ated|[Ii]s|was|[Tt]ype|[Bb]lood)\ )
+        (?P<letter>[A-DO]|AB)[-−](?=[\s.,;!?)]|$)""",
         lambda m: f"{m['letter']} minus",
         wakes="-−",
     ),
@@ -222,6 +228,16 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         rf"(?<![\p{{L}}])(?P<letter>[{''.join(GREEK)}])(?![\p{{Greek}}])",
         lambda m: GREEK[m["letter"]],
         wakes="".join(GREEK),
+    ),
+    Rule(
+        "stars of a rating",
+        r"(?<![★☆])(?:(?P<full>★{2,}|★(?=☆))(?P<empty>☆*)|(?<=\d\ ?)★)(?![★☆])",
+        lambda m: (
+            (number(str(len(m["full"]))) if m["full"] else "")
+            + (f" out of {number(str(len(m.group())))}" if m["empty"] else "")
+            + " stars"
+        ).lstrip(),
+        wakes="★",
     ),
     Rule("sign", rf"[{''.join(SIGNS)}]", lambda m: SIGNS[m.group()], wakes="".join(SIGNS)),
     Rule("hash", r"\#(?=\s|$)", lambda m: "hash", wakes="#"),

@@ -126,6 +126,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
     digit_rule(
         "airliner, processor or status of a web server",
         rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
+        |(?<=\b(?:Boeing|[Aa])\ )7[0-8]7
         |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4,5}}\p{{Lu}}{{0,2}}
         |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
         |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
@@ -154,7 +155,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         |\d{{3}}-\p{{Lu}}{{4}})
         |(?<=\+\d{{1,3}}{_SEPARATORS}?)\(?\d{{1,5}}\)?(?:{_SEPARATORS}\d{{2,8}}){{1,5}}
         |0\d{{3,4}}\ \d{{6}}
-        |0\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
+        |0(?!00?\b)\d{{2,4}}[\ -]\d{{3,4}}(?:[\ -]\d{{3,4}})?
         |(?<=\+\d)\d{{10}}
         )(?:,?\ ?(?:ext\.?|extension|x)\ ?(?P<extension>\d{{1,5}}))?{END}""",
         _phone,
@@ -193,7 +194,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "version",
-        rf"{START}(?P<v>[vV]\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)(?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)",
+        rf"""{START}(?P<v>(?:v|V(?!\d+(?!\.?\d)))\.?\ ?(?=\d))?(?<=[vV]\.?\ ?)  # but a V8
+        (?P<number>\d+(?:\.\d+)*){_TAIL}{END}(?!\.\d)""",
         _version,
     ),
     digit_rule(

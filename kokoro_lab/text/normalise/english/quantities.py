@@ -51,7 +51,7 @@ _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
 _PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END})?"
 _SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])(?:[-−–](?=[\d.])|(?<=^)[-−–]\ |[+±~≈<>≤≥]\ ?))?"
 _NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
-_AMOUNT = r"[\d.,]+(?:[-–][\d.,]+)?"
+_AMOUNT = r"(?:[\d.,]+(?:[-–][\d.,]+)?|(?:\d+[-\ ])?\d+/\d+)"
 _DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
 (?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
 _COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
@@ -110,7 +110,7 @@ def _fractional(match: Any) -> str:
     whole, numerator, denominator = match["whole"], int(match["numerator"]), int(match["denominator"])
     one, many = UNITS[match["unit"]][:2]
     if whole:
-        return f"{mixed(int(whole), numerator, denominator)} {one if match['compound'] else many}"
+        return f"{mixed(int(whole), numerator, denominator)} {one if took_part(match, 'compound') else many}"
     words = fraction(numerator, denominator)
     if took_part(match, "compound"):
         return f"{words} {one}"
@@ -160,7 +160,9 @@ SYMBOL, SYMBOL_SIGNS = any_of(_SYMBOLS), "".join({symbol[-1] for symbol in _SYMB
 SHORT = rf"(?:{any_of(MAGNITUDES)}{LOOSE_END})"
 _BIG = rf"(?:\ ?(?P<big>{SHORT})|[\ -](?P<big>{MAGNITUDE}){END})?"
 _SIGN = rf"(?P<sign>{LOOSE_START}[-−+±<>≤≥~≈]\ ?)?"
-_PER_PRICE = rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w))?"
+_PER_PRICE = (
+    rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w)(?:\.(?=\ \p{{Ll}}))?)?"
+)
 _CODE = rf"(?P<code>{any_word('currency code')})"
 _NO_DECIMALS = r"(?<![.,]\d*)"
 
@@ -191,7 +193,7 @@ def _compound(match: Any) -> str:
     return f"{scaled(match['amount'], match['big'])} {CURRENCIES[match['symbol']].one}"
 
 
-def _span_of_amounts(match: Any) -> str | None:
+def _span_of_amounts(match: Any) -> str:
     first, last, big = match["first"], match["last"], match["big"]
     many = CURRENCIES[match["symbol"]].many
     if "." not in first + last:
@@ -285,6 +287,16 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{counted(match['number'], 'game', 'games')} back",
     ),
     digit_rule(
+        "points with a hyphen",
+        rf"{_LEFT}(?P<number>\d+)-pts?(?=\ \p{{Ll}}{{3,}})",
+        lambda match: f"{number(match['number'])} point",
+    ),
+    digit_rule(
+        "minutes and seconds",
+        r"(?<=(?<![\d:])\d{1,2}:[0-5]\d\ )mins?(?![\p{L}\p{N}])\.?",
+        lambda match: f"minutes{'.' if match.group().endswith('.') and ends_text(match) else ''}",
+    ),
+    digit_rule(
         "basis points",
         rf"{_SIGNED}{_LEFT}(?P<number>\d{{1,2}}(?:\.\d)?|1[0257][05]|200)\ ?bps{LOOSE_END}",
         lambda match: sign(match) + counted(match["number"], "basis point", "basis points"),
@@ -372,8 +384,8 @@ MONEY: tuple[Rule, ...] = (
     Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?
-        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d)""",
-        _span_of_amounts,
+        {SPAN}{SYMBOL}?(?P<last>{DECIMAL}){_BIG}(?![\p{{L}}\p{{N}}]|[.,]\d){_PER_PRICE}""",
+        lambda match: _span_of_amounts(match) + per(match),
         wakes=SYMBOL_SIGNS,
     ),
     Rule(

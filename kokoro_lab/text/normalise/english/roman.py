@@ -59,7 +59,11 @@ RULES: tuple[Rule, ...] = (
         _span,
         wakes="-–",
     ),
-    roman_rule("Roman part", rf"(?<=\b{PART}s?\ ){NUMERAL}(?P<letter>[ABC]?){_END}", _part),
+    roman_rule(
+        "Roman part",
+        rf"(?<=\b{PART}s?\ )(?!(?<=\b(?:[Gg]eneration|Xbox\ Series)\ )X\b){NUMERAL}(?P<letter>[ABC]?){_END}",
+        _part,
+    ),
     roman_rule(
         "Roman parts",
         rf"(?<=\b{PART}s\ [IVX]+(?:\ and\ |\ ?[-–]\ ?|\ to\ |,\ )){NUMERAL}{_END}",

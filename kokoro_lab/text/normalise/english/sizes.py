@@ -7,7 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.normalise.english.numerals import counted, fraction, mixed, number
-from kokoro_lab.text.normalise.english.patterns import DECIMAL, any_word
+from kokoro_lab.text.normalise.english.patterns import DECIMAL, VULGAR, VULGAR_SIGNS, any_word
 from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 
 _LEFT = r"(?<![\p{L}\p{N}_.,/:'])"
@@ -42,6 +42,12 @@ def _inches(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "x beside a vulgar fraction",
+        rf"(?<={VULGAR}[\"″]?\ ?)[x×](?=\ ?(?:\d|{VULGAR}))|(?<=\d[\"″]?\ ?)[x×](?=\ ?\d*{VULGAR})",
+        lambda match: "by",
+        wakes=VULGAR_SIGNS,
+    ),
     digit_rule(
         "waist and length of trousers",
         r"(?<![\p{L}\p{N}_.,/])(?P<waist>\d\d)W\ ?[x×/]?\ ?(?P<length>\d\d)L(?![\p{L}\p{N}_])",
