@@ -56,6 +56,7 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["later"] >= LEAST["later"], wrong["later"]
     assert right["further"] >= LEAST["further"], wrong["further"]
     assert right["languages"] >= LEAST["languages"], wrong["languages"]
+    assert right["everyday"] >= LEAST["everyday"], wrong["everyday"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
@@ -66,6 +67,7 @@ LEAST = {
     "later": 100,
     "further": 328,
     "languages": 144,
+    "everyday": 124,
     "same": 226,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144 and 226."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144, 140 and 226."""
