@@ -35,6 +35,9 @@ def _before_number(language: str) -> Any:
 
 
 _ABBREVIATION = {language: _before_number(language) for language in LATIN}
+_ABBREVIATION |= dict.fromkeys(
+    ("ja", "zh"), regex.compile(r"(?<![A-Za-z])(?:pp?|[Nn]o|[Vv]ol|[Ff]ig|ver)\.$")
+)
 _TITLE = {
     language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
     for language in (*LATIN, "hi")

@@ -7,21 +7,25 @@ language. Digits that no rule takes are read one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 import regex
 
 from kokoro_lab.text.boundaries import initial
+from kokoro_lab.text.normalise.other_agreement import VULGAR, OtherAgreement
 from kokoro_lab.text.normalise.other_codes import OtherCodes
 from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
-from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, spaced
+from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, last_stop, spaced
 from kokoro_lab.text.normalise.other_roman import OtherRoman
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
-from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, units
+from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, units
 
 _BESIDE = {
+    "behind an ordinal": (r"(?<=\d\ ?(?:e|er|ère|re|ème|nde?|[ºª°oa])\ )", ""),
+    "behind a number": (r"(?<=(?<![€$£]\ ?[\d.,]*)\d\ ?)", r"(?!\s?[€$£])"),
     "anywhere": ("", ""),
     "before a name": ("", r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
     "before a number": (
@@ -30,21 +34,30 @@ _BESIDE = {
     ),
 }
 """Kind of abbreviation → patterns for the text before and after it."""
-_VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
+_DEVANAGARI = str.maketrans("०१२३४५६७८९", "0123456789")
+_ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
+_AROUND_CHARS = 60
+"""Number of characters on either side of `2x1` in which a word may say that it is a score."""
+_ALONE = ("kg", "km", "cm", "mm", "mg", "ml", "mL", "km/h", "kWh")
+"""Units that no word looks like, so that they may stand without a number."""
+_SUMS = "=÷<>"
+"""Signs that are said between two numbers."""
 _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "miliardi": "miliardo"}
-_HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
-class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
+class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherContext):
     """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
         self._currencies = units(__package__, "other_currencies.tsv", language)
         self._names: dict[str, Mapping[str, str]] = {
-            kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BESIDE
+            kind: _with_capitals(names(__package__, "other_names.tsv").get(f"{language} {kind}", {}))
+            for kind in _BESIDE
         }
-        self.RULES = self._rules()
+        self._each = self._pairs("in each")
+        rules = self._rules()
+        self.RULES = rules if language != "hi" else tuple(replace(each, seen=_western) for each in rules)
 
     def _rules(self) -> tuple[Rule, ...]:
         words = self._words
@@ -70,7 +83,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 Rule(
                     "abbreviation",
                     rf"{before}(?<![\p{{L}}\p{{M}}\p{{N}}.-]){any_of(self._names[kind])}{behind}(?!\p{{L}})",
-                    self._named,
+                    partial(_named, self._names[kind]),
                 )
                 for kind, (before, behind) in _BESIDE.items()
                 if self._names[kind]
@@ -109,15 +122,22 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             Rule(
                 "price of one",
                 rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?(?:(?P<unit>{unit})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
-                lambda match: f" {self._per(match['unit'] or '')}{_last_stop(match)}",
+                lambda match: f" {self._per(match['unit'] or '')}{last_stop(match)}",
                 wakes="/",
             ),
             digit_rule("end of a price", rf"(?<=(?:{signs})\s?[\d.,]+)/-", lambda match: ""),
             Rule(
                 "so many times",
-                r"(?<=(?<![\w.,]|=\ )\d{1,3}(?:[.,]\d)?)x(?![\w.]|\s?[-+=\d])",
+                r"(?<=(?<![\w.,]|=\ )\d{1,3}[.,]\d)x(?![\w.]|\s?[-+=\d])",
                 lambda match: words["times"],
                 wakes="x",
+            ),
+            digit_rule(
+                "so many times",
+                r"(?<![\w.,]|=\ )(?P<whole>\d{1,3})x(?![\w.]|\s?[-+=\d])",
+                lambda match: self._counted(
+                    int(match["whole"]), CountedUnit(words["time"], words["times"], "f")
+                ),
             ),
             digit_rule(
                 "size",
@@ -126,18 +146,29 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 self._size,
             ),
             digit_rule(
+                "product or size without a unit",
+                rf"(?<![\w.,])(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})(?![\w]|[.,]\d)",
+                self._product,
+            ),
+            Rule(
+                "sign of a sum",
+                rf"(?<=(?<!\w)[\d.,]+\ ?)[{''.join(_SUMS)}](?=\ ?[-+]?\d)",
+                lambda match: self._signs[match.group()],
+                wakes=_SUMS,
+            ),
+            digit_rule(
                 "mixed number",
                 rf"(?<![\w/.,])(?P<whole>\d{{1,3}})\ ?(?:(?<=\ )(?P<part>{any_of(self._pairs('fractions'))})"
-                rf"|(?P<part>[{''.join(_VULGAR)}]))"
+                rf"|(?P<part>[{''.join(VULGAR)}]))"
                 rf"(?:\ ?(?P<unit>{unit})(?!{word}|/)|\ (?P<next>\p{{Ll}}[\p{{L}}\p{{M}}]+)|(?![\w/]))",
                 self._mixed,
             ),
             Rule(
                 "fraction",
-                rf"(?<![\w/.,])(?P<part>{any_of((*self._pairs('fractions'), *_VULGAR))})\ ?"
+                rf"(?<![\w/.,])(?P<part>{any_of((*self._pairs('fractions'), *VULGAR))})\ ?"
                 rf"(?:(?P<unit>{unit})(?!{word}|/)|(?=(?P<next>d'|\p{{L}}[\p{{L}}\p{{M}}]+)))",
                 self._share,
-                wakes=f"{DIGITS}{''.join(_VULGAR)}",
+                wakes=f"{DIGITS}{''.join(VULGAR)}",
             ),
             digit_rule(
                 "unit",
@@ -169,6 +200,12 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 lambda match: f" {words['to']}",
             ),
             digit_rule(
+                "degrees of heat",
+                rf"(?<=\b(?i:{any_of(entries(words['near degrees']))})\p{{L}}*\.?[^\d.!?]{{0,20}}"
+                r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?P<whole>\d+)\s?[º°](?![\p{L}\d])",
+                lambda match: f"{self._say(int(match['whole']))} {words['degrees']}",
+            ),
+            digit_rule(
                 "ordinal",
                 r"(?<![\w.,])(?P<whole>\d+)(?:\s(?=[ºª°]|ème|व))?"
                 rf"(?:(?P<feminine>{feminine})|{ordinal})(?!\w)",
@@ -185,7 +222,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 r"(?<![\w.,])(?!\d{1,3}\.\d{3}(?!\d))(?P<letter>)(?P<parts>\d+\.\d+)(?![\w]|[.,]\d)",
                 self._version,
             ),
-            digit_rule("number", rf"(?<![\w]){number}(?:{mark}(?P<part>\d+))?(?!\d)", self._number),
+            digit_rule("number", rf"(?<![\w]){number}(?:{mark}(?P<part>\d+))?(?!\d)", self._counting),
             digit_rule("digits", r"\d+", lambda match: self._digits(match.group())),
             *self._sign_rules(),
         )
@@ -206,12 +243,18 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             lambda match: self._signs["+"],
             wakes="+",
         )
+        yield Rule(
+            "so many in each",
+            rf"(?<=\d\ ?\p{{L}}[\p{{L}}\p{{M}}]*\ ?)/\ ?(?P<each>{any_of(self._each)})(?![\p{{L}}\p{{M}}])",
+            lambda match: f" {self._per(match['each'])}{last_stop(match)}",
+            wakes="/",
+        )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")
-        alone = [each for each in self._units if each[-1] in "²³" or each in ("km/h", "kWh")]
+        alone = [each for each in self._units if each[-1] in "²³" or each in _ALONE]
         yield Rule(
             "unit alone",
             rf"(?<![\p{{L}}\p{{N}}/.])(?P<unit>{any_of(alone)})(?![\p{{L}}\p{{N}}/²³])",
-            lambda match: self._units[match["unit"]].one,
+            self._alone,
         )
         yield Rule(
             "power",
@@ -237,68 +280,36 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         else:
             said = self._sign(match) + self._counted(int(whole), unit)
         if match["per"] or match["each"]:
-            said += (
-                f" {self._words['per']} {self._units[match['per']].one if match['per'] else match['each']}"
-            )
-        return self._up_to(match, said) + _last_stop(match)
+            said += f" {self._per(match['per'] or match['each'])}"
+        return self._up_to(match, said) + last_stop(match)
 
     def _per(self, unit: str) -> str:
-        return spaced(f"{self._words['per']} {self._units[unit].one if unit in self._units else unit}")
+        said = self._units[unit].one if unit in self._units else unit
+        return self._each.get(unit) or spaced(f"{self._words['per']} {said}")
+
+    def _alone(self, match: Any) -> str:
+        unit = self._units[match["unit"]]
+        return unit.many if regex.search(r"\b[ei][nm]\ $", match.string[: match.start()]) else unit.one
 
     def _size(self, match: Any) -> str:
         by = f" {self._words['times, of a size']} "
         sides = map(self._decimal, regex.split(r"\s?[x×]\s?", match["sides"]))
         return f"{by.join(sides)} {self._units[match['unit']].many}"
 
-    def _gender(self, noun: str, whole: int) -> Gender:
-        """The gender of a noun in a recipe, by its ending or a table; the plural after more than one."""
-        locale, listed = self._words["locale"], entries(self._words["feminine nouns"])
-        if locale == "it":
-            return "f" if noun[-1] == "a" or (whole > 1 and noun[-1] == "e") else "m"
-        singular = regex.sub(r"(?<=[rz])es$|s$" if locale == "pt_BR" else "s$", "", noun)
-        return "f" if singular in listed or (locale == "pt_BR" and singular[-1] == "a") else "m"
+    def _product(self, match: Any) -> str:
+        """`5 x 3 = 15` is a product, `2x1` in the report of a match a score, and `1920x1080` a size."""
+        sides, near = match["sides"], self._words["near a score"]
+        summed = " " in sides or match.string[match.end() : match.end() + 2].strip()[:1] == "="
+        word = "times, of a product" if summed else ""
+        if near and regex.fullmatch(r"\d\ ?x\ ?\d", sides):
+            around = match.string[max(0, match.start() - _AROUND_CHARS) : match.end() + _AROUND_CHARS]
+            word = "to" if regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(near))})", around) else word
+        by = f" {self._words[word or 'times, of a size']} "
+        return by.join(map(self._decimal, regex.split(r"\s?[x×]\s?", sides)))
 
-    def _mixed(self, match: Any) -> str:
-        """A whole and a part: "due tazze e mezza", "une heure et quart"."""
-        part, whole, unit = match["part"], int(match["whole"]), match["unit"]
-        part = _VULGAR.get(part, part)
-        noun = match["next"] or ""
-        if unit:
-            noun = self._units[unit].one if whole == 1 else self._units[unit].many
-        if self._words["locale"] == "hi":
-            return f"{self._hindi_share(whole, part)} {noun}".rstrip()
-        linked = noun in entries(self._words["no noun behind a fraction"])
-        gender = (self._units[unit].gender if unit else self._gender(noun or "o", whole)) or "m"
-        said = regex.sub(r" d[ei]$", "", self._pairs("fractions")[part])
-        if part == "1/2":
-            said = {"mezzo": "mezza", "meio": "meia", "un demi": "un demie"}[said] if gender == "f" else said
-        joint = self._words["and"] or "et"
-        head = self._counted(whole, CountedUnit("", "", gender)).strip()
-        counted = head if linked or not noun else f"{head} {noun}"
-        said = said.removeprefix("un ") if part == "1/2" else said
-        return f"{counted} {joint} {said}{f' {noun}' if linked else ''}{_last_stop(match) if unit else ''}"
-
-    def _hindi_share(self, whole: int, part: str) -> str:
-        """Hindi counts quarters from the nearest whole: a quarter more, half more, a quarter less."""
-        if part == "1/2":
-            return _HALVES.get(whole) or f"साढ़े {self._say(whole)}"
-        if part in ("1/4", "3/4"):
-            return f"सवा {self._say(whole)}" if part == "1/4" else f"पौने {self._say(whole + 1)}"
-        return f"{self._say(whole)} {self._pairs('fractions')[part]}"
-
-    def _share(self, match: Any) -> str:
-        """A part of a unit or of what the next word names: "mezzo litro"."""
-        part, unit = match["part"], match["unit"]
-        said = self._pairs("fractions")[_VULGAR.get(part, part)]
-        noun = self._units[unit].one if unit else match["next"]
-        gender = self._units[unit].gender if unit else self._gender(noun, 1)
-        if gender == "f" and said in ("mezzo", "meio"):
-            said = {"mezzo": "mezza", "meio": "meia"}[said]
-        if gender == "f" and said == "un demi":
-            said = "une demi"
-        if noun in entries(self._words["no noun behind a fraction"]):
-            said = regex.sub(r" d[ei]$", "", said)
-        return f"{said} {noun}{_last_stop(match)}" if unit else said
+    def _counting(self, match: Any) -> str | None:
+        said = self._number(match)
+        return self._agreeing(said, match) if said and not match["part"] else said
 
     def _large(self, match: Any) -> str | None:
         """`R$ 2,5 milhões`: the currency stands after the scale, and after a million with "of"."""
@@ -315,12 +326,6 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         first, last = (full, part) if self._words["locale"] == "hi" else (part, full)
         return f"{first} {self._words['out of']} {last}"
 
-    def _named(self, match: Any) -> str:
-        """The words of an abbreviation; at the end of a sentence, its point stays."""
-        written = match.group()
-        said = next(table[written] for table in self._names.values() if written in table)
-        return said + _last_stop(match)
-
     def _percent(self, match: Any) -> str | None:
         said = self._number(match)
         return f"{said} {self._words['percent']}" if said else None
@@ -329,7 +334,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         value = int(match["whole"])
         if not 0 < value <= 10_000:
             return None
-        said = self.ordinal(value)
+        said = "second" if match.group().endswith(("nd", "nde")) else self.ordinal(value)
         if match.group().endswith("वें"):  # before a noun with a postposition
             return f"{said.removesuffix('ाँ')}ें"
         return self._feminine(said) if match["feminine"] else said
@@ -346,7 +351,10 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
 
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])
-        return f"{self.cardinal(first)} {self._words['to']} {self.cardinal(last)}" if first < last else None
+        if first >= last:
+            return None
+        said = (self._agreeing(self.cardinal(each), match) for each in (first, last))
+        return f" {self._words['to']} ".join(said)
 
     def _number(self, match: Any) -> str | None:
         whole = self._plain(match["whole"])
@@ -375,6 +383,19 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return self._up_to(match, sign + said)
 
 
-def _last_stop(match: Any) -> str:
-    """The point of an abbreviation that ends a sentence."""
-    return "." if match.group()[-1] == "." and match.end() == len(match.string) else ""
+def _named(table: Mapping[str, str], match: Any) -> str:
+    """The words of an abbreviation; at the end of a sentence, its point stays."""
+    return table[match.group()] + last_stop(match)
+
+
+def _with_capitals(table: Mapping[str, str]) -> Mapping[str, str]:
+    """Abbreviations, and those of two small letters or more as they stand at the start of a sentence."""
+    return {key[0].upper() + key[1:]: said for key, said in table.items() if _ABBREVIATED.match(key)} | {
+        **table
+    }
+
+
+@lru_cache(maxsize=8)
+def _western(text: str) -> str:
+    """The text with the digits 0 to 9 for those of Devanagari."""
+    return text.translate(_DEVANAGARI)

@@ -24,7 +24,7 @@ _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", re
 _OWN_NUMBERS = {
     "it": r"3\d\d[ -]?\d{3}[ -]?\d{3,4}",
     "pt_BR": r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
-    "hi": r"[6-9]\d{4}\ ?\d{5}",
+    "hi": r"[6-9]\d{4}\ ?\d{5}|(?<=\p{M}?\p{L}\p{M}*\ ?[-–]\ )[1-9]\d{5}",
 }
 """Mobile numbers, and in Brazil postal codes and the numbers of a person and a firm."""
 
@@ -56,7 +56,7 @@ class OtherCodes(OtherNumbers):
         yield digit_rule(
             "number that is said to be a telephone's",
             rf"(?<=\b{any_of(entries(words['before a telephone number']))}\.?\ ?:?\ )"
-            r"(?:(?<=:\ ?)\d|\d(?=[\d ./-]*$|(?:[ ./-]?\d){6}))(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
+            r"(?:(?<=:\ ?)\d|\d(?=[\d ./-]*[।.]?$|(?:[ ./-]?\d){6}))(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
             self._dialled,
             ignore_case=True,
         )

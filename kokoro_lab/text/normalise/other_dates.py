@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
 
+import regex
+
 from kokoro_lab.text.normalise.other_numbers import OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
@@ -85,24 +87,35 @@ class OtherDates(OtherNumbers):
         before = any_of((*entries(self._words["before a day"]), *self._days))
         yield digit_rule(
             "date without a year",
-            rf"(?<=\b(?i:{before}):?\ )(?P<d>[0-3]?\d)/(?P<m>0[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
+            rf"(?<=\b(?:(?i:{before}):?|d[eua]l?\ \d\d?\ (?:au|al?))\ )"
+            r"(?P<d>(?!0?[1-3]/[2-4]\b)[0-3]?\d)(?:[º°]|er)?"
+            r"/(?P<m>0?[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
         )
         yield digit_rule(
             "month and year", r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])", self._day
         )
+        if self._words["before a year"]:
+            behind = entries(self._words["behind a year"])
+            before = any_of((*entries(self._words["before a year"]), *self._months.values()))
+            yield digit_rule(
+                "year",
+                rf"(?<=\b{before},?\ )(?P<y>1[1-9]\d\d)(?![\d.,]\d)"
+                rf"|(?<![\w.,-])(?P<y>1[1-9]\d\d)(?=\ {any_of(behind)}(?!\w))",
+                lambda match: self._year(int(match["y"])),
+            )
         if self._short_months:
             yield Rule(
                 "short month",
-                rf"(?<=\d\ (?:de\ )?)(?P<m>{any_of(self._short_months)})(?:\.(?=\s|$)|(?=\ \d{{4}}))",
-                lambda match: self._short_months[match["m"].lower()],
+                rf"(?<=\d\ (?:de\ )?)(?P<m>{any_of(self._short_months)})(?:\.(?=[\s,;:!?)]|$)|(?=\ \d{{4}}))",
+                self._short_month,
                 ignore_case=True,
             )
         if self._days:
             day = any_of(self._days)
             months = any_of({*self._months.values(), *self._short_months})
             # Behind `mer.` a number alone may be 3 hours, and `mer` the sea
-            dated = rf"\d{{1,2}}(?:\ (?:de\ )?{months}(?!\p{{L}})|[/.:h]\d|\ ?h\b)"
+            dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h]\d|\ ?h\b)"
             yield Rule(
                 "span of days of the week",
                 rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à)\ )(?P<b>{day})"
@@ -112,7 +125,7 @@ class OtherDates(OtherNumbers):
             )
             yield digit_rule(
                 "short day of the week",
-                rf"(?<!\p{{L}})(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
+                rf"(?<!\p{{L}}|\d\ )(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
                 lambda match: self._days[match["a"].lower()],
                 ignore_case=True,
             )
@@ -160,6 +173,14 @@ class OtherDates(OtherNumbers):
         month = int(match["m"]) if match["m"].isdecimal() else roman(match["m"]) or 0
         day = int(parts["d"]) if parts.get("d") else None
         return self.date(year, month, day) if in_calendar(year, month, day) else None
+
+    def _short_month(self, match: Any) -> str:
+        """A month; where "of" stands between the parts of a date, with it: `3 dez. 2024`."""
+        of, before = self._words["between parts of a date"], match.string[: match.start()]
+        said = self._short_months[match["m"].lower()]
+        first = of and not before.endswith(f"{of} ")
+        last = of and regex.match(r"\ \d{4}", match.string[match.end() :])
+        return f"{of if first else ''} {said} {of if last else ''}".strip()
 
     def _from_day_to_day(self, match: Any) -> str:
         first, last = (self._days[match[end].lower()] for end in "ab")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import regex
 
@@ -110,3 +111,8 @@ def _hindi(value: int) -> str:
 
 def _hindi_ordinal(value: int) -> str:
     return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
+
+
+def last_stop(match: Any) -> str:
+    """The point of an abbreviation that ends a sentence."""
+    return "." if match.group()[-1] == "." and match.end() == len(match.string) else ""

@@ -192,6 +192,12 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)",
         lambda match: f"menos {_in_parts(match)}",
     ),
+    digit_rule(
+        "degrees of heat",
+        r"(?<=\b(?i:temperatura|temp|termómetro|máxim|mínim|máx|mín|fiebre|horno|calor|frío)\p{L}*\.?[^\d.!?]{0,20}"
+        r"(?:\d+[ ]?[º°][^\d.!?]{1,12}(?i:máx|mín)?\.?[ ]?)?)(?P<degrees>\d{1,3})º(?!\w)",
+        _in_parts,
+    ),
     Rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
     Rule(
         "part of a unit",

@@ -6,15 +6,26 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 from unicodedata import digit
 
+import regex
+
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
-from kokoro_lab.text.tables import names
+from kokoro_lab.text.tables import any_of, names
 
 _OWN, _GREEK, _OTHERS = (
     names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
 )
 _NAMES = {**_OWN, **_GREEK, **_OTHERS}
 _OPENING, _CLOSING = frozenset("(“\"'¿¡["), frozenset(".,;:)”\"'?!]")
+_EACH = {
+    "día": "al",
+    "semana": "a la",
+    "mes": "al",
+    "año": "al",
+    "noche": "por",
+    "hora": "por",
+    "persona": "por",
+}
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
@@ -63,5 +74,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
     Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named, wakes="".join(_OTHERS)),
+    Rule(
+        "so many in each",
+        rf"(?<=\d[ ]\p{{Ll}}+)/(?={any_of(_EACH)}(?!\w))",
+        lambda match: _EACH[regex.match(r"\w+", match.string[match.end() :])[0]],  # type: ignore[index]
+        wakes="/",
+    ),
     Rule("either or", r"(?<=\p{L})/(?=\p{L})", lambda _: " ", wakes="/"),
 )
