@@ -267,7 +267,11 @@ RULES: tuple[Rule, ...] = (
         _telephone,
     ),
     _rule("code with dashes", r"(?<![\d.])\d+(?:-\d+){2,}(?![\d.])", lambda m: code(m.group())),
-    _rule("code", rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
+    _rule(
+        "code",
+        rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}(?:[ -]\d{{3,}})*{_NOT_COUNTED}",
+        lambda m: code(m.group()),
+    ),
     _rule(
         "room, train, flight or model",
         rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z][-_·]?)\d{{3,}}(?![\d.]|\s?{_UNIT})"
@@ -276,7 +280,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "number that is called",
-        r"(?<=(?:拨打?|致电|打)\s?)1\d\d(?!\d|[.,]\d|[个次元块人])",
+        r"(?<=(?:拨打?|致电|打)\s?)1\d\d(?!\d|[.,]\d|[个次元块人分])",
         lambda m: code(m.group()),
     ),
     _rule(
@@ -291,7 +295,7 @@ RULES: tuple[Rule, ...] = (
         lambda m: f"每{_PER[m['per']]}",
         wakes="/",
     ),
-    _rule("years of birth", rf"{_START}\d0(?=后(?![来面天年]))", lambda m: digits(m.group())),
+    _rule("years of birth", rf"{_START}\d0(?=后(?![来面天年退]))", lambda m: digits(m.group())),
     _rule(
         "large amount in English",
         rf"(?<currency>{_CURRENCY})\s?(?<n>\d+(?:\.\d+)?)\s?(?<scale>[KMBT])(?![A-Za-z\d])",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import regex
@@ -18,7 +18,7 @@ from kokoro_lab.text.normalise.other_agreement import VULGAR, OtherAgreement
 from kokoro_lab.text.normalise.other_codes import OtherCodes
 from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
-from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, last_stop, spaced
+from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, last_stop, spaced, western
 from kokoro_lab.text.normalise.other_roman import OtherRoman
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
 from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, units
@@ -34,11 +34,8 @@ _BESIDE = {
     ),
 }
 """Kind of abbreviation → patterns for the text before and after it."""
-_DEVANAGARI = str.maketrans("०१२३४५६७८९", "0123456789")
 _ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
-_AROUND_CHARS = 60
-"""Number of characters on either side of `2x1` in which a word may say that it is a score."""
-_ALONE = ("kg", "km", "cm", "mm", "mg", "ml", "mL", "km/h", "kWh")
+_ALONE = ("kg", "km", "cm", "mg", "ml", "mL", "km/h", "kWh")
 """Units that no word looks like, so that they may stand without a number."""
 _SUMS = "=÷<>"
 """Signs that are said between two numbers."""
@@ -57,7 +54,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         }
         self._each = self._pairs("in each")
         rules = self._rules()
-        self.RULES = rules if language != "hi" else tuple(replace(each, seen=_western) for each in rules)
+        self.RULES = rules if language != "hi" else tuple(replace(each, seen=western) for each in rules)
 
     def _rules(self) -> tuple[Rule, ...]:
         words = self._words
@@ -121,7 +118,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
             ),
             Rule(
                 "price of one",
-                rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?(?:(?P<unit>{unit})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
+                rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?"
+                rf"(?:(?P<unit>{any_of((*self._units, *self._each))})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
                 lambda match: f" {self._per(match['unit'] or '')}{last_stop(match)}",
                 wakes="/",
             ),
@@ -147,13 +145,14 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
             ),
             digit_rule(
                 "product or size without a unit",
-                rf"(?<![\w.,])(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})(?![\w]|[.,]\d)",
+                rf"(?<![\w.,])(?!0x)(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
+                r"(?!\w|[.,]\d)",
                 self._product,
             ),
             Rule(
                 "sign of a sum",
                 rf"(?<=(?<!\w)[\d.,]+\ ?)[{''.join(_SUMS)}](?=\ ?[-+]?\d)",
-                lambda match: self._signs[match.group()],
+                lambda match: self._signs.get(match.group()),
                 wakes=_SUMS,
             ),
             digit_rule(
@@ -202,7 +201,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
             digit_rule(
                 "degrees of heat",
                 rf"(?<=\b(?i:{any_of(entries(words['near degrees']))})\p{{L}}*\.?[^\d.!?]{{0,20}}"
-                r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?P<whole>\d+)\s?[º°](?![\p{L}\d])",
+                r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?<!\b(?:[iad]l|d[ae]l|[adn]?o)\ )"
+                r"(?P<whole>\d+)\s?[º°](?![\p{L}\d]|\ \p{Ll}{4})",
                 lambda match: f"{self._say(int(match['whole']))} {words['degrees']}",
             ),
             digit_rule(
@@ -302,7 +302,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         summed = " " in sides or match.string[match.end() : match.end() + 2].strip()[:1] == "="
         word = "times, of a product" if summed else ""
         if near and regex.fullmatch(r"\d\ ?x\ ?\d", sides):
-            around = match.string[max(0, match.start() - _AROUND_CHARS) : match.end() + _AROUND_CHARS]
+            around = regex.split("[.;!?]", match.string[: match.start()])[-1]
+            around += regex.split("[.;!?]", match.string[match.end() :])[0]
             word = "to" if regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(near))})", around) else word
         by = f" {self._words[word or 'times, of a size']} "
         return by.join(map(self._decimal, regex.split(r"\s?[x×]\s?", sides)))
@@ -393,9 +394,3 @@ def _with_capitals(table: Mapping[str, str]) -> Mapping[str, str]:
     return {key[0].upper() + key[1:]: said for key, said in table.items() if _ABBREVIATED.match(key)} | {
         **table
     }
-
-
-@lru_cache(maxsize=8)
-def _western(text: str) -> str:
-    """The text with the digits 0 to 9 for those of Devanagari."""
-    return text.translate(_DEVANAGARI)

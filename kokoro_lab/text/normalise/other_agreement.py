@@ -12,8 +12,8 @@ from kokoro_lab.text.tables import CountedUnit, Gender, entries
 
 VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
-_NOUN = regex.compile(r"(?:\ mil)?\ (?P<noun>\p{Ll}\p{L}{2,})(?![\p{L}@/]|\.\p{L})")
-_WORD_BEFORE = regex.compile(r"(\p{L}+)\ $")
+_NOUN = regex.compile(r"(?:\ mil)?\ (?P<noun>\p{Ll}\p{L}{2,})(?![\p{L}@]|\.\p{L})")
+_WORD_BEFORE = regex.compile(r"(?:(?<!\p{L})(?P<article>\p{L}+)['’ ])?(?P<word>\p{L}+[.°]?)\ $")
 _BEFORE_CHARS = 24
 """Number of characters before a number that may say what it numbers."""
 _IMPURE = regex.compile(r"s[^aeiou]|z|gn|p[sn]|x|y|i[aeou]")
@@ -26,6 +26,7 @@ class OtherAgreement(OtherNumbers):
     def __init__(self, language: str) -> None:
         super().__init__(language)
         self._labels = frozenset(entries(self._words["before a label's number"]))
+        self._articles = frozenset(entries(self._words["articles"]))
         listed = ("no noun behind a number", "months")
         self._no_nouns = frozenset(word for each in listed for word in entries(self._words[each]))
 
@@ -50,11 +51,17 @@ class OtherAgreement(OtherNumbers):
         locale = self._words["locale"]
         found = _NOUN.match(match.string, match.end())
         single = said.endswith(("un", "uno", "um")) and match.group() == "1"
-        if locale == "hi" or not found or (not single and locale != "it" and found["noun"][-1] not in "sx"):
+        plural = locale != "it" and found and found["noun"][-1] in "sx"
+        if locale == "hi" or not found or not (single or plural):
             return said
         noun = found["noun"]
         before = _WORD_BEFORE.search(match.string, max(0, match.start() - _BEFORE_CHARS), match.start())
-        label = before and (is_label(before[1], self._language) or before[1].lower() in self._labels)
+        label = before and (
+            is_label(before["word"], self._language)
+            or before["word"].lower() in self._labels
+            or before["word"][-1] in ".°º"
+            or (single and (before["article"] or "").lower() in self._articles)
+        )
         if label or noun in self._no_nouns:
             return said
         gender = self._gender(noun, 1 if single else 2)

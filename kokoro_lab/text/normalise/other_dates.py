@@ -88,7 +88,7 @@ class OtherDates(OtherNumbers):
         yield digit_rule(
             "date without a year",
             rf"(?<=\b(?:(?i:{before}):?|d[eua]l?\ \d\d?\ (?:au|al?))\ )"
-            r"(?P<d>(?!0?[1-3]/[2-4]\b)[0-3]?\d)(?:[º°]|er)?"
+            r"(?P<d>(?!0?[1-4]/[2-4]\b|6/8\b)[0-3]?\d)(?:[º°]|er)?"
             r"/(?P<m>0?[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
         )

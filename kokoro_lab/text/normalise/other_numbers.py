@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import regex
@@ -12,6 +12,7 @@ from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, rows, un
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
+_DEVANAGARI = str.maketrans("०१२३४५६७८९", "0123456789")
 
 
 _NUMBERS, _SCALES, _ORDINALS = (
@@ -92,7 +93,8 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
     """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
     from num2words import num2words
 
-    return str(num2words(value, lang=locale, to=to)).replace(",", "")
+    said = str(num2words(value, lang=locale, to=to)).replace(",", "")
+    return regex.sub(r"(?<=\p{L})tre$", "tré", said) if locale == "it" else said
 
 
 def spaced(words: str) -> str:
@@ -116,3 +118,9 @@ def _hindi_ordinal(value: int) -> str:
 def last_stop(match: Any) -> str:
     """The point of an abbreviation that ends a sentence."""
     return "." if match.group()[-1] == "." and match.end() == len(match.string) else ""
+
+
+@lru_cache(maxsize=8)
+def western(text: str) -> str:
+    """The text with the digits 0 to 9 for those of Devanagari."""
+    return text.translate(_DEVANAGARI)
