@@ -194,7 +194,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if code == "hi" and rest and _HINDI_UNIT.search(tail):
         return True
-    if rest[:1] in ",;:" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
+    if rest[:1] in ",;:ºª" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
 

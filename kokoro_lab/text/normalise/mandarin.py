@@ -291,7 +291,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "price of one",
-        rf"(?<={_CURRENCY}\s?[\d.,]{{1,12}}|[元块])/(?<per>{any_of(_PER)})(?![A-Za-z\d])",
+        rf"(?<={_CURRENCY}\s?[\d.,]{{1,12}}|[元块]|\d\s?\p{{Han}}{{1,2}})/(?<per>{any_of(_PER)})(?![A-Za-z\d])",
         lambda m: f"每{_PER[m['per']]}",
         wakes="/",
     ),

@@ -20,6 +20,7 @@ from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
 from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, last_stop, spaced, western
 from kokoro_lab.text.normalise.other_roman import OtherRoman
+from kokoro_lab.text.normalise.other_sizes import OtherSizes
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
 from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, units
 
@@ -37,17 +38,21 @@ _BESIDE = {
 _ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
 _ALONE = ("kg", "km", "cm", "mg", "ml", "mL", "km/h", "kWh")
 """Units that no word looks like, so that they may stand without a number."""
-_SUMS = "=÷<>"
-"""Signs that are said between two numbers."""
 _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "miliardi": "miliardo"}
 
 
-class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherContext):
+class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes, OtherContext):
     """The `Reader` (see `normalise`) of a language with a column in `others.tsv`, by its two letters."""
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
         self._currencies = units(__package__, "other_currencies.tsv", language)
+        self._currencies_written = {
+            name: unit
+            for unit in dict.fromkeys(self._currencies.values())
+            for name in (unit.one, unit.many)
+            if name in entries(self._words["currencies with cents"])
+        }
         self._names: dict[str, Mapping[str, str]] = {
             kind: _with_capitals(names(__package__, "other_names.tsv").get(f"{language} {kind}", {}))
             for kind in _BESIDE
@@ -95,11 +100,6 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
             *self._date_rules(),
             *self._time_rules(),
             digit_rule(
-                "score",
-                r"(?<=\p{Lu}\p{L}+\ )(?P<a>\d{1,2})\ ?x\ ?(?P<b>\d{1,2})(?=\ \p{Lu}\p{Ll})",
-                lambda match: f"{self._say(int(match['a']))} {words['to']} {self._say(int(match['b']))}",
-            ),
-            digit_rule(
                 "mark out of a full mark",
                 rf"(?<![\w/.,])(?:(?P<part>\d{{1,2}}{mark}\d\d?)"
                 rf"|(?<=\b(?i:{any_of(entries(words['before a mark']))})\ ?:?\ )(?P<part>\d{{1,3}})"
@@ -124,43 +124,18 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
                 wakes="/",
             ),
             digit_rule("end of a price", rf"(?<=(?:{signs})\s?[\d.,]+)/-", lambda match: ""),
-            Rule(
-                "so many times",
-                r"(?<=(?<![\w.,]|=\ )\d{1,3}[.,]\d)x(?![\w.]|\s?[-+=\d])",
-                lambda match: words["times"],
-                wakes="x",
-            ),
-            digit_rule(
-                "so many times",
-                r"(?<![\w.,]|=\ )(?P<whole>\d{1,3})x(?![\w.]|\s?[-+=\d])",
-                lambda match: self._counted(
-                    int(match["whole"]), CountedUnit(words["time"], words["times"], "f")
-                ),
-            ),
-            digit_rule(
-                "size",
-                rf"(?<![\w.,])(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
-                rf"\s?(?P<unit>{unit})(?!{word})",
-                self._size,
-            ),
-            digit_rule(
-                "product or size without a unit",
-                rf"(?<![\w.,])(?!0x)(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
-                r"(?!\w|[.,]\d)",
-                self._product,
-            ),
-            Rule(
-                "sign of a sum",
-                rf"(?<=(?<!\w)[\d.,]+\ ?)[{''.join(_SUMS)}](?=\ ?[-+]?\d)",
-                lambda match: self._signs.get(match.group()),
-                wakes=_SUMS,
-            ),
+            *self._size_rules(),
             digit_rule(
                 "mixed number",
                 rf"(?<![\w/.,])(?P<whole>\d{{1,3}})\ ?(?:(?<=\ )(?P<part>{any_of(self._pairs('fractions'))})"
                 rf"|(?P<part>[{''.join(VULGAR)}]))"
                 rf"(?:\ ?(?P<unit>{unit})(?!{word}|/)|\ (?P<next>\p{{Ll}}[\p{{L}}\p{{M}}]+)|(?![\w/]))",
                 self._mixed,
+            ),
+            digit_rule(
+                "half behind what it is of",
+                r"(?<=\d\ ?(?P<noun>\p{L}+)\ (?P<linked>et?\ )?)1/2(?![\w/]|\ \p{L})",
+                self._half,
             ),
             Rule(
                 "fraction",
@@ -192,10 +167,15 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
                 self._money,
             ),
             digit_rule("money", rf"(?<![\w]){low}{number}{decimals}\s?(?P<unit>{signs})(?!\w)", self._money),
+            digit_rule(
+                "money in words with cents",
+                rf"(?<![\w])(?P<low>){number}{mark}(?P<part>\d\d)\s(?P<unit>{any_of(self._currencies_written)})(?!\w)",
+                self._money,
+            ),
             digit_rule("percent", rf"(?<![\w]){number}{decimals}\s?%", self._percent),
             digit_rule(
                 "dash between quantities",
-                rf"(?<=\d\s?(?:[%€]|{unit}))\s?[-–]\s?(?=\d)",
+                rf"(?<=\d\s?(?:[%€]|{unit})|(?<![\w.,])\d+{mark}\d+)\s?[-–]\s?(?=\d)",
                 lambda match: f" {words['to']}",
             ),
             digit_rule(
@@ -207,8 +187,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
             ),
             digit_rule(
                 "ordinal",
-                r"(?<![\w.,])(?P<whole>\d+)(?:\s(?=[ºª°]|ème|व))?"
-                rf"(?:(?P<feminine>{feminine})|{ordinal})(?!\w)",
+                r"(?<![\w.,])(?P<whole>\d+)(?:\.(?=[ºª])|\s(?=[ºª°]|ème|व))?"
+                rf"(?:(?P<feminine>{feminine})|{ordinal})(?P<many>s?)(?!\w)",
                 self._rank,
             ),
             digit_rule(
@@ -245,7 +225,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         )
         yield Rule(
             "so many in each",
-            rf"(?<=\d\ ?\p{{L}}[\p{{L}}\p{{M}}]*\ ?)/\ ?(?P<each>{any_of(self._each)})(?![\p{{L}}\p{{M}}])",
+            r"(?<=\d\ ?\p{L}[\p{L}\p{M}]*\.?\ ?)/\ ?"
+            rf"(?P<each>{any_of((*self._each, *self._units))})(?![\p{{L}}\p{{M}}\p{{N}}²³])",
             lambda match: f" {self._per(match['each'])}{last_stop(match)}",
             wakes="/",
         )
@@ -291,23 +272,6 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         unit = self._units[match["unit"]]
         return unit.many if regex.search(r"\b[ei][nm]\ $", match.string[: match.start()]) else unit.one
 
-    def _size(self, match: Any) -> str:
-        by = f" {self._words['times, of a size']} "
-        sides = map(self._decimal, regex.split(r"\s?[x×]\s?", match["sides"]))
-        return f"{by.join(sides)} {self._units[match['unit']].many}"
-
-    def _product(self, match: Any) -> str:
-        """`5 x 3 = 15` is a product, `2x1` in the report of a match a score, and `1920x1080` a size."""
-        sides, near = match["sides"], self._words["near a score"]
-        summed = " " in sides or match.string[match.end() : match.end() + 2].strip()[:1] == "="
-        word = "times, of a product" if summed else ""
-        if near and regex.fullmatch(r"\d\ ?x\ ?\d", sides):
-            around = regex.split("[.;!?]", match.string[: match.start()])[-1]
-            around += regex.split("[.;!?]", match.string[match.end() :])[0]
-            word = "to" if regex.search(rf"(?<!\p{{L}})(?i:{any_of(entries(near))})", around) else word
-        by = f" {self._words[word or 'times, of a size']} "
-        return by.join(map(self._decimal, regex.split(r"\s?[x×]\s?", sides)))
-
     def _counting(self, match: Any) -> str | None:
         said = self._number(match)
         return self._agreeing(said, match) if said and not match["part"] else said
@@ -338,7 +302,9 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         said = "second" if match.group().endswith(("nd", "nde")) else self.ordinal(value)
         if match.group().endswith("वें"):  # before a noun with a postposition
             return f"{said.removesuffix('ाँ')}ें"
-        return self._feminine(said) if match["feminine"] else said
+        if match.group().endswith("े"):
+            return f"{said.removesuffix('ा')}े"
+        return (self._feminine(said) if match["feminine"] else said) + match["many"]
 
     def _sign(self, match: Any) -> str:
         sign = (match["sign"] or "").rstrip()
@@ -368,7 +334,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherConte
         return sign + said
 
     def _money(self, match: Any) -> str | None:
-        unit = self._currencies[match["unit"]]
+        unit = (self._currencies | self._currencies_written)[match["unit"]]
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None

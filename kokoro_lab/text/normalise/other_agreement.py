@@ -12,6 +12,7 @@ from kokoro_lab.text.tables import CountedUnit, Gender, entries
 
 VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _HALVES = {1: "डेढ़", 2: "ढाई"}
+_HALF_OF_ONE = {"mezzo": "mezza", "meio": "meia", "demi": "demie"}
 _NOUN = regex.compile(r"(?:\ mil)?\ (?P<noun>\p{Ll}\p{L}{2,})(?![\p{L}@]|\.\p{L})")
 _WORD_BEFORE = regex.compile(r"(?:(?<!\p{L})(?P<article>\p{L}+)['’ ])?(?P<word>\p{L}+[.°]?)\ $")
 _BEFORE_CHARS = 24
@@ -114,3 +115,13 @@ class OtherAgreement(OtherNumbers):
         if noun in entries(self._words["no noun behind a fraction"]):
             said = regex.sub(r" d[ei]$", "", said)
         return f"{said} {noun}{last_stop(match)}" if unit else said
+
+    def _half(self, match: Any) -> str | None:
+        """ "Une heure et demie", written `1 h 1/2`."""
+        if self._words["locale"] == "hi":
+            return None
+        noun = match["noun"]
+        gender = self._units[noun].gender if noun in self._units else self._gender(noun, 2)
+        said = self._pairs("fractions")["1/2"].removeprefix("un ")
+        said = _HALF_OF_ONE[said] if gender == "f" else said
+        return said if match["linked"] else f"{self._words['and'] or 'et'} {said}"

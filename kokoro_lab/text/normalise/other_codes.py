@@ -24,7 +24,7 @@ _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", re
 _OWN_NUMBERS = {
     "it": r"3\d\d[ -]?\d{3}[ -]?\d{3,4}",
     "pt_BR": r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
-    "hi": r"[6-9]\d{4}\ ?\d{5}|(?<=\p{M}?\p{L}\p{M}*\ ?[-–]\ )[1-9]\d{5}",
+    "hi": r"[6-9]\d{4}\ ?\d{5}|(?:(?<=\p{M}?\p{L}\p{M}*\ ?[-–]\ )|(?<=पिन(?:\ ?कोड)?\ ?:?\ ))[1-9]\d{5}",
 }
 """Mobile numbers, and in Brazil postal codes and the numbers of a person and a firm."""
 
@@ -95,7 +95,7 @@ class OtherCodes(OtherNumbers):
     def _abroad(self, match: Any) -> str:
         """A telephone number with the code of its country; the French say the rest in pairs."""
         pairs = self._words["locale"] == "fr"
-        groups = regex.findall(r"\d+", match["rest"])
+        groups = regex.findall(r"\d+", match["rest"].removeprefix("(0)"))
         said = [(self._pair if pairs and len(group) == 2 else self._digits)(group) for group in groups]
         return ", ".join((f"{self._signs['+']} {self._say(int(match['country']))}", *said))
 

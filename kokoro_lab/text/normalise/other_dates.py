@@ -42,7 +42,7 @@ class OtherDates(OtherNumbers):
         unit = CountedUnit(
             hours or words["hour"], hours or words["hours"], cast(Gender, words["gender of hours"])
         )
-        said = self._counted(hour, unit)
+        said = self._counted(hour, unit) if hour else f"{self._say(0)} {unit.one}"
         for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
                 said += f" {words['and']} {self._say(part)} {words[name]}"
@@ -107,7 +107,8 @@ class OtherDates(OtherNumbers):
         if self._short_months:
             yield Rule(
                 "short month",
-                rf"(?<=\d\ (?:de\ )?)(?P<m>{any_of(self._short_months)})(?:\.(?=[\s,;:!?)]|$)|(?=\ \d{{4}}))",
+                r"(?:(?<=\d\ (?:de\ )?)|(?<!\p{L})(?=\p{L}{3}\.?\ \d{4}))"
+                rf"(?P<m>{any_of(self._short_months)})(?:\.(?=[\s,;:!?)]|$)|(?=\ \d{{4}}))",
                 self._short_month,
                 ignore_case=True,
             )
@@ -115,7 +116,7 @@ class OtherDates(OtherNumbers):
             day = any_of(self._days)
             months = any_of({*self._months.values(), *self._short_months})
             # Behind `mer.` a number alone may be 3 hours, and `mer` the sea
-            dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h]\d|\ ?h\b)"
+            dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h-]\d|\ ?h\b)"
             yield Rule(
                 "span of days of the week",
                 rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à)\ )(?P<b>{day})"
@@ -138,7 +139,7 @@ class OtherDates(OtherNumbers):
             yield digit_rule(
                 "time",
                 rf"(?<=\b(?:{any_of(before)}|(?i:{days})):?\ (?:\d{{1,2}}[.:]\d\d\ ?[-–]\ ?)?)"
-                r"(?P<h>\d{1,2})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                r"(?P<h>\d{1,2})[.:,](?P<m>[0-5]\d)(?![\w.,:]\d)",
                 self._pointed,
             )
             yield digit_rule(
@@ -154,6 +155,11 @@ class OtherDates(OtherNumbers):
             r"(?![\w:]|[.,]\d)",
             self._clock,
             ignore_case=True,
+        )
+        yield digit_rule(
+            "hours before a stroke",
+            r"(?<![\w:.,])(?P<h>\d\d?)\s?(?P<m>)(?P<s>)(?P<half>)h(?=\s?/\s?\d{1,2}\s?h)",
+            lambda match: self.time(int(match["h"]), None, None, None),
         )
         yield digit_rule(
             "dash between times",
@@ -178,7 +184,7 @@ class OtherDates(OtherNumbers):
         """A month; where "of" stands between the parts of a date, with it: `3 dez. 2024`."""
         of, before = self._words["between parts of a date"], match.string[: match.start()]
         said = self._short_months[match["m"].lower()]
-        first = of and not before.endswith(f"{of} ")
+        first = of and regex.search(r"\d\ $", before)
         last = of and regex.match(r"\ \d{4}", match.string[match.end() :])
         return f"{of if first else ''} {said} {of if last else ''}".strip()
 

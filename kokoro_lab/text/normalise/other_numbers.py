@@ -94,7 +94,9 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
     from num2words import num2words
 
     said = str(num2words(value, lang=locale, to=to)).replace(",", "")
-    return regex.sub(r"(?<=\p{L})tre$", "tré", said) if locale == "it" else said
+    return (
+        regex.sub(r"(?<=\p{L})tre$", "tré", said).replace("dicotto", "diciotto") if locale == "it" else said
+    )
 
 
 def spaced(words: str) -> str:

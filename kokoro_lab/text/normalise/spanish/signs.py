@@ -75,6 +75,12 @@ RULES: tuple[Rule, ...] = (
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
     Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named, wakes="".join(_OTHERS)),
     Rule(
+        "scale behind a number",
+        r"(?<=\d[ ]?)(?:(?P<m>M(?=[ ]de[ ])|mill\.(?=[ ]))|k(?=[ ]\p{Ll}{3,}s(?!\w)))",
+        lambda match: "millones" if match["m"] else "mil",
+        wakes="Mmk",
+    ),
+    Rule(
         "so many in each",
         rf"(?<=\d[ ]\p{{Ll}}+)/(?={any_of(_EACH)}(?!\w))",
         lambda match: _EACH[regex.match(r"\w+", match.string[match.end() :])[0]],  # type: ignore[index]
