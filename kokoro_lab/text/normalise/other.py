@@ -24,17 +24,21 @@ from kokoro_lab.text.normalise.other_sizes import OtherSizes
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
 from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, units
 
+_APART = r"(?<![\p{L}\p{M}\p{N}.-])"
 _BESIDE = {
     "behind an ordinal": (r"(?<=\d\ ?(?:e|er|ère|re|ème|nde?|[ºª°oa])\ )", ""),
-    "behind a number": (r"(?<=(?<![€$£]\ ?[\d.,]*)\d\ ?)", r"(?!\s?[€$£])"),
-    "anywhere": ("", ""),
-    "before a name": ("", r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
+    "behind a number": (r"(?<=(?<![$€£]\ ?[\d.,]*)\d\ ?)", r"(?!\s?[€$£])"),
+    "glued to a number": (r"(?<=(?<![\p{L}\d])[\d.,]*\d)", r"(?=\ \p{L}[\p{L}\p{M}]{2})"),
+    "behind a scale": (r"(?<=(?:लाख|करोड़|हज़ार|हजार|अरब)\ )", ""),
+    "anywhere": (_APART, ""),
+    "before a name": (_APART, r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
     "before a number": (
-        r"(?<!\d\ )",
+        rf"{_APART}(?<!\d\ )",
         r"(?=\s?\d|\s(?:[IVXLC]+|(?![AEOYÀÈÉ]\s\p{Ll})\p{Lu})(?![\p{L}\p{N}'’]|\.\s?\p{Lu}))",
     ),
 }
 """Kind of abbreviation → patterns for the text before and after it."""
+_BEHIND_DIGITS = ("behind an ordinal", "behind a number", "glued to a number")
 _ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
 _ALONE = ("kg", "km", "cm", "mg", "ml", "mL", "km/h", "kWh")
 """Units that no word looks like, so that they may stand without a number."""
@@ -84,8 +88,9 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             *(
                 Rule(
                     "abbreviation",
-                    rf"{before}(?<![\p{{L}}\p{{M}}\p{{N}}.-]){any_of(self._names[kind])}{behind}(?!\p{{L}})",
+                    rf"{before}{any_of(self._names[kind])}{behind}(?!\p{{L}})",
                     partial(_named, self._names[kind]),
+                    wakes=DIGITS if kind in _BEHIND_DIGITS else "",
                 )
                 for kind, (before, behind) in _BESIDE.items()
                 if self._names[kind]
@@ -107,6 +112,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                 rf"(?:5|10)\ ?(?i:{any_of(entries(words['stars']))})))"
                 r"/(?P<full>5|10|20|100)(?![\w/]|[.,]\d)",
                 self._mark,
+                wakes="/",
             ),
             digit_rule(
                 "out of the whole day or week",
@@ -115,6 +121,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                     f"{self._counted(int(match['whole']), self._units[match['unit']])} {words['out of']} "
                     f"{self._say(int(match['whole']))}"
                 ),
+                wakes="/",
             ),
             Rule(
                 "price of one",
@@ -136,6 +143,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                 "half behind what it is of",
                 r"(?<=\d\ ?(?P<noun>\p{L}+)\ (?P<linked>et?\ )?)1/2(?![\w/]|\ \p{L})",
                 self._half,
+                wakes="/",
             ),
             Rule(
                 "fraction",
@@ -147,7 +155,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             digit_rule(
                 "unit",
                 rf"(?<![\w]){low}{number}{decimals}\s?(?P<unit>{unit})"
-                rf"(?:/(?:(?P<per>{unit})(?!{word})|(?P<each>\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?(?!{word}|/)",
+                rf"(?:/(?:(?P<per>{unit})(?!{word})|(?P<each>\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?(?!{word}|/|\.\p{{L}})",
                 self._measure,
             ),
             digit_rule(
@@ -177,6 +185,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                 "dash between quantities",
                 rf"(?<=\d\s?(?:[%€]|{unit})|(?<![\w.,])\d+{mark}\d+)\s?[-–]\s?(?=\d)",
                 lambda match: f" {words['to']}",
+                wakes="-–",
             ),
             digit_rule(
                 "degrees of heat",
@@ -184,6 +193,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                 r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?<!\b(?:[iad]l|d[ae]l|[adn]?o)\ )"
                 r"(?P<whole>\d+)\s?[º°](?![\p{L}\d]|\ \p{Ll}{4})",
                 lambda match: f"{self._say(int(match['whole']))} {words['degrees']}",
+                wakes="º°",
             ),
             digit_rule(
                 "ordinal",
@@ -234,7 +244,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         alone = [each for each in self._units if each[-1] in "²³" or each in _ALONE]
         yield Rule(
             "unit alone",
-            rf"(?<![\p{{L}}\p{{N}}/.])(?P<unit>{any_of(alone)})(?![\p{{L}}\p{{N}}/²³])",
+            rf"(?<![\p{{L}}\p{{N}}/.])(?P<unit>{any_of(alone)})(?![\p{{L}}\p{{N}}/_²³])",
             self._alone,
         )
         yield Rule(
@@ -257,7 +267,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         if self._is_letter(match):
             return None
         if match["part"]:
-            said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
+            singular = int(whole) < 2 and not match["low"] and self._words["locale"] != "it"
+            said = f"{self._number(match)} {unit.one if singular else unit.many}"
         else:
             said = self._sign(match) + self._counted(int(whole), unit)
         if match["per"] or match["each"]:
@@ -282,8 +293,10 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         scale = self._pairs("short magnitudes").get(match["scale"], match["scale"])
         if match["whole"] == "1" and not match["part"]:
             scale = _ONE_OF.get(scale, scale)
+        if scale == "mil" and said == "um":
+            said = ""
         counted = noun if scale == "mil" else self._of_a_million(noun)
-        return spaced(f"{said} {scale} {counted}") if said else None
+        return None if said is None else spaced(f"{said} {scale} {counted}")
 
     def _mark(self, match: Any) -> str:
         """ "Four out of five"; Hindi says the full mark first."""
@@ -299,7 +312,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         value = int(match["whole"])
         if not 0 < value <= 10_000:
             return None
-        said = "second" if match.group().endswith(("nd", "nde")) else self.ordinal(value)
+        said = "second" if self._words["locale"] == "fr" and "nd" in match.group() else self.ordinal(value)
         if match.group().endswith("वें"):  # before a noun with a postposition
             return f"{said.removesuffix('ाँ')}ें"
         if match.group().endswith("े"):

@@ -61,6 +61,7 @@ class OtherAgreement(OtherNumbers):
             is_label(before["word"], self._language)
             or before["word"].lower() in self._labels
             or before["word"][-1] in ".°º"
+            or (len(before["word"]) > 1 and before["word"].isupper())
             or (single and (before["article"] or "").lower() in self._articles)
         )
         if label or noun in self._no_nouns:

@@ -22,8 +22,9 @@ have."""
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
 _OWN_NUMBERS = {
-    "it": r"3\d\d[ -]?\d{3}[ -]?\d{3,4}",
-    "pt_BR": r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
+    "it": r"800[ -]?\d{3}[ -]?\d{3}|3\d\d[ -]?\d{3}[ -]?\d{3,4}",
+    "pt_BR": r"\d\d\ [2-5]\d{3}-\d{4}|(?:400[34]|3003)-\d{4}|"
+    r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
     "hi": r"[6-9]\d{4}\ ?\d{5}|(?:(?<=\p{M}?\p{L}\p{M}*\ ?[-–]\ )|(?<=पिन(?:\ ?कोड)?\ ?:?\ ))[1-9]\d{5}",
 }
 """Mobile numbers, and in Brazil postal codes and the numbers of a person and a firm."""

@@ -76,7 +76,7 @@ class OtherDates(OtherNumbers):
         yield digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day)
         yield digit_rule(
             "date with a short year",
-            r"(?<![\w/.-])(?P<d>\d\d?)(?P<by>[/.-])(?P<m>\d\d)(?P=by)(?P<y>\d\d)(?![\w/-]|[.,]\d)",
+            r"(?<![\w/.-])(?P<d>\d\d?)(?:(?P<by>[/.-])(?P<m>\d\d)|(?P<by>/)(?P<m>\d))(?P=by)(?P<y>\d\d)(?![\w/-]|[.,]\d)",
             self._day,
         )
         yield digit_rule(
@@ -91,9 +91,20 @@ class OtherDates(OtherNumbers):
             r"(?P<d>(?!0?[1-4]/[2-4]\b|6/8\b)[0-3]?\d)(?:[º°]|er)?"
             r"/(?P<m>0?[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
+            wakes="/",
         )
         yield digit_rule(
-            "month and year", r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])", self._day
+            "date without a year",
+            r"(?<![\w/.,-])(?:(?P<d>1)[º°]/(?P<m>0?[1-9]|1[0-2])|(?P<d>0[1-9])/(?P<m>0[1-9]|1[0-2])"
+            r"|(?P<d>[12]\d|3[01])/(?P<m>0[1-9])|(?P<d>\d\d?)/(?P<m>\d\d?)(?=\ को))(?![\w/]|[.,]\d)",
+            self._day,
+            wakes="/",
+        )
+        yield digit_rule(
+            "month and year",
+            r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])",
+            self._day,
+            wakes="/",
         )
         if self._words["before a year"]:
             behind = entries(self._words["behind a year"])
@@ -105,7 +116,7 @@ class OtherDates(OtherNumbers):
                 lambda match: self._year(int(match["y"])),
             )
         if self._short_months:
-            yield Rule(
+            yield digit_rule(
                 "short month",
                 r"(?:(?<=\d\ (?:de\ )?)|(?<!\p{L})(?=\p{L}{3}\.?\ \d{4}))"
                 rf"(?P<m>{any_of(self._short_months)})(?:\.(?=[\s,;:!?)]|$)|(?=\ \d{{4}}))",
@@ -119,7 +130,7 @@ class OtherDates(OtherNumbers):
             dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h-]\d|\ ?h\b)"
             yield Rule(
                 "span of days of the week",
-                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à)\ )(?P<b>{day})"
+                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à|all?a?)\ )(?P<b>{day})"
                 r"(?![\p{L}-])\.?",
                 self._from_day_to_day,
                 ignore_case=True,
@@ -150,8 +161,9 @@ class OtherDates(OtherNumbers):
             )
         yield digit_rule(
             "time",
-            r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)(?:\s?(?P<lasts>min)\b)?"
-            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h\b)?(?:\s?(?P<half>[ap])(?:m\b|\.\s?m\.))?)"
+            r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)"
+            r"(?:\s?(?P<lasts>min|['′])\s?(?P<s>[0-5]?\d)(?:s\b|[\"″]|'')|(?:\s?(?P<lasts>min)\b)?)"
+            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h(?:r?s)?\b)?(?:\s?(?P<half>[ap])(?:m\b|\.\s?m\.))?)"
             r"(?![\w:]|[.,]\d)",
             self._clock,
             ignore_case=True,
@@ -160,6 +172,7 @@ class OtherDates(OtherNumbers):
             "hours before a stroke",
             r"(?<![\w:.,])(?P<h>\d\d?)\s?(?P<m>)(?P<s>)(?P<half>)h(?=\s?/\s?\d{1,2}\s?h)",
             lambda match: self.time(int(match["h"]), None, None, None),
+            wakes="/",
         )
         yield digit_rule(
             "dash between times",
@@ -168,6 +181,7 @@ class OtherDates(OtherNumbers):
             rf"\b(?i:{any_of(self._days or ['h'])})\.?:?\ \d{{1,2}}[.:]\d\d|"
             r"\d:\d\d)\ ?[-–](?=\ ?\d{1,2}(?:\ ?h|[.:][0-5]\d))",
             lambda match: f" {self._words['to']}",
+            wakes="-–",
         )
 
     def _day(self, match: Any) -> str | None:
@@ -197,6 +211,9 @@ class OtherDates(OtherNumbers):
         second, half = (match[part] for part in ("s", "half"))
         if hour > (12 if half else 23):
             return None
+        if match["lasts"] and second:
+            parts = ((hour, "h"), (minute, "min"), (int(second), "s"))
+            return " ".join(self._counted(value, self._units[unit]) for value, unit in parts)
         said = self.time(hour, minute, int(second) if second else None, f"{half.lower()}m" if half else None)
         return f"{said} {self._units['min'].many}" if match["lasts"] and minute else said
 

@@ -48,6 +48,8 @@ class OtherNumbers:
     def _counted(self, value: int, unit: CountedUnit) -> str:
         head, _, last = self._say(value).rpartition(" ")
         said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
+        if unit.gender == "f" and self._words["locale"] == "pt_BR":
+            said = regex.sub(r"entos(?!\p{L})", "entas", said)
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
             return spaced(f"{said} {self._of_a_million(noun)}")

@@ -25,6 +25,7 @@ class OtherSizes(OtherNumbers):
             "score",
             r"(?<=\p{Lu}\p{L}+\ )(?P<a>\d{1,2})\ ?x\ ?(?P<b>\d{1,2})(?=\ \p{Lu}\p{Ll})",
             lambda match: f"{self._say(int(match['a']))} {words['to']} {self._say(int(match['b']))}",
+            wakes="x",
         )
         yield Rule(
             "so many times",
@@ -36,29 +37,54 @@ class OtherSizes(OtherNumbers):
             "so many times",
             r"(?<![\w.,]|=\ )(?P<whole>\d{1,3})x(?![\w.]|\s?[-+=\d])",
             lambda match: self._counted(int(match["whole"]), CountedUnit(words["time"], words["times"], "f")),
+            wakes="x",
         )
         yield digit_rule(
             "size",
             rf"(?<![\w.,])(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
             rf"\s?(?P<unit>{unit})(?!{word})",
             self._size,
+            wakes="x×",
         )
         yield digit_rule(
             "sign of a size",
             rf"(?<=\d\ ?{unit}\ )[x×](?=\ \d)",
             lambda match: words["times, of a size"],
+            wakes="x×",
         )
         yield digit_rule(
             "product or size without a unit",
             rf"(?<![\w.,])(?!0x)(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
             r"(?!\w|[.,]\d)",
             self._product,
+            wakes="x×",
         )
         yield Rule(
             "sign of a sum",
-            rf"(?<=(?<!\w)[\d.,]+\ ?(?:{unit}\ )?)[{''.join(_SUMS)}](?=\ ?[-+]?\d)",
+            rf"(?<=\d\ ?(?:{unit}\ )?)[{_SUMS}](?=\ ?[-+]?\d)|(?<=\w\ )=(?=\ (?:R?[$€£]\ ?)?\d)",
             lambda match: self._signs.get(match.group()),
             wakes=_SUMS,
+        )
+        before = self._pairs("sign before a number")
+        yield Rule(
+            "sign before a number",
+            rf"(?<![\w<>~=)-]|[\w)]\ ){any_of(before)}\ ?(?=\d)|(?<=\p{{L}}\ )[~≈<>≤≥](?=\d)",
+            lambda match: before.get(match.group().strip()),
+            wakes="~≈<>≤≥",
+        )
+        yield digit_rule(
+            "two degrees",
+            r"(?<![\w.,])(?P<a>-?\d+)\ ?[°º]\ ?/\ ?(?P<b>-?\d+)\ ?[°º](?!\w)",
+            lambda match: (
+                f"{self.cardinal(int(match['a']))}, {self.cardinal(int(match['b']))} {words['degrees']}"
+            ),
+            wakes="°º",
+        )
+        yield Rule(
+            "plus behind a number",
+            r"(?<=\d)\+(?![\w+])(?!\ ?\d)",
+            lambda match: f" {self._signs['+']}",
+            wakes="+",
         )
 
     def _size(self, match: Any) -> str:

@@ -73,6 +73,12 @@ RULES: tuple[Rule, ...] = (
         wakes="".join(_GREEK),
     ),
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
+    Rule(
+        "sign before a number",
+        r"(?<![\w)]|[\w)][ ])[<>](?=[ ]?\d)",
+        lambda match: "menos de" if match.group() == "<" else "más de",
+        wakes="<>",
+    ),
     Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named, wakes="".join(_OTHERS)),
     Rule(
         "scale behind a number",
