@@ -347,7 +347,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         return sign + said
 
     def _money(self, match: Any) -> str | None:
-        unit = (self._currencies | self._currencies_written)[match["unit"]]
+        unit = self._currencies.get(match["unit"]) or self._currencies_written[match["unit"]]
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None

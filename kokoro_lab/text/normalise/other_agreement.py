@@ -28,12 +28,15 @@ class OtherAgreement(OtherNumbers):
         super().__init__(language)
         self._labels = frozenset(entries(self._words["before a label's number"]))
         self._articles = frozenset(entries(self._words["articles"]))
+        self._masculine = frozenset(entries(self._words["masculine nouns"]))
+        self._feminine_nouns = frozenset(entries(self._words["feminine nouns"]))
+        self._feminine_endings = tuple(entries(self._words["feminine endings"]))
         listed = ("no noun behind a number", "months")
         self._no_nouns = frozenset(word for each in listed for word in entries(self._words[each]))
 
     def _gender(self, noun: str, whole: int) -> Gender:
         """The gender of a noun, by its ending or a table; the plural after more than one."""
-        locale, words = self._words["locale"], self._words
+        locale = self._words["locale"]
         if locale == "it" and whole > 1 and noun[-1] == "e":
             return "f"
         singular = noun
@@ -42,10 +45,10 @@ class OtherAgreement(OtherNumbers):
                 if noun.endswith(ending):
                     singular = noun.removesuffix(ending) + one.strip("-")
                     break
-        if singular in entries(words["masculine nouns"]):
+        if singular in self._masculine:
             return "m"
-        feminine = singular.endswith(tuple(entries(words["feminine endings"])))
-        return "f" if feminine or singular in entries(words["feminine nouns"]) else "m"
+        feminine = singular.endswith(self._feminine_endings)
+        return "f" if feminine or singular in self._feminine_nouns else "m"
 
     def _agreeing(self, said: str, match: Any) -> str:
         """The words of a whole number, as they agree with the noun behind it."""

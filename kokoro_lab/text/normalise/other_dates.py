@@ -118,8 +118,8 @@ class OtherDates(OtherNumbers):
         if self._short_months:
             yield digit_rule(
                 "short month",
-                r"(?:(?<=\d\ (?:de\ )?)|(?<!\p{L})(?=\p{L}{3}\.?\ \d{4}))"
-                rf"(?P<m>{any_of(self._short_months)})(?:\.(?=[\s,;:!?)]|$)|(?=\ \d{{4}}))",
+                rf"(?<!\p{{L}})(?P<m>{any_of(self._short_months)})"
+                r"(?:\.?(?=\ \d{4})|(?<=\d\ (?:de\ )?\p{L}{3})\.(?=[\s,;:!?)]|$))",
                 self._short_month,
                 ignore_case=True,
             )
