@@ -76,7 +76,7 @@ class OtherAgreement(OtherNumbers):
             impure = gender == "m" and _IMPURE.match(noun)
             last = "uno" if impure else "un" if noun[0] in "aeiou" else last
         said = f"{head} {last}".strip()
-        return regex.sub(r"entos(?!\p{L})", "entas", said) if gender == "f" and locale == "pt_BR" else said
+        return said.replace("entos", "entas") if gender == "f" and locale == "pt_BR" else said
 
     def _mixed(self, match: Any) -> str:
         """A whole and a part: "due tazze e mezza", "une heure et quart"."""

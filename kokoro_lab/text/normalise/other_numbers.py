@@ -49,7 +49,7 @@ class OtherNumbers:
         head, _, last = self._say(value).rpartition(" ")
         said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
         if unit.gender == "f" and self._words["locale"] == "pt_BR":
-            said = regex.sub(r"entos(?!\p{L})", "entas", said)
+            said = said.replace("entos", "entas")
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
             return spaced(f"{said} {self._of_a_million(noun)}")
@@ -96,9 +96,10 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
     from num2words import num2words
 
     said = str(num2words(value, lang=locale, to=to)).replace(",", "")
-    return (
-        regex.sub(r"(?<=\p{L})tre$", "tré", said).replace("dicotto", "diciotto") if locale == "it" else said
-    )
+    if locale == "it":  # mistakes of num2words
+        said = said.replace("dicotto", "diciotto")
+        return f"{said[:-1]}é" if said.endswith("tre") and said != "tre" else said
+    return said
 
 
 def spaced(words: str) -> str:
