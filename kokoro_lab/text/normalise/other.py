@@ -229,7 +229,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             )
         yield Rule(
             "plus between numbers",
-            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)",
+            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)|(?<=\w\ )\+(?=\ \w)",
             lambda match: self._signs["+"],
             wakes="+",
         )
