@@ -7,6 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.boundaries import is_label
+from kokoro_lab.text.detect import FUNCTION_WORDS
 from kokoro_lab.text.normalise.other_numbers import OtherNumbers, last_stop
 from kokoro_lab.text.tables import CountedUnit, Gender, entries
 
@@ -60,9 +61,10 @@ class OtherAgreement(OtherNumbers):
             return said
         noun = found["noun"]
         before = _WORD_BEFORE.search(match.string, max(0, match.start() - _BEFORE_CHARS), match.start())
+        word = before["word"].lower() if before else ""
         label = before and (
-            is_label(before["word"], self._language)
-            or before["word"].lower() in self._labels
+            (is_label(word, self._language) and word not in FUNCTION_WORDS[self._language])
+            or word in self._labels
             or before["word"][-1] in ".°º"
             or (len(before["word"]) > 1 and before["word"].isupper())
             or (single and (before["article"] or "").lower() in self._articles)
