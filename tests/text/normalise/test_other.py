@@ -325,6 +325,11 @@ from kokoro_lab.text.normalise import normalise, other, reader
         ("hi", "2रे, 25/12 को, 10k लोग, 2 करोड़ रु.", "दूसरे, पच्चीस दिसंबर को, दस हज़ार लोग, दो करोड़ रुपये."),
         ("fr", "200 hab./km², Jul", "deux cents habitants par kilomètre carré, Jul"),
         ("fr", "Il est 1 heure, article 1 loi", "Il est une heure, article un loi"),
+        (
+            "it",
+            "via Appia 3/4 km, via Appia 3/4",
+            "via Appia tre quarti di chilometro, via Appia tre quattro",
+        ),
         ("it", "sono 1 milione, formula 1 moderna", "sono un milione, formula uno moderna"),
         ("fr", "Env. 3 km, M. le maire", "environ trois kilomètres, monsieur le maire"),
         ("hi", "१२:३० बजे, सन् 1857, 24x7", "साढ़े बारह बजे, सन् अठारह सौ सत्तावन, चौबीस घंटे सातों दिन"),
