@@ -6,8 +6,6 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 from unicodedata import digit
 
-import regex
-
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
 from kokoro_lab.text.tables import any_of, names
@@ -88,8 +86,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "so many in each",
-        rf"(?<=\d[ ]\p{{Ll}}+)/(?={any_of(_EACH)}(?!\w))",
-        lambda match: _EACH[regex.match(r"\w+", match.string[match.end() :])[0]],  # type: ignore[index]
+        rf"(?<=\d[ ]\p{{Ll}}+)/(?=(?P<each>{any_of(_EACH)})(?!\w))",
+        lambda match: _EACH[match["each"]],
         wakes="/",
     ),
     Rule("either or", r"(?<=\p{L})/(?=\p{L})", lambda _: " ", wakes="/"),
