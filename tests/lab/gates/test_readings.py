@@ -67,7 +67,7 @@ LEAST = {
     "later": 100,
     "further": 328,
     "languages": 144,
-    "everyday": 191,
+    "everyday": 237,
     "same": 242,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144, 196 and 242."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 144, 238 and 242."""
