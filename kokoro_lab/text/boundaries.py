@@ -36,6 +36,9 @@ def _before_number(language: str) -> Any:
 
 
 _ABBREVIATION = {language: _before_number(language) for language in LATIN}
+_ABBREVIATION |= dict.fromkeys(
+    ("ja", "zh"), regex.compile(r"(?<![A-Za-z])(?:pp?|[Nn]o|[Vv]ol|[Ff]ig|ver)\.$")
+)
 _TITLE = {
     language: regex.compile(rf"(?<!\w){any_of(_WORDS[f'{language} before a name'])}\.$")
     for language in (*LATIN, "hi")
@@ -63,8 +66,8 @@ PRONOUN = (
     rf"(?:I(?:'|\ {any_of(_WORDS['en verb of the present behind I'])}\b)"
     rf"|{_IN_A_PART}I\ {any_of(_WORDS['en verb behind I'])}\b)"
 )
-"""A pattern for the pronoun `I` after an abbreviation, where it could be a Roman number: `in ch. I think` has the
-pronoun, `in ch. I described` the number."""
+"""A pattern for the pronoun `I` behind an abbreviation, where it could be a Roman number: `in ch. I think`
+has the pronoun, `in ch. I described` the number."""
 _COUNTS = regex.compile(r"\(?(?:[~≈]?[$€£]?\d|[IVXLC]+(?![\w'’])|[ivxlc]+\b|[B-DF-HJ-NP-Z](?![\w'’]))")
 _PRONOUN = regex.compile(PRONOUN)
 _NOTE = regex.compile(
@@ -196,7 +199,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if code == "hi" and rest and _HINDI_UNIT.search(tail):
         return True
-    if rest[:1] in ",;:&" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
+    if rest[:1] in ",;:&ºª" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
 

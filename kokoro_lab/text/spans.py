@@ -31,6 +31,7 @@ _ENDS = regex.compile(r"[.!?…:。！？]\s|[.!?…:。！？“\"¿¡「『]\W
 _MARK = regex.compile(r"[^\s\w'-]")
 _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
+_NUMBER_BEHIND = regex.compile(r"\s?\d")
 _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(
@@ -239,8 +240,12 @@ def _joined(
         if following is not None:
             stop, resume = words[run[-1]].end, words[following[1][0]].start
             end = stop + _border(text[stop:resume], back=language == base)
+        elif base not in (language, *LATIN) and _NUMBER_BEHIND.match(text, words[run[-1]].end):
+            end = words[run[-1]].end  # `用Windows 11。`: the number is read in the language of the request
         yield LanguageSpan(start, end, language)
         start = end
+    if start < len(text):
+        yield LanguageSpan(start, len(text), base)
 
 
 def _border(between: str, *, back: bool) -> int:

@@ -31,6 +31,8 @@ def cut(text: str, language: str) -> list[str]:
         ("pt-br", ["A Sra. Souza mora na Av. Paulista.", "Tudo bem?"]),
         ("hi", ["मैं ठीक हूँ।", "आप कैसे हैं?", "अच्छा।"]),
         ("hi", ["5 ली. दूध और 2 कि.ग्रा. चावल लाओ।", "3 से. रुको।"]),
+        ("pt-br", ["Em 3 dez. 2024 choveu.", "Fim."]),
+        ("ja", ["第3章はp. 45を見て。"]),
         ("it", ["Vado a S. Francesco.", "Leggo S. Freud e J. R. Tolkien."]),
         ("it", ["Prendo la vitamina C.", "Mangia."]),
         ("it", ["La risposta è B.", "Bravo."]),

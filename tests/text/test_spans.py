@@ -44,6 +44,7 @@ def cut(text: str, base: str = "en-us", **options: Any) -> list[tuple[str, str]]
         ("zh", "我喜欢吃おにぎり和寿司。", [("zh", "我喜欢吃"), ("ja", "おにぎり"), ("zh", "和寿司。")]),
         ("zh", "元気ですか。", [("ja", "元気ですか。")]),
         ("zh", "用A4纸，很nice。", [("zh", "用A4纸，很"), ("en-us", "nice。")]),
+        ("zh", "我装了Windows 11。", [("zh", "我装了"), ("en-us", "Windows"), ("zh", "11。")]),
         ("en-us", "say Привет now", [("en-us", "say Привет now")]),
         ("ja", "昨日 computer を買った。", [("ja", "昨日"), ("en-us", "computer"), ("ja", "を買った。")]),
         ("ja", "NHKのA4を5 km先のexample.comで", [("ja", "NHKのA4を5 km先のexample.comで")]),

@@ -12,13 +12,12 @@ from scipy.stats import binomtest
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.fixtures import load_rows
 
-SETS = ("reported", "own", "pasted", "later", "further", "common", "languages", "same")
+SETS = ("reported", "own", "pasted", "later", "further", "common", "languages", "everyday", "same")
 """The files `fixtures/texts/readings_<set>.jsonl`. `reported`: texts from public reports of errors. `own`:
 texts of ours of the same kinds. `pasted`: texts of ours as logs, shops, doctors and others write them;
-`later`, `further`: more of them, in ten languages and accents. `common`: more in English, of what people meet
-most often. `languages`: more of them, none in English. These five sets were written before any rule was
-mended for them. `same`: texts that look difficult and must
-be read as they are written."""
+`later`, `further`: more of them, in ten languages and accents; `common`: more in English, of what people meet
+most often; `languages`, `everyday`: more, none in English. These six sets were written before any rule was
+mended for them. `same`: texts that look difficult and must be read as they are written."""
 PAUSE = "|"
 _SILENT = regex.compile(r"[\s,.;:!?…—–\-\"“”'’()<>\[\]¿¡「」『』、。・]+")
 _MARK = regex.compile(r"[;:,.!?…—]")

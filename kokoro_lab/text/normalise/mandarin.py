@@ -175,6 +175,19 @@ def _salary(match: Any) -> str:
     return "到".join(said)
 
 
+_ENGLISH_SCALES = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+
+
+def _large(match: Any) -> str | None:
+    """`$1.2B`, in the scales of Chinese: 十二亿美元."""
+    value = round(float(match["n"]) * _ENGLISH_SCALES[match["scale"]])
+    for scale, name in ((10**12, "万亿"), (10**8, "亿"), (10**4, "万")):
+        if value >= scale:
+            amount = f"{value / scale:.6f}".rstrip("0").rstrip(".")
+            return f"{number(amount)}{name}{_CURRENCIES[match['currency']]}"
+    return None
+
+
 def _telephone(match: Any) -> str:
     """The words for a mobile number, in the groups in which people say it."""
     written: str = regex.sub(r"^(1\d\d)(\d{4})(\d{4})$", r"\1 \2 \3", match.group().lstrip("+"))
@@ -254,12 +267,39 @@ RULES: tuple[Rule, ...] = (
         _telephone,
     ),
     _rule("code with dashes", r"(?<![\d.])\d+(?:-\d+){2,}(?![\d.])", lambda m: code(m.group())),
-    _rule("code", rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}{_NOT_COUNTED}", lambda m: code(m.group())),
+    _rule(
+        "code",
+        rf"(?<={_NAMED}|\d[转轉]|\d\s?分机号?)\d{{3,}}(?:[ -]\d{{3,}})*{_NOT_COUNTED}",
+        lambda m: code(m.group()),
+    ),
     _rule(
         "room, train, flight or model",
         rf"(?<![\d.,])\d{{3,4}}(?=号?(?:房|室|教室|路公?[交车]))|(?<=[A-Za-z][-_·]?)\d{{3,}}(?![\d.]|\s?{_UNIT})"
         rf"|(?<=[A-Z]\s)(?<!{_CURRENCY}\s)\d{{3,4}}(?<!00)(?![\d.,]|\s?(?:{_COUNTED}|{_UNIT}))",
         lambda m: code(m.group()),
+    ),
+    _rule(
+        "number that is called",
+        r"(?<=(?:拨打?|致电|打)\s?)1\d\d(?!\d|[.,]\d|[个次元块人分])",
+        lambda m: code(m.group()),
+    ),
+    _rule(
+        "page or volume",
+        r"(?<![A-Za-z])(?:(?<page>pp?)|vol)\.\s?(?<n>\d+)(?![\d.])",
+        lambda m: f"第{number(m['n'])}{'页' if m['page'] else '卷'}",
+        ignore_case=True,
+    ),
+    _rule(
+        "price of one",
+        rf"(?<={_CURRENCY}\s?[\d.,]{{1,12}}|[元块]|\d\s?\p{{Han}}{{1,2}})/(?<per>{any_of(_PER)})(?![A-Za-z\d])",
+        lambda m: f"每{_PER[m['per']]}",
+        wakes="/",
+    ),
+    _rule("years of birth", rf"{_START}\d0(?=后(?![来面天年退]))", lambda m: digits(m.group())),
+    _rule(
+        "large amount in English",
+        rf"(?<currency>{_CURRENCY})\s?(?<n>\d+(?:\.\d+)?)\s?(?<scale>[KMBT])(?![A-Za-z\d])",
+        _large,
     ),
     _rule("address on a network", r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])", partial(_parts, say=code)),
     _rule("version", r"(?<![\d.])\d+(?:\.\d+){2,}(?![\d.])", _parts),

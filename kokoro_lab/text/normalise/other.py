@@ -7,45 +7,64 @@ marks; it has a column for each language. Digits that no rule takes are read one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import regex
 
 from kokoro_lab.text.boundaries import initial
+from kokoro_lab.text.normalise.other_agreement import VULGAR, OtherAgreement
 from kokoro_lab.text.normalise.other_codes import OtherCodes
 from kokoro_lab.text.normalise.other_context import OtherContext
 from kokoro_lab.text.normalise.other_dates import OtherDates
-from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, spaced
+from kokoro_lab.text.normalise.other_numbers import MAX_DIGITS, last_stop, spaced, western
 from kokoro_lab.text.normalise.other_roman import OtherRoman
+from kokoro_lab.text.normalise.other_sizes import OtherSizes
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, digit_rule
-from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries, names, units
+from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, units
 
+_APART = r"(?<![\p{L}\p{M}\p{N}.-])"
 _BESIDE = {
-    "anywhere": ("", ""),
-    "before a name": ("", r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
+    "behind an ordinal": (r"(?<=\d\ ?(?:e|er|ère|re|ème|nde?|[ºª°oa])\ )", ""),
+    "behind a number": (r"(?<=(?<![$€£]\ ?[\d.,]*)\d\ ?)", r"(?!\s?[€$£])"),
+    "glued to a number": (r"(?<=(?<![\p{L}\d])[\d.,]*\d)", r"(?=\ \p{L}[\p{L}\p{M}]{2})"),
+    "behind a scale": (r"(?<=(?:लाख|करोड़|हज़ार|हजार|अरब)\ )", ""),
+    "anywhere": (_APART, ""),
+    "before a name": (_APART, r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
     "before a number": (
-        r"(?<!\d\ )",
+        rf"{_APART}(?<!\d\ )",
         r"(?=\s?\d|\s(?:[IVXLC]+|(?![AEOYÀÈÉ]\s\p{Ll})\p{Lu})(?![\p{L}\p{N}'’]|\.\s?\p{Lu}))",
     ),
 }
 """Kind of abbreviation → patterns for the text before and after it."""
-_VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
+_BEHIND_DIGITS = ("behind an ordinal", "behind a number", "glued to a number")
+_ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
+_ALONE = ("kg", "km", "cm", "mg", "ml", "mL", "km/h", "kWh")
+"""Units that no word looks like, so that they may stand without a number."""
 _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "miliardi": "miliardo"}
-_HALVES = {1: "डेढ़", 2: "ढाई"}
 
 
-class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
+class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes, OtherContext):
     """The `Reader` (see `normalise`) of a language that has a column in `others.tsv`. It is made from the
     language's code of two letters, such as `fr`."""
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
         self._currencies = units(__package__, "other_currencies.tsv", language)
-        self._names: dict[str, Mapping[str, str]] = {
-            kind: names(__package__, "other_names.tsv").get(f"{language} {kind}", {}) for kind in _BESIDE
+        self._currencies_written = {
+            name: unit
+            for unit in dict.fromkeys(self._currencies.values())
+            for name in (unit.one, unit.many)
+            if name in entries(self._words["currencies with cents"])
         }
-        self.RULES = self._rules()
+        self._names: dict[str, Mapping[str, str]] = {
+            kind: _with_capitals(names(__package__, "other_names.tsv").get(f"{language} {kind}", {}))
+            for kind in _BESIDE
+        }
+        self._each = self._pairs("in each")
+        rules = self._rules()
+        self.RULES = rules if language != "hi" else tuple(replace(each, seen=western) for each in rules)
 
     def _rules(self) -> tuple[Rule, ...]:
         words = self._words
@@ -70,8 +89,9 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             *(
                 Rule(
                     "abbreviation",
-                    rf"{before}(?<![\p{{L}}\p{{M}}\p{{N}}.-]){any_of(self._names[kind])}{behind}(?!\p{{L}})",
-                    self._named,
+                    rf"{before}{any_of(self._names[kind])}{behind}(?!\p{{L}})",
+                    partial(_named, self._names[kind]),
+                    wakes=DIGITS if kind in _BEHIND_DIGITS else "",
                 )
                 for kind, (before, behind) in _BESIDE.items()
                 if self._names[kind]
@@ -86,11 +106,6 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             *self._date_rules(),
             *self._time_rules(),
             digit_rule(
-                "score",
-                r"(?<=\p{Lu}\p{L}+\ )(?P<a>\d{1,2})\ ?x\ ?(?P<b>\d{1,2})(?=\ \p{Lu}\p{Ll})",
-                lambda match: f"{self._say(int(match['a']))} {words['to']} {self._say(int(match['b']))}",
-            ),
-            digit_rule(
                 "mark out of a full mark",
                 rf"(?<![\w/.,])(?:(?P<part>\d{{1,2}}{mark}\d\d?)"
                 rf"|(?<=\b(?i:{any_of(entries(words['before a mark']))})\ ?:?\ )(?P<part>\d{{1,3}})"
@@ -98,6 +113,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 rf"(?:5|10)\ ?(?i:{any_of(entries(words['stars']))})))"
                 r"/(?P<full>5|10|20|100)(?![\w/]|[.,]\d)",
                 self._mark,
+                wakes="/",
             ),
             digit_rule(
                 "out of the whole day or week",
@@ -106,44 +122,41 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                     f"{self._counted(int(match['whole']), self._units[match['unit']])} {words['out of']} "
                     f"{self._say(int(match['whole']))}"
                 ),
+                wakes="/",
             ),
             Rule(
                 "price of one",
-                rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?(?:(?P<unit>{unit})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
-                lambda match: f" {self._per(match['unit'] or '')}{_last_stop(match)}",
+                rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?"
+                rf"(?:(?P<unit>{any_of((*self._units, *self._each))})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
+                lambda match: f" {self._per(match['unit'] or '')}{last_stop(match)}",
                 wakes="/",
             ),
             digit_rule("end of a price", rf"(?<=(?:{signs})\s?[\d.,]+)/-", lambda match: ""),
-            Rule(
-                "so many times",
-                r"(?<=(?<![\w.,]|=\ )\d{1,3}(?:[.,]\d)?)x(?![\w.]|\s?[-+=\d])",
-                lambda match: words["times"],
-                wakes="x",
-            ),
-            digit_rule(
-                "size",
-                rf"(?<![\w.,])(?P<sides>\d+(?:{mark}\d+)?(?:\s?[x×]\s?\d+(?:{mark}\d+)?){{1,2}})"
-                rf"\s?(?P<unit>{unit})(?!{word})",
-                self._size,
-            ),
+            *self._size_rules(),
             digit_rule(
                 "mixed number",
                 rf"(?<![\w/.,])(?P<whole>\d{{1,3}})\ ?(?:(?<=\ )(?P<part>{any_of(self._pairs('fractions'))})"
-                rf"|(?P<part>[{''.join(_VULGAR)}]))"
+                rf"|(?P<part>[{''.join(VULGAR)}]))"
                 rf"(?:\ ?(?P<unit>{unit})(?!{word}|/)|\ (?P<next>\p{{Ll}}[\p{{L}}\p{{M}}]+)|(?![\w/]))",
                 self._mixed,
             ),
+            digit_rule(
+                "half behind what it is of",
+                r"(?<=\d\ ?(?P<noun>\p{L}+)\ (?P<linked>et?\ )?)1/2(?![\w/]|\ \p{L})",
+                self._half,
+                wakes="/",
+            ),
             Rule(
                 "fraction",
-                rf"(?<![\w/.,])(?P<part>{any_of((*self._pairs('fractions'), *_VULGAR))})\ ?"
+                rf"(?<![\w/.,])(?P<part>{any_of((*self._pairs('fractions'), *VULGAR))})\ ?"
                 rf"(?:(?P<unit>{unit})(?!{word}|/)|(?=(?P<next>d'|\p{{L}}[\p{{L}}\p{{M}}]+)))",
                 self._share,
-                wakes=f"{DIGITS}{''.join(_VULGAR)}",
+                wakes=f"{DIGITS}{''.join(VULGAR)}",
             ),
             digit_rule(
                 "unit",
                 rf"(?<![\w]){low}{number}{decimals}\s?(?P<unit>{unit})"
-                rf"(?:/(?:(?P<per>{unit})(?!{word})|(?P<each>\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?(?!{word}|/)",
+                rf"(?:/(?:(?P<per>{unit})(?!{word})|(?P<each>\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?(?!{word}|/|\.\p{{L}})",
                 self._measure,
             ),
             digit_rule(
@@ -163,16 +176,30 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 self._money,
             ),
             digit_rule("money", rf"(?<![\w]){low}{number}{decimals}\s?(?P<unit>{signs})(?!\w)", self._money),
+            digit_rule(
+                "money in words with cents",
+                rf"(?<![\w])(?P<low>){number}{mark}(?P<part>\d\d)\s(?P<unit>{any_of(self._currencies_written)})(?!\w)",
+                self._money,
+            ),
             digit_rule("percent", rf"(?<![\w]){number}{decimals}\s?%", self._percent),
             digit_rule(
                 "dash between quantities",
-                rf"(?<=\d\s?(?:[%€]|{unit}))\s?[-–]\s?(?=\d)",
+                rf"(?<=\d\s?(?:[%€]|{unit})|(?<![\w.,])\d+{mark}\d+)\s?[-–]\s?(?=\d)",
                 lambda match: f" {words['to']}",
+                wakes="-–",
+            ),
+            digit_rule(
+                "degrees of heat",
+                rf"(?<=\b(?i:{any_of(entries(words['near degrees']))})\p{{L}}*\.?[^\d.!?]{{0,20}}"
+                r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?<!\b(?:[iad]l|d[ae]l|[adn]?o)\ )"
+                r"(?P<whole>\d+)\s?[º°](?![\p{L}\d]|\ \p{Ll}{4})",
+                lambda match: f"{self._say(int(match['whole']))} {words['degrees']}",
+                wakes="º°",
             ),
             digit_rule(
                 "ordinal",
-                r"(?<![\w.,])(?P<whole>\d+)(?:\s(?=[ºª°]|ème|व))?"
-                rf"(?:(?P<feminine>{feminine})|{ordinal})(?!\w)",
+                r"(?<![\w.,])(?P<whole>\d+)(?:\.(?=[ºª])|\s(?=[ºª°]|ème|व))?"
+                rf"(?:(?P<feminine>{feminine})|{ordinal})(?P<many>s?)(?!\w)",
                 self._rank,
             ),
             digit_rule(
@@ -186,7 +213,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
                 r"(?<![\w.,])(?!\d{1,3}\.\d{3}(?!\d))(?P<letter>)(?P<parts>\d+\.\d+)(?![\w]|[.,]\d)",
                 self._version,
             ),
-            digit_rule("number", rf"(?<![\w]){number}(?:{mark}(?P<part>\d+))?(?!\d)", self._number),
+            digit_rule("number", rf"(?<![\w]){number}(?:{mark}(?P<part>\d+))?(?!\d)", self._counting),
             digit_rule("digits", r"\d+", lambda match: self._digits(match.group())),
             *self._sign_rules(),
         )
@@ -203,16 +230,23 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
             )
         yield Rule(
             "plus between numbers",
-            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)",
+            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)|(?<=\w\ )\+(?=\ \w)",
             lambda match: self._signs["+"],
             wakes="+",
         )
+        yield Rule(
+            "so many in each",
+            r"(?<=\d\ ?\p{L}[\p{L}\p{M}]*\.?\ ?)/\ ?"
+            rf"(?P<each>{any_of((*self._each, *self._units))})(?![\p{{L}}\p{{M}}\p{{N}}²³])",
+            lambda match: f" {self._per(match['each'])}{last_stop(match)}",
+            wakes="/",
+        )
         yield Rule("stroke", r"(?<=[\p{L}\p{M}\d.])/(?=[\p{L}\d])", lambda match: " ", wakes="/")
-        alone = [each for each in self._units if each[-1] in "²³" or each in ("km/h", "kWh")]
+        alone = [each for each in self._units if each[-1] in "²³" or each in _ALONE]
         yield Rule(
             "unit alone",
-            rf"(?<![\p{{L}}\p{{N}}/.])(?P<unit>{any_of(alone)})(?![\p{{L}}\p{{N}}/²³])",
-            lambda match: self._units[match["unit"]].one,
+            rf"(?<![\p{{L}}\p{{N}}/.])(?P<unit>{any_of(alone)})(?![\p{{L}}\p{{N}}/_²³])",
+            self._alone,
         )
         yield Rule(
             "power",
@@ -234,75 +268,25 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         if self._is_letter(match):
             return None
         if match["part"]:
-            said = f"{self._number(match)} {unit.one if int(whole) < 2 and not match['low'] else unit.many}"
+            singular = int(whole) < 2 and not match["low"] and self._words["locale"] != "it"
+            said = f"{self._number(match)} {unit.one if singular else unit.many}"
         else:
             said = self._sign(match) + self._counted(int(whole), unit)
         if match["per"] or match["each"]:
-            said += (
-                f" {self._words['per']} {self._units[match['per']].one if match['per'] else match['each']}"
-            )
-        return self._up_to(match, said) + _last_stop(match)
+            said += f" {self._per(match['per'] or match['each'])}"
+        return self._up_to(match, said) + last_stop(match)
 
     def _per(self, unit: str) -> str:
-        return spaced(f"{self._words['per']} {self._units[unit].one if unit in self._units else unit}")
+        said = self._units[unit].one if unit in self._units else unit
+        return self._each.get(unit) or spaced(f"{self._words['per']} {said}")
 
-    def _size(self, match: Any) -> str:
-        by = f" {self._words['times, of a size']} "
-        sides = map(self._decimal, regex.split(r"\s?[x×]\s?", match["sides"]))
-        return f"{by.join(sides)} {self._units[match['unit']].many}"
+    def _alone(self, match: Any) -> str:
+        unit = self._units[match["unit"]]
+        return unit.many if regex.search(r"\b[ei][nm]\ $", match.string[: match.start()]) else unit.one
 
-    def _gender(self, noun: str, whole: int) -> Gender:
-        """The gender of a noun in a recipe, by its ending or by a table. The noun is a plural if `whole` is
-        more than 1."""
-        locale, listed = self._words["locale"], entries(self._words["feminine nouns"])
-        if locale == "it":
-            return "f" if noun[-1] == "a" or (whole > 1 and noun[-1] == "e") else "m"
-        singular = regex.sub(r"(?<=[rz])es$|s$" if locale == "pt_BR" else "s$", "", noun)
-        return "f" if singular in listed or (locale == "pt_BR" and singular[-1] == "a") else "m"
-
-    def _mixed(self, match: Any) -> str:
-        """The words for a whole number, a fraction and their noun: "due tazze e mezza", "une heure et
-        quart"."""
-        part, whole, unit = match["part"], int(match["whole"]), match["unit"]
-        part = _VULGAR.get(part, part)
-        noun = match["next"] or ""
-        if unit:
-            noun = self._units[unit].one if whole == 1 else self._units[unit].many
-        if self._words["locale"] == "hi":
-            return f"{self._hindi_share(whole, part)} {noun}".rstrip()
-        linked = noun in entries(self._words["no noun behind a fraction"])
-        gender = (self._units[unit].gender if unit else self._gender(noun or "o", whole)) or "m"
-        said = regex.sub(r" d[ei]$", "", self._pairs("fractions")[part])
-        if part == "1/2":
-            said = {"mezzo": "mezza", "meio": "meia", "un demi": "un demie"}[said] if gender == "f" else said
-        joint = self._words["and"] or "et"
-        head = self._counted(whole, CountedUnit("", "", gender)).strip()
-        counted = head if linked or not noun else f"{head} {noun}"
-        said = said.removeprefix("un ") if part == "1/2" else said
-        return f"{counted} {joint} {said}{f' {noun}' if linked else ''}{_last_stop(match) if unit else ''}"
-
-    def _hindi_share(self, whole: int, part: str) -> str:
-        """The words for a whole number and a fraction in Hindi. Quarters are counted from the nearest whole
-        number: a quarter more, half more, a quarter less."""
-        if part == "1/2":
-            return _HALVES.get(whole) or f"साढ़े {self._say(whole)}"
-        if part in ("1/4", "3/4"):
-            return f"सवा {self._say(whole)}" if part == "1/4" else f"पौने {self._say(whole + 1)}"
-        return f"{self._say(whole)} {self._pairs('fractions')[part]}"
-
-    def _share(self, match: Any) -> str:
-        """A part of a unit or of what the next word names: "mezzo litro"."""
-        part, unit = match["part"], match["unit"]
-        said = self._pairs("fractions")[_VULGAR.get(part, part)]
-        noun = self._units[unit].one if unit else match["next"]
-        gender = self._units[unit].gender if unit else self._gender(noun, 1)
-        if gender == "f" and said in ("mezzo", "meio"):
-            said = {"mezzo": "mezza", "meio": "meia"}[said]
-        if gender == "f" and said == "un demi":
-            said = "une demi"
-        if noun in entries(self._words["no noun behind a fraction"]):
-            said = regex.sub(r" d[ei]$", "", said)
-        return f"{said} {noun}{_last_stop(match)}" if unit else said
+    def _counting(self, match: Any) -> str | None:
+        said = self._number(match)
+        return self._agreeing(said, match) if said and not match["part"] else said
 
     def _large(self, match: Any) -> str | None:
         """The words for a large sum such as `R$ 2,5 milhões`. The currency is said after the word for
@@ -311,8 +295,10 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         scale = self._pairs("short magnitudes").get(match["scale"], match["scale"])
         if match["whole"] == "1" and not match["part"]:
             scale = _ONE_OF.get(scale, scale)
+        if scale == "mil" and said == "um":
+            said = ""
         counted = noun if scale == "mil" else self._of_a_million(noun)
-        return spaced(f"{said} {scale} {counted}") if said else None
+        return None if said is None else spaced(f"{said} {scale} {counted}")
 
     def _mark(self, match: Any) -> str:
         """The words for a mark out of a full mark, such as "four out of five". Hindi says the full mark
@@ -320,12 +306,6 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         part, full = self._decimal(match["part"]), self._say(int(match["full"]))
         first, last = (full, part) if self._words["locale"] == "hi" else (part, full)
         return f"{first} {self._words['out of']} {last}"
-
-    def _named(self, match: Any) -> str:
-        """The words of an abbreviation; at the end of a sentence, its point stays."""
-        written = match.group()
-        said = next(table[written] for table in self._names.values() if written in table)
-        return said + _last_stop(match)
 
     def _percent(self, match: Any) -> str | None:
         said = self._number(match)
@@ -335,10 +315,12 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         value = int(match["whole"])
         if not 0 < value <= 10_000:
             return None
-        said = self.ordinal(value)
+        said = "second" if self._words["locale"] == "fr" and "nd" in match.group() else self.ordinal(value)
         if match.group().endswith("वें"):  # before a noun with a postposition
             return f"{said.removesuffix('ाँ')}ें"
-        return self._feminine(said) if match["feminine"] else said
+        if match.group().endswith("े"):
+            return f"{said.removesuffix('ा')}े"
+        return (self._feminine(said) if match["feminine"] else said) + match["many"]
 
     def _sign(self, match: Any) -> str:
         sign = (match["sign"] or "").rstrip()
@@ -352,7 +334,10 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
 
     def _range(self, match: Any) -> str | None:
         first, last = int(match["a"]), int(match["b"])
-        return f"{self.cardinal(first)} {self._words['to']} {self.cardinal(last)}" if first < last else None
+        if first >= last:
+            return None
+        said = (self._agreeing(self.cardinal(each), match) for each in (first, last))
+        return f" {self._words['to']} ".join(said)
 
     def _number(self, match: Any) -> str | None:
         whole = self._plain(match["whole"])
@@ -365,7 +350,7 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return sign + said
 
     def _money(self, match: Any) -> str | None:
-        unit = self._currencies[match["unit"]]
+        unit = self._currencies.get(match["unit"]) or self._currencies_written[match["unit"]]
         whole = self._plain(match["whole"])
         if len(whole) > MAX_DIGITS:
             return None
@@ -381,6 +366,13 @@ class OtherReader(OtherDates, OtherCodes, OtherRoman, OtherContext):
         return self._up_to(match, sign + said)
 
 
-def _last_stop(match: Any) -> str:
-    """The point of an abbreviation that ends a sentence."""
-    return "." if match.group()[-1] == "." and match.end() == len(match.string) else ""
+def _named(table: Mapping[str, str], match: Any) -> str:
+    """The words of an abbreviation; at the end of a sentence, its point stays."""
+    return table[match.group()] + last_stop(match)
+
+
+def _with_capitals(table: Mapping[str, str]) -> Mapping[str, str]:
+    """Abbreviations, and those of two small letters or more as they stand at the start of a sentence."""
+    return {key[0].upper() + key[1:]: said for key, said in table.items() if _ABBREVIATED.match(key)} | {
+        **table
+    }

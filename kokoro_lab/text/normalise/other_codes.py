@@ -22,9 +22,10 @@ have."""
 _PARTS = regex.compile(r"[\p{L}\p{M}]+|\d+|.")
 _SAYABLE = regex.compile(r"(?=\p{L}{3}).*[aeiouyáàâãéèêíóôõúü]", regex.IGNORECASE)
 _OWN_NUMBERS = {
-    "it": r"3\d\d[ -]?\d{3}[ -]?\d{3,4}",
-    "pt_BR": r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
-    "hi": r"[6-9]\d{4}\ ?\d{5}",
+    "it": r"800[ -]?\d{3}[ -]?\d{3}|3\d\d[ -]?\d{3}[ -]?\d{3,4}",
+    "pt_BR": r"\d\d\ [2-5]\d{3}-\d{4}|(?:400[34]|3003)-\d{4}|"
+    r"(?:\d\d\ )?9\d{4}-\d{4}|\d{5}-\d{3}|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}/\d{4}-\d\d",
+    "hi": r"[6-9]\d{4}\ ?\d{5}|(?:(?<=\p{M}?\p{L}\p{M}*\ ?[-–]\ )|(?<=पिन(?:\ ?कोड)?\ ?:?\ ))[1-9]\d{5}",
 }
 """Locale → a pattern for its mobile numbers; in Brazil, also for postal codes and for the numbers of persons
 and firms."""
@@ -57,7 +58,7 @@ class OtherCodes(OtherNumbers):
         yield digit_rule(
             "number that is said to be a telephone's",
             rf"(?<=\b{any_of(entries(words['before a telephone number']))}\.?\ ?:?\ )"
-            r"(?:(?<=:\ ?)\d|\d(?=[\d ./-]*$|(?:[ ./-]?\d){6}))(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
+            r"(?:(?<=:\ ?)\d|\d(?=[\d ./-]*[।.]?$|(?:[ ./-]?\d){6}))(?:[ ./-]?\d){4,13}(?![\w/-]|[.,]\d)",
             self._dialled,
             ignore_case=True,
         )
@@ -97,7 +98,7 @@ class OtherCodes(OtherNumbers):
         """The words for a telephone number with the code of its country. The French say the other digits in
         pairs."""
         pairs = self._words["locale"] == "fr"
-        groups = regex.findall(r"\d+", match["rest"])
+        groups = regex.findall(r"\d+", match["rest"].removeprefix("(0)"))
         said = [(self._pair if pairs and len(group) == 2 else self._digits)(group) for group in groups]
         return ", ".join((f"{self._signs['+']} {self._say(int(match['country']))}", *said))
 

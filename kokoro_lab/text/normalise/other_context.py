@@ -16,7 +16,7 @@ from kokoro_lab.text.tables import any_of, entries, names
 _HOUSE = r"\d{1,4}(?:\ ?(?:bis|ter))?"
 _NAME_OF_STREET = r"\ (?:(?:de\ la|d[ue]|des)\ |(?:de\ l|d)['’])?\p{Lu}"
 _ANY_NAME = r"(?:\ (?:d[ue]|des)\ |\ d['’]|(?=\ \p{Lu}))"
-HOUSES = r"\d{1,3}(?:/\d{1,3}){1,2}(?![\w/]|[.,]\d|(?<=,\ [\d/]+)\ d[aeiou]\p{Ll}*\ )"
+HOUSES = r"\d{1,3}(?:/\d{1,3}){1,2}(?![\w/]|[.,]\d|\ (?:km|m|ore?)\b|(?<=,\ [\d/]+)\ d[aeiou]\p{Ll}*\ )"
 """A pattern for house numbers with strokes between them; in `in via Roma, 3/4 dei negozi`, there are none."""
 _NAME_BEHIND_STREET = (
     r"(?:(?:d\p{Ll}{1,4}|\p{Lu}[\p{L}.'’]*)\ |dell['’]){0,4}\p{Lu}[\p{L}.'’]*,?\ (?:n[.°º]?\ |numero\ )?"

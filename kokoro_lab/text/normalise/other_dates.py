@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, cast
 
+import regex
+
 from kokoro_lab.text.normalise.other_numbers import OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
@@ -40,7 +42,7 @@ class OtherDates(OtherNumbers):
         unit = CountedUnit(
             hours or words["hour"], hours or words["hours"], cast(Gender, words["gender of hours"])
         )
-        said = self._counted(hour, unit)
+        said = self._counted(hour, unit) if hour else f"{self._say(0)} {unit.one}"
         for part, name in ((minute, "minutes"), (second, "seconds")):
             if part:
                 said += f" {words['and']} {self._say(part)} {words[name]}"
@@ -74,7 +76,7 @@ class OtherDates(OtherNumbers):
         yield digit_rule("date", r"(?<![\w/.-])(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?![\w-])", self._day)
         yield digit_rule(
             "date with a short year",
-            r"(?<![\w/.-])(?P<d>\d\d?)(?P<by>[/.-])(?P<m>\d\d)(?P=by)(?P<y>\d\d)(?![\w/-]|[.,]\d)",
+            r"(?<![\w/.-])(?P<d>\d\d?)(?:(?P<by>[/.-])(?P<m>\d\d)|(?P<by>/)(?P<m>\d))(?P=by)(?P<y>\d\d)(?![\w/-]|[.,]\d)",
             self._day,
         )
         yield digit_rule(
@@ -85,34 +87,57 @@ class OtherDates(OtherNumbers):
         before = any_of((*entries(self._words["before a day"]), *self._days))
         yield digit_rule(
             "date without a year",
-            rf"(?<=\b(?i:{before}):?\ )(?P<d>[0-3]?\d)/(?P<m>0[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
+            rf"(?<=\b(?:(?i:{before}):?|d[eua]l?\ \d\d?\ (?:au|al?))\ )"
+            r"(?P<d>(?!0?[1-4]/[2-4]\b|6/8\b)[0-3]?\d)(?:[º°]|er)?"
+            r"/(?P<m>0?[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
+            wakes="/",
         )
         yield digit_rule(
-            "month and year", r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])", self._day
+            "date without a year",
+            r"(?<![\w/.,-])(?:(?P<d>1)[º°]/(?P<m>0?[1-9]|1[0-2])|(?P<d>0[1-9])/(?P<m>0[1-9]|1[0-2])"
+            r"|(?P<d>[12]\d|3[01])/(?P<m>0[1-9])|(?P<d>\d\d?)/(?P<m>\d\d?)(?=\ को))(?![\w/]|[.,]\d)",
+            self._day,
+            wakes="/",
         )
+        yield digit_rule(
+            "month and year",
+            r"(?<![\w/.-])(?P<m>0[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)(?![\w/-])",
+            self._day,
+            wakes="/",
+        )
+        if self._words["before a year"]:
+            behind = entries(self._words["behind a year"])
+            before = any_of((*entries(self._words["before a year"]), *self._months.values()))
+            yield digit_rule(
+                "year",
+                rf"(?<=\b{before},?\ )(?P<y>1[1-9]\d\d)(?![\d.,]\d)"
+                rf"|(?<![\w.,-])(?P<y>1[1-9]\d\d)(?=\ {any_of(behind)}(?!\w))",
+                lambda match: self._year(int(match["y"])),
+            )
         if self._short_months:
-            yield Rule(
+            yield digit_rule(
                 "short month",
-                rf"(?<=\d\ (?:de\ )?)(?P<m>{any_of(self._short_months)})(?:\.(?=\s|$)|(?=\ \d{{4}}))",
-                lambda match: self._short_months[match["m"].lower()],
+                rf"(?<!\p{{L}})(?P<m>{any_of(self._short_months)})"
+                r"(?:\.?(?=\ \d{4})|(?<=\d\ (?:de\ )?\p{L}{3})\.(?=[\s,;:!?)]|$))",
+                self._short_month,
                 ignore_case=True,
             )
         if self._days:
             day = any_of(self._days)
             months = any_of({*self._months.values(), *self._short_months})
             # Behind `mer.` a number alone may be 3 hours, and `mer` the sea
-            dated = rf"\d{{1,2}}(?:\ (?:de\ )?{months}(?!\p{{L}})|[/.:h]\d|\ ?h\b)"
+            dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h-]\d|\ ?h\b)"
             yield Rule(
                 "span of days of the week",
-                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à)\ )(?P<b>{day})"
+                rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à|all?a?)\ )(?P<b>{day})"
                 r"(?![\p{L}-])\.?",
                 self._from_day_to_day,
                 ignore_case=True,
             )
             yield digit_rule(
                 "short day of the week",
-                rf"(?<!\p{{L}})(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
+                rf"(?<!\p{{L}}|\d\ )(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
                 lambda match: self._days[match["a"].lower()],
                 ignore_case=True,
             )
@@ -125,7 +150,7 @@ class OtherDates(OtherNumbers):
             yield digit_rule(
                 "time",
                 rf"(?<=\b(?:{any_of(before)}|(?i:{days})):?\ (?:\d{{1,2}}[.:]\d\d\ ?[-–]\ ?)?)"
-                r"(?P<h>\d{1,2})[.:](?P<m>[0-5]\d)(?![\w.,:]\d)",
+                r"(?P<h>\d{1,2})[.:,](?P<m>[0-5]\d)(?![\w.,:]\d)",
                 self._pointed,
             )
             yield digit_rule(
@@ -136,11 +161,18 @@ class OtherDates(OtherNumbers):
             )
         yield digit_rule(
             "time",
-            r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)(?:\s?(?P<lasts>min)\b)?"
-            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h\b)?(?:\s?(?P<half>[ap])(?:m\b|\.\s?m\.))?)"
+            r"(?<![\w:.,])(?P<h>\d{1,2})(?:\s?h\s?(?P<m>[0-5]\d)"
+            r"(?:\s?(?P<lasts>min|['′])\s?(?P<s>[0-5]?\d)(?:s\b|[\"″]|'')|(?:\s?(?P<lasts>min)\b)?)"
+            r"|:(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?:\s?h(?:r?s)?\b)?(?:\s?(?P<half>[ap])(?:m\b|\.\s?m\.))?)"
             r"(?![\w:]|[.,]\d)",
             self._clock,
             ignore_case=True,
+        )
+        yield digit_rule(
+            "hours before a stroke",
+            r"(?<![\w:.,])(?P<h>\d\d?)\s?(?P<m>)(?P<s>)(?P<half>)h(?=\s?/\s?\d{1,2}\s?h)",
+            lambda match: self.time(int(match["h"]), None, None, None),
+            wakes="/",
         )
         yield digit_rule(
             "dash between times",
@@ -149,6 +181,7 @@ class OtherDates(OtherNumbers):
             rf"\b(?i:{any_of(self._days or ['h'])})\.?:?\ \d{{1,2}}[.:]\d\d|"
             r"\d:\d\d)\ ?[-–](?=\ ?\d{1,2}(?:\ ?h|[.:][0-5]\d))",
             lambda match: f" {self._words['to']}",
+            wakes="-–",
         )
 
     def _day(self, match: Any) -> str | None:
@@ -161,6 +194,14 @@ class OtherDates(OtherNumbers):
         day = int(parts["d"]) if parts.get("d") else None
         return self.date(year, month, day) if in_calendar(year, month, day) else None
 
+    def _short_month(self, match: Any) -> str:
+        """A month; where "of" stands between the parts of a date, with it: `3 dez. 2024`."""
+        of, before = self._words["between parts of a date"], match.string[: match.start()]
+        said = self._short_months[match["m"].lower()]
+        first = of and regex.search(r"\d\ $", before)
+        last = of and regex.match(r"\ \d{4}", match.string[match.end() :])
+        return f"{of if first else ''} {said} {of if last else ''}".strip()
+
     def _from_day_to_day(self, match: Any) -> str:
         first, last = (self._days[match[end].lower()] for end in "ab")
         return f"{first} {match['word'] or self._words['to']} {last}"
@@ -170,6 +211,9 @@ class OtherDates(OtherNumbers):
         second, half = (match[part] for part in ("s", "half"))
         if hour > (12 if half else 23):
             return None
+        if match["lasts"] and second:
+            parts = ((hour, "h"), (minute, "min"), (int(second), "s"))
+            return " ".join(self._counted(value, self._units[unit]) for value, unit in parts)
         said = self.time(hour, minute, int(second) if second else None, f"{half.lower()}m" if half else None)
         return f"{said} {self._units['min'].many}" if match["lasts"] and minute else said
 

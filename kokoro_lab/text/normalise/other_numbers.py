@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 import regex
 
@@ -11,6 +12,7 @@ from kokoro_lab.text.tables import CountedUnit, any_of, entries, names, rows, un
 
 MAX_DIGITS = 15
 """A longer row of digits is no quantity: it is read digit by digit."""
+_DEVANAGARI = str.maketrans("०१२३४५६७८९", "0123456789")
 
 
 _NUMBERS, _SCALES, _ORDINALS = (
@@ -46,6 +48,8 @@ class OtherNumbers:
     def _counted(self, value: int, unit: CountedUnit) -> str:
         head, _, last = self._say(value).rpartition(" ")
         said = f"{head} {self._pairs(f'{unit.gender}, before a noun').get(last, last)}".strip()
+        if unit.gender == "f" and self._words["locale"] == "pt_BR":
+            said = said.replace("entos", "entas")
         noun = unit.one if value == 1 else unit.many
         if value and value % 1_000_000 == 0:
             return spaced(f"{said} {self._of_a_million(noun)}")
@@ -91,7 +95,11 @@ def _by_num2words(locale: str, to: str, value: int) -> str:
     """num2words' cardinals and ordinals without the commas, at which the voice would pause."""
     from num2words import num2words
 
-    return str(num2words(value, lang=locale, to=to)).replace(",", "")
+    said = str(num2words(value, lang=locale, to=to)).replace(",", "")
+    if locale == "it":  # mistakes of num2words
+        said = said.replace("dicotto", "diciotto")
+        return f"{said[:-1]}é" if said.endswith("tre") and said != "tre" else said
+    return said
 
 
 def spaced(words: str) -> str:
@@ -110,3 +118,14 @@ def _hindi(value: int) -> str:
 
 def _hindi_ordinal(value: int) -> str:
     return _ORDINALS.get(value) or f"{_hindi(value)}वाँ"
+
+
+def last_stop(match: Any) -> str:
+    """The point of an abbreviation that ends a sentence."""
+    return "." if match.group()[-1] == "." and match.end() == len(match.string) else ""
+
+
+@lru_cache(maxsize=8)
+def western(text: str) -> str:
+    """The text with the digits 0 to 9 for those of Devanagari."""
+    return text.translate(_DEVANAGARI)

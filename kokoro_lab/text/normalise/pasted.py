@@ -37,7 +37,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "step of a menu",
-        r"(?<=\p{Lu}\p{L}+(?:[\ -]\p{Ll}+)?)\ (?:[>›→»]|(?<!“[^“”]*)”)(?=\ \p{Lu}\p{L})",
+        r"(?<=\p{Lu}\p{L}+(?:[\ -]\p{Ll}+)?|[\p{Lo}\p{M}])\ "
+        r"(?:[>›→»]|(?<!“[^“”]*)”)(?=\ (?:\p{Lu}\p{L}|\p{Lo}))",
         lambda match: ",",
         wakes=">›→»”",  # `»` was made `”`
     ),

@@ -57,6 +57,7 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["further"] >= LEAST["further"], wrong["further"]
     assert right["common"] >= LEAST["common"], wrong["common"]
     assert right["languages"] >= LEAST["languages"], wrong["languages"]
+    assert right["everyday"] >= LEAST["everyday"], wrong["everyday"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
 
 
@@ -68,6 +69,7 @@ LEAST = {
     "further": 328,
     "common": 283,
     "languages": 144,
-    "same": 245,
+    "everyday": 237,
+    "same": 261,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 290, 144 and 245."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 290, 144, 238 and 261."""

@@ -30,6 +30,21 @@ def test_the_corpus_is_read_as_expected(line: dict[str, str]) -> None:
     assert said(line["written"]) == line["spoken"].replace(" ", "")
 
 
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("见p.12和Vol.2", "见第十二页和第二卷"),
+        ("90后，50后退一步", "九零后，五十后退一步"),
+        ("拨打110，打110分", "拨打幺幺零，打一百一十分"),
+        ("$1.2B，¥3M，￥500", "十二亿美元，三百万元，五百元"),
+        ("¥25/kg", "二十五元每公斤"),
+        ("会议ID是123 456", "会议ID是幺二三，四五六"),
+    ],
+)
+def test_what_is_pasted_is_read_in_chinese(written: str, words: str) -> None:
+    assert said(written) == words
+
+
 def test_the_corpus_has_200_sentences_and_none_twice() -> None:
     assert len({line["written"] for line in LINES}) == len(LINES) >= 200
     assert min(Counter(line["category"] for line in LINES).values()) >= 3

@@ -14,7 +14,7 @@ ONE = Rule("one", r"\d", lambda match: "one")
 
 
 PASTED = ("readings_reported", "readings_own", "readings_pasted", "readings_later", "readings_further",
-          "readings_common", "readings_languages", "readings_same")  # fmt: skip
+          "readings_common", "readings_languages", "readings_everyday", "readings_same")  # fmt: skip
 
 
 def read(text: str, *rules) -> str:  # type: ignore[no-untyped-def]

@@ -103,6 +103,15 @@ def test_punctuation_stays_where_it_was(text: str, said: str) -> None:
     [
         ("El 5/12 comí 5/12 de la tarta.", "El cinco de diciembre comí cinco doceavos de la tarta."),
         ("Sevilla 3-1 Betis, 0-1 Alavés", "Sevilla tres a uno Betis, cero a uno Alavés"),
+        ("2 veces/semana, 3 km/día", "dos veces a la semana, tres kilómetros por día"),
+        (
+            "Temp. máx. 35º, mín. 20º; el 3º.",
+            "temperatura máximo treinta y cinco grados, mínimo veinte grados; el tercero.",
+        ),
+        (
+            "Al 612 345 678 antes de las 9.",
+            "Al seis uno dos tres cuatro cinco seis siete ocho antes de las nueve.",
+        ),
         ("Ganó 3-1 y leyó las págs. 3-10.", "Ganó tres a uno y leyó las páginas tres a diez."),
         ("32/13/2020", "treinta y dos barra trece barra dos mil veinte"),
         (

@@ -100,6 +100,7 @@ RANGES: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = (
+    digits_of_either_width("books, of which there are some", r"(?<!日)本(?=\s?\d+冊)", lambda _: "本 "),
     digits_of_either_width(
         "number sign",
         rf"{NO_LATIN_BEFORE}(?:No\.\s?|No|№\s?|\#(?=\d+位))(?=\d)",

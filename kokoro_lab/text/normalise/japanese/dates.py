@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal, digits, number
 from kokoro_lab.text.normalise.japanese.written import (
     NAMES,
@@ -25,6 +27,7 @@ FIRST_YEAR, LAST_YEAR = 1000, 2199
 """Between these, four digits in front of a month are taken for a year."""
 
 # A day of the week in brackets behind a date, perhaps with a holiday beside it
+_DAY = "[月火水木金土日]"
 _WEEKDAY = r"\((?<weekday>[月火水木金土日])(?:曜日?)?(?:[・,、/ ]?(?<holiday>祝日?|休日?|振休))?\)"
 _NOTHING_ON = r"(?![\d/]|[.\-]\d|\s?[=+×÷*])"
 
@@ -53,6 +56,12 @@ def date(year: int | None, month: int | None, day: int | None) -> str:
     """Words for a date or a part of one: 二千二十四年三月五日."""
     parts = ((year, "年"), (month, "月"), (day, "日"))
     return "".join(f"{cardinal(value)}{unit}" for value, unit in parts if value is not None)
+
+
+def _days(match: Any) -> str:
+    """`月〜金` and `土・日`: each a day of the week."""
+    said = "".join(f"{each}曜" if each.isalpha() else each for each in match.group())
+    return regex.sub("[~～〜-]", "から", said)
 
 
 def _weekday(match: Any) -> str:
@@ -140,6 +149,12 @@ def _ratio(match: Any) -> str:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "days of the week",
+        rf"(?<![\p{{Han}}\d]){_DAY}(?:[~～〜・-]{_DAY})+(?![\p{{Han}}\d])",
+        _days,
+        wakes="月火水木金土日",
+    ),
     digits_of_either_width(
         "date without a sign between",
         rf"{START}(?<![\w-])(?<year>19\d\d|20\d\d)(?<month>[01]\d)(?<day>[0-3]\d)(?<weekday>)(?<holiday>)(?![\w.,-])",

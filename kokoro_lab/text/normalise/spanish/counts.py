@@ -116,6 +116,8 @@ def _fraction(match: Any) -> str | None:
         return f"{cardinal(top)} sobre {cardinal(bottom)}"
     if bottom > LARGEST_PART and not is_round(bottom):  # "ley 39/2015"
         return f"{cardinal(top)} barra {cardinal(bottom)}"
+    if bottom == 20 >= top > 1 and not match.string.startswith(" de ", match.end()):
+        return f"{cardinal(top)} sobre {cardinal(bottom)}"
     if top == bottom and top > 4:  # a full mark, not a whole in parts
         return f"{cardinal(top)} de {cardinal(bottom)}"
     return fraction(top, bottom)
@@ -183,7 +185,7 @@ _IDENTIFIES = 8
 VERSIONS: tuple[Rule, ...] = (
     digit_rule(
         "version or address of a machine",
-        r"""(?<![\w.,])(?:
+        r"""(?<![\w.,-])(?:
               (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})
             | (?P<parts>(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d{1,5}(?:\.\d{1,5}){2,3})  # thousands are none
             )(?![\w])(?!\.\d)""",

@@ -57,7 +57,10 @@ LAST_YEAR = 2100
 """A range of numbers that ends after this one is no range of years."""
 _SPACE = r"[ .-]"
 _START, _STOP = r"(?<![\w+/.,:-])", r"(?![\w/:-]|[.,]\d|[ ]\d)"
-_COUNTED = r"(?![ ](?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"
+_COUNTED = (
+    r"(?![ ](?!(?:antes|después|gracias|pues|además|tras|entonces|los|las|nos|sus)\b)"
+    r"(?:de[ ]|euros|pesos|dólares|habitantes|personas|km|kg|[€$%]|\p{Ll}{3,}s(?!\w)))"
+)
 _LEAD = r"""(?<=\b(?:tel|tels|tfno|tlf|tlfno|telf|teléfonos?|móvil|celular|cel|fax|whatsapp
     |ll[aá]m\p{L}+|m[aá]r[cq]\p{L}+|número)
     (?:[ ](?:fijo|móvil|de[ ]contacto|es|al|a|el|es[ ]el|con[ ]el|por[ ]el))*[.:]{0,2}[ ]?)"""

@@ -194,6 +194,13 @@ RULES: tuple[Rule, ...] = (
         r"(?<![\w.,-])-(?P<degrees>\d{1,2})º(?!\w)",
         lambda match: f"menos {_in_parts(match)}",
     ),
+    digit_rule(
+        "degrees of heat",
+        r"(?<=\b(?i:temperatura|temp|termómetro|máxim|mínim|máx|mín|fiebre|horno|calor|frío)\p{L}*\.?[^\d.!?]{0,20}"
+        r"(?:\d+[ ]?[º°][^\d.!?]{1,12}(?i:máx|mín)?\.?[ ]?)?)(?<!\b(?:el|al|del|la)[ ])"
+        r"(?P<degrees>\d{1,3})º(?!\w|[ ]\p{Ll}{4})",
+        _in_parts,
+    ),
     Rule("per cent", rf"{START}{AMOUNT}[ ]?(?P<share>[%‰])", _share, wakes="%‰"),
     Rule(
         "part of a unit",

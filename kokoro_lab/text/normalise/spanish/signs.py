@@ -8,13 +8,22 @@ from unicodedata import digit
 
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.normalise.spanish.numerals import cardinal
-from kokoro_lab.text.tables import names
+from kokoro_lab.text.tables import any_of, names
 
 _OWN, _GREEK, _OTHERS = (
     names(__package__)[kind] for kind in ("sign in a rule of its own", "Greek letter", "sign")
 )
 _NAMES = {**_OWN, **_GREEK, **_OTHERS}
 _OPENING, _CLOSING = frozenset("(“\"'¿¡["), frozenset(".,;:)”\"'?!]")
+_EACH = {
+    "día": "al",
+    "semana": "a la",
+    "mes": "al",
+    "año": "al",
+    "noche": "por",
+    "hora": "por",
+    "persona": "por",
+}
 _POWERS = {"2": "al cuadrado", "3": "al cubo"}
 
 
@@ -64,6 +73,24 @@ RULES: tuple[Rule, ...] = (
         wakes="".join(_GREEK),
     ),
     Rule("sign alone", r"(?<![^\s])(?P<sign>[_^|\\~])(?![^\s])", _named, wakes="\\^_|~"),
+    Rule(
+        "sign before a number",
+        r"(?<![\w)]|[\w)][ ])[<>](?=[ ]?\d)",
+        lambda match: "menos de" if match.group() == "<" else "más de",
+        wakes="<>",
+    ),
     Rule("sign", rf"(?P<sign>[{''.join(_OTHERS)}])", _named, wakes="".join(_OTHERS)),
+    Rule(
+        "scale behind a number",
+        r"(?<=\d[ ]?)(?:(?P<m>M(?=[ ]de[ ])|mill\.(?=[ ]))|k(?=[ ]\p{Ll}{3,}s(?!\w)))",
+        lambda match: "millones" if match["m"] else "mil",
+        wakes="Mmk",
+    ),
+    Rule(
+        "so many in each",
+        rf"(?<=\d[ ]\p{{Ll}}+)/(?=(?P<each>{any_of(_EACH)})(?!\w))",
+        lambda match: _EACH[match["each"]],
+        wakes="/",
+    ),
     Rule("either or", r"(?<=\p{L})/(?=\p{L})", lambda _: " ", wakes="/"),
 )
