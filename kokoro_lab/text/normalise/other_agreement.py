@@ -81,7 +81,7 @@ class OtherAgreement(OtherNumbers):
         return said.replace("entos", "entas") if gender == "f" and locale == "pt_BR" else said
 
     def _mixed(self, match: Any) -> str:
-        """The words for a whole number, a fraction and their noun: "due tazze e mezza", "une heure et quart"."""
+        """The words for a whole number, a fraction and their noun: "due tazze e mezza"."""
         part, whole, unit = match["part"], int(match["whole"]), match["unit"]
         part = VULGAR.get(part, part)
         noun = match["next"] or ""
