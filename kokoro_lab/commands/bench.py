@@ -132,7 +132,7 @@ _judged(
         "--arrivals",
         default="",
         metavar="SHARES",
-        help="Also try listeners who arrive at random and need these shares of the computing time.",
+        help="Also try listeners who come at random and need these shares of computing time: 0.6,0.8.",
     ),
 )
 _judged("lifecycle", "Stop or crash the server while it speaks --trials streams: is a sample lost?", _preset)
