@@ -163,8 +163,8 @@ class Settings(BaseSettings):
     """Upper bound of the memory that ONNX Runtime keeps for tensors on the CPU (its arena), in MiB; 0 sets no
     bound. One request at a time takes up to 384 MiB in `int8`, 640 MiB in `fp32`"""
     window_frames: int = Field(WINDOW_FRAMES, ge=1, le=LONGEST_WINDOW_FRAMES)
-    """Longest piece of a stream that is computed at once, in frames of 12.5 ms. Shorter ones cost more
-    computing"""
+    """Longest window of a stream, which is what the vocoder computes at once, in frames of 12.5 ms. Shorter
+    windows cost more computing"""
     pauses: Pauses = "lengthened"
     """Pauses at punctuation marks: `lengthened` lengthens those that are too short, `ruled` also shortens
     those that are too long, `model` leaves them as the model makes them"""
@@ -236,10 +236,10 @@ class Settings(BaseSettings):
     """Keep nothing of any request: no first audio, nothing to resume from, no hash in the log"""
     nice: int = Field(10, ge=0, le=19)
     """By how much `run` and `bench` lower their own priority, so that listeners are served first; 0 leaves
-    it. Every result records the value"""
+    it as it is. Every result records the value"""
     native: NativeChoice = "auto"
-    """Our own operators in C++: `prebuilt` uses those of the wheel, `build` compiles them, `auto` does the
-    first of both that works, `off` uses none"""
+    """Our own operators in C++: `prebuilt` uses those of the wheel, `build` compiles them, `auto` uses
+    those of the wheel or, if they do not run here, compiles them, `off` uses none"""
     instruction_set: InstructionSet = "auto"
     """Instruction set of the prebuilt operators: `auto`, `avx2`, `avx2-vnni`, `avx512`, `avx512-vnni`,
     `neon`, `dotprod`, `i8mm`"""

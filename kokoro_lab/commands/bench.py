@@ -50,7 +50,7 @@ class _Instruments(click.Group):
 @click.option("--stream/--file", "streamed", default=True, help="Speak streams, or whole files.")
 @_spoken
 @click.option("--chunk-ms", type=click.IntRange(30, 120), help="Length of a chunk of the library's stream.")
-@click.option("--memory", is_flag=True, help="Sample resident memory in each trial.")
+@click.option("--memory", is_flag=True, help="Measure resident memory again and again in each trial.")
 @click.option(
     "--profile-interval",
     "profile_interval_s",
@@ -125,14 +125,14 @@ _judged(
         "--listeners",
         default="",
         metavar="COUNTS",
-        help="Numbers of listeners, separated by commas.  [default: around the machine's capacity]",
+        help="Numbers of listeners to try, separated by commas.  [default: around the machine's capacity]",
     ),
     number_option("--seconds", click.FloatRange(1), 60.0, "How long each number of listeners is served."),
     click.option(
         "--arrivals",
         default="",
         metavar="SHARES",
-        help="Also listeners who arrive at random and need these shares of the computing time: 0.6,0.8.",
+        help="Also try listeners who come at random and need these shares of computing time: 0.6,0.8.",
     ),
 )
 _judged("lifecycle", "Stop or crash the server while it speaks --trials streams: is a sample lost?", _preset)
@@ -140,7 +140,7 @@ _judged(
     "soak",
     "Serve listeners for a long time, with a mix of texts: do memory or times grow?",
     number_option("--minutes", click.FloatRange(0, min_open=True), 20.0, "Minutes to run."),
-    number_option("--concurrency", click.IntRange(1, 64), 1, "Listeners at a time."),
+    number_option("--concurrency", click.IntRange(1, 64), 1, "Number of listeners at a time."),
     number_option(
         "--pace",
         click.FloatRange(0, 1),

@@ -17,7 +17,7 @@ printed."""
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Hash every file of the model again.")
+@click.option("--deep", is_flag=True, help="Check every file of the model by its hash again.")
 @json_option
 def doctor(deep: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to mend it."""

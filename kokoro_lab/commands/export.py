@@ -28,7 +28,7 @@ from kokoro_lab.config import STAGED
     "--precision",
     ["float32", "float16", "int8"],
     "float16",
-    "Precision of ML Programs; int8 for the weights alone.",
+    "Precision of ML Programs; with int8, only the weights have 8 bits.",
 )
 @click.option(
     "--texts",

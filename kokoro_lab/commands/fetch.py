@@ -22,7 +22,7 @@ from kokoro_lab.config import NAMED_SOURCES, PUBLISHED, VARIANTS, Source, settin
 )
 @click.option("--recogniser", is_flag=True, help="Fetch Whisper base, too: it counts word errors (148 MB).")
 @click.option("--voice-encoder", is_flag=True, help="Fetch Resemblyzer, too: it compares voices (17 MB).")
-@click.option("--source", type=click.Choice(NAMED_SOURCES), help="Where to fetch from.")
+@click.option("--source", type=click.Choice(NAMED_SOURCES), help="Where weights are fetched from.")
 @click.option(
     "--from",
     "filled",

@@ -13,7 +13,7 @@ from kokoro_lab.errors import ParameterError
 
 @click.command()
 @click.argument("cases", nargs=-1, metavar="[CASE]...")
-@click.option("--all", "everything", is_flag=True, help="Every case of golden/plan.json.")
+@click.option("--all", "everything", is_flag=True, help="Record every case of golden/plan.json.")
 @json_option
 def golden(cases: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Record CASE anew (greeting, or one variant of it: greeting-int8) and show what that changes; without

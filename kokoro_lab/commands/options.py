@@ -46,7 +46,7 @@ detection_option = choice_option(
     "--detect-languages", DETECTION_MODES, "auto", "Which foreign words are read in their own language."
 )
 code_option = choice_option(
-    "--code", CODE_MODES, "skip", "What is said of blocks of code in Markdown: nothing, their language, all."
+    "--code", CODE_MODES, "skip", "How blocks of code in Markdown are read: not, by their language, whole."
 )
 emoji_option = choice_option("--emoji", EMOJI_MODES, "name", "Say the names of emoji, or leave them out.")
 host_option = click.option(

@@ -61,7 +61,7 @@ HOW = {True: "warm stream", False: "whole file, first use"}
     help="File to write; its ending chooses the format.",
 )
 @click.option("--captions", type=PATH, help="Write captions, too: .srt or .vtt.")
-@click.option("--play", is_flag=True, help="Play it; with --stream, as it is computed.")
+@click.option("--play", is_flag=True, help="Play the speech; with --stream, while it is computed.")
 @voice_option
 @click.option("--speed", type=float, default=1.0, show_default=True, help=f"{SPEED_MIN} to {SPEED_MAX}.")
 @click.option("--language", help="Such as en-gb.  [default: the voice's]", shell_complete=offering(languages))
@@ -69,11 +69,11 @@ HOW = {True: "warm stream", False: "whole file, first use"}
 @variant_option
 @click.option("--provider", help="ONNX Runtime provider that computes, such as cpu or coreml.")
 @click.option("--sample-rate", type=int, default=24_000, show_default=True, help="Sample rate, in Hz.")
-@input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with [pause:1.5s].")
+@input_format_option("What TEXT is: plain, a subset of SSML, Markdown, or plain with marks like [pause:1s].")
 @code_option
 @emoji_option
-@click.option("--loudness", default="auto", help="How the gain is found: auto, measured, voice or none.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the dither.")
+@click.option("--loudness", default="auto", help="What sets the gain: auto, measured, voice, none (no gain).")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the noise of --dither.")
 @choice_option(
     "--dither", ("tpdf", "shaped"), "tpdf", "In WAV, FLAC, PCM: white noise, or noise that is less audible."
 )

@@ -30,7 +30,7 @@ from kokoro_lab.commands.options import (
     help="Language of the text.",
     shell_complete=offering(languages),
 )
-@input_format_option("What TEXT is; SSML may take several lines, Markdown is all of it.")
+@input_format_option("What TEXT is. SSML may have several lines; Markdown is one document.")
 @code_option
 @emoji_option
 @detection_option

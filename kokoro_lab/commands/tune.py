@@ -15,7 +15,7 @@ from kokoro_lab.errors import GateFailed, ParameterError
 @click.command()
 @click.option("--trials", default=40, show_default=True, help="Configurations to try, earlier runs included.")
 @click.option("--texts", default=6, show_default=True, help="Texts that each configuration speaks.")
-@click.option("--compared", default=12, show_default=True, help="Other texts on which the best is compared.")
+@click.option("--compared", default=12, show_default=True, help="Other texts, for the comparison at the end.")
 @click.option("--rounds", default=6, show_default=True, help="Rounds of that comparison; 0 only searches.")
 @click.option("--preset", default="medium", show_default=True, help="Length of the texts, as in `bench`.")
 @voice_option

@@ -116,8 +116,9 @@ def _less_and_more() -> Colormap:
 def spectrograms_compared(reference: Samples, candidate: Samples, rate_hz: int) -> Drawing:
     """Reference, candidate, and their difference.
 
-    In the difference, over the length that both have, orange is where the candidate has more power, blue
-    where it has less. A stripe is a fault; a part that is striped all over is shifted in time.
+    The difference covers the length that both sounds have. Orange is where the candidate has more power than
+    the reference, blue where it has less. A single stripe is a fault. If a part is striped all over, the two
+    sounds are shifted in time against each other there.
     """
     if not min(len(reference), len(candidate)):
         return Drawing(None, "One of the recordings is empty.")
@@ -154,7 +155,8 @@ def within_band(
 ) -> Drawing:
     """Each clip against its limits.
 
-    Dashed are the limits, and a cross is beyond them. The clip nearest to a limit is first.
+    A dashed line is a limit. A dot is a clip within the limits, a cross one beyond them. The clip furthest
+    beyond a limit is first or, if there is none, the clip nearest to a limit.
     """
     at = np.asarray(values, float)
     room = np.minimum(at - (-np.inf if low is None else low), (np.inf if high is None else high) - at)
@@ -188,8 +190,8 @@ def within_band(
 def levels_by_voice(clips: pd.DataFrame, *, low: float, high: float) -> Drawing:
     """Loudness of every clip, by voice.
 
-    A dot for each clip, files left and streams right. A clip outside the band is a cross with the name of its
-    text.
+    A dot for each clip: left of each voice's place its files, right of it its streams. The dashed lines are
+    the limits. A clip beyond them is a cross with the name of its text.
 
     Parameters
     ----------
@@ -244,7 +246,7 @@ def _band(
 def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_lufs: float) -> Drawing:
     """Loudness over time.
 
-    Each point is the loudness of the 400 ms before it; dashed is the target for the whole clip.
+    Each point is the loudness of the 400 ms before it. The dashed line is the target for the whole clip.
     """
     figure, (axes,) = panels(height=2.6)
     axes.plot(np.arange(len(momentary_lufs)) * hop_s + 0.4, momentary_lufs, color=BLUE, linewidth=1)
@@ -258,7 +260,8 @@ def loudness_over_time(momentary_lufs: Sequence[float], hop_s: float, target_luf
 def levels(measured: Mapping[str, float], shipped: Mapping[str, float]) -> Drawing:
     """Loudness of each voice before gain.
 
-    A bar ends where the voice was measured; the dash is the loudness that the package ships.
+    A bar ends at the loudness that was measured in this run. The dash is the loudness that the package
+    contains for the voice.
     """
     figure, (axes,) = panels(height=3.4, width=10 if len(measured) > 12 else 6)
     at, lufs = range(len(measured)), list(measured.values())

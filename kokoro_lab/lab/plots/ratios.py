@@ -57,8 +57,9 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
 def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) -> Drawing:
     """The chosen settings against the defaults.
 
-    The dot is the ratio, the bar its interval. Left of the dashed line is a gain; a bar that reaches its
-    upright mark does not rule out a loss, and then the settings are not adopted.
+    The dot is the ratio to the defaults, the bar its interval. Left of the dashed line, the chosen settings
+    are better. The upright mark is the limit: if a bar reaches its mark, a loss is not ruled out, and the
+    settings are not adopted.
     """
     import pandas as pd
 
@@ -78,7 +79,8 @@ def cost_ratios(ratios: Mapping[str, Estimate], margins: Mapping[str, float]) ->
 def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
     """Each figure against its golden band.
 
-    The dot is the median, the bar its 95 % interval. A figure fails if its whole bar is right of the line.
+    The dot is the figure's median ratio divided by the approved ratio, its golden band; the bar is the 95 %
+    interval. A figure fails if its whole bar is right of the orange line.
     """
     figure, (axes,) = panels(height=1.2 + 0.4 * len(table))
     shown = table[["ratio", "low", "high"]].div(table.golden, axis=0)
@@ -123,8 +125,9 @@ def ratios_in_turn(table: pd.DataFrame) -> Drawing:
 def tuned_front(table: pd.DataFrame, chosen: Mapping[str, Any] | None = None) -> Drawing:
     """Configurations that were tried, as ratios to the defaults.
 
-    The defaults are where the dashed lines cross; lower left is heard sooner and computes less, and a dark
-    dot needs less memory. Thick rings are the Pareto front, with the numbers of their trials.
+    The dashed lines cross at the defaults. A configuration further left is heard sooner, one further down
+    computes less, and a darker dot needs less memory. A thick ring is a configuration that no other one beats
+    in all three (the Pareto front), with the number of its trial.
     """
     able = table[table.state == "feasible"]
     others = table[table.state == "sounds otherwise"]
@@ -205,8 +208,8 @@ def cold_starts(starts: pd.DataFrame) -> Drawing:
 def by_length(trials: pd.DataFrame, figures: Mapping[str, str], thresholds: Sequence[int]) -> Drawing:
     """What each configuration takes, by the length of the text.
 
-    A line for each configuration, through the median of each length. At the dashed lines one might choose
-    another configuration.
+    A line for each configuration, through the median of each length. A dashed line is a length at
+    which one might change to another configuration.
 
     Parameters
     ----------

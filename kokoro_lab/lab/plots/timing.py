@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def stages(seconds: Mapping[str, float], audio_s: float) -> Drawing:
     """Computing for each second of speech, by stage.
 
-    One bar, divided where a stage ends and the next begins.
+    One bar, divided into stages: the length of each part is the computing time of one stage.
     """
     if not seconds or not audio_s:
         return Drawing(None, "No second of speech was made.")
@@ -87,7 +87,7 @@ def way_to_first_audio(stage_s: Mapping[str, float], operator_share: Mapping[str
 def loading(milliseconds: Mapping[str, float]) -> Drawing:
     """What is loaded at the start.
 
-    A bar for each part, each loaded by itself.
+    A bar for each part: the time that it takes to load that part alone.
     """
     figure, (axes,) = panels(height=0.8 + 0.3 * len(milliseconds))
     bars = axes.barh(list(milliseconds), list(milliseconds.values()), color=BLUE)
@@ -145,8 +145,9 @@ def ahead_of_the_player(
 ) -> Drawing:
     """How far each stream is ahead of its player.
 
-    A line for each stream, which ends when the stream is safely ahead. Below 0 a player that began with the
-    first chunk is silent; the dashed lines show how far each pre-buffer reaches.
+    A line for each stream, which ends when the stream is safely ahead. Where a line is below 0, a player that
+    began with the first chunk has nothing to play. A dashed line shows how far below 0 a stream may fall if
+    the player first waits for a pre-buffer.
 
     Parameters
     ----------
@@ -220,12 +221,12 @@ def written_and_heard(answers: Mapping[str, tuple[Points, Points, Sequence[tuple
 
 @plotted("Nobody listened.")
 def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
-    """How soon listeners are served, and how often they hear a gap, by their number.
+    """How soon listeners are served, and how often they hear a gap, by the number of listeners.
 
     The line shows crowds of a fixed size, whose listeners hear one text after another. The star shows
     listeners who come by chance, at their mean number. Left of the dashed line are the crowds within the
-    machine's capacity; right of the dotted one, the knee, somebody was not served in time. The horizontal
-    line is the limit.
+    machine's capacity. Right of the dotted line, the knee, somebody was not served in time. The horizontal
+    line is the highest number of underruns that is allowed.
 
     Parameters
     ----------
@@ -251,15 +252,16 @@ def capacity(table: pd.DataFrame, borne: int, knee: int) -> Drawing:
     times.legend(loc="upper left")
     rows = table[["ttfa_p50_s", "ttfa_p95_s", "underruns_in_10_minutes_count"]].itertuples()
     said = ["{}: TTFA {:.3f} s, p95 {:.3f} s, {:.1f} underruns in 10 minutes".format(*row) for row in rows]
-    return Drawing(figure, f"{borne} should be borne, the knee is at {knee}. {listed(said)}")
+    return Drawing(figure, f"The capacity is {borne} listeners, the knee is at {knee}. {listed(said)}")
 
 
 @plotted()
 def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], settled_min: float) -> Drawing:
     """Do times drift? Every stream against the median of its text.
 
-    A grey dot is a stream, a blue dot the median of a time window that has enough streams. Drift is looked
-    for right of the dashed line; the first minutes are left of the dotted one; 1 is the median of the text.
+    A grey dot is a stream's value divided by the median of its text, so 1 is usual. A blue dot is the median
+    of the streams in one time window, if there are enough. Left of the dotted line are the first minutes.
+    Drift is looked for right of the dashed line, in the second half.
     """
     there = {name: points for name, points in streams.items() if len(points[0])}
     if not there:
@@ -284,12 +286,13 @@ def over_a_soak(streams: Mapping[str, Points], windows: Mapping[str, Points], se
 def held_over_time(
     minutes: Sequence[float], columns: Mapping[str, Sequence[float]], settled_min: float
 ) -> Drawing:
-    """What the server holds.
+    """What the server holds over time: memory, descriptors and threads.
 
-    Left of the dotted line are the first minutes. A step is a pool that grows once, a ramp a leak.
+    Left of the dotted line are the first minutes. A single step is a pool that grew once. A line that keeps
+    rising is a leak.
     """
     if not len(minutes) or not columns:
-        return Drawing(None, "The server was not looked at, for the run was too short.")
+        return Drawing(None, "The run was too short to look at what the server holds.")
     figure, beside = panels(1, len(columns), height=2.6, sharex=True)
     for axes, (name, values) in zip(beside, columns.items(), strict=True):
         axes.plot(minutes, values, ".-", color=BLUE, linewidth=1, markersize=3)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str], label: str) -> Drawing:
     """Each pair between an inaudible change and one that everybody hears.
 
-    A row for each pair, the largest distance first. The dot is the candidate's distance from the reference.
-    The left mark is the distance of an inaudible change, the right mark that of a change that everybody
-    hears. The axis is logarithmic.
+    A row for each pair of clips, the largest distance first. The dot is the candidate's distance from the
+    reference. The left mark is the distance of an inaudible change, the right mark that of a change that
+    everybody hears. The axis is logarithmic.
     """
     rows = table.dropna(subset=[column]).sort_values(column, ascending=False)
     if rows.empty:
@@ -48,7 +48,8 @@ def between_anchors(table: pd.DataFrame, *, column: str, anchors: tuple[str, str
 def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling: float) -> Drawing:
     """Quality against cost.
 
-    Better is higher, cheaper is further left. A line joins the points that no other point beats in both.
+    A higher point is better, a point further left is cheaper. The line joins the points that no other point
+    beats in both quality and cost.
     """
     title = f"{words_of(quality)} against {words_of(cost)}, a point a {label}"
     if table.empty:
@@ -77,7 +78,8 @@ def pareto(table: pd.DataFrame, *, cost: str, quality: str, label: str, ceiling:
 def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str) -> Drawing:
     """How far each step goes.
 
-    One row for each thing that was measured, with a mark for each step.
+    A row for each thing that was measured, with a mark for each step; the legend names the steps. A grey line
+    joins the lowest and the highest mark of a row.
     """
     title = f"{label.partition(',')[0].capitalize()}, by {rows} and {steps}"
     if table.empty:
@@ -99,8 +101,8 @@ def ladder(table: pd.DataFrame, *, rows: str, steps: str, value: str, label: str
 def error_rates(table: pd.DataFrame) -> Drawing:
     """Words that were not understood, by voice.
 
-    Candidate and reference with 95 % intervals. Intervals that overlap show no difference; wide ones, that
-    little was read.
+    The dot is the candidate's word error rate, the square the reference's, the bar its 95 % interval. If the
+    two bars of a voice overlap, they show no difference. A wide bar means that the voice read few words.
     """
     figure, (axes,) = panels(height=3.8, width=min(10, max(6, 0.8 * len(table))))
     at = np.arange(len(table))
@@ -126,8 +128,9 @@ def error_rates(table: pd.DataFrame) -> Drawing:
 def against_margins(table: pd.DataFrame) -> Drawing:
     """Change of the candidate by each measure.
 
-    The dot is the mean change. The bar reaches down to its lower limit with 95 % confidence. The upright mark
-    is the margin. A bar that passes its mark, in orange, does not rule out such a loss.
+    The dot is the mean change. The bar reaches from the dot to the change's lower limit with 95 % confidence.
+    The upright mark is the margin: the largest loss that is allowed. An orange bar passes its mark, so it
+    does not rule out a larger loss.
     """
     figure, (axes,) = panels(height=1.2 + 0.42 * len(table))
     at = np.arange(len(table))
@@ -146,7 +149,7 @@ def against_margins(table: pd.DataFrame) -> Drawing:
 def verdicts(counts: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """Lines of the checklist by part and verdict.
 
-    A bar for each part, each number a count of lines.
+    A bar for each part of the checklist, divided by verdict. A number says how many lines have that verdict.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -175,7 +178,7 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
     """How each stream ended, by scenario and transport.
 
     Each cell shows the longest silence in ms and, after the arrow, the longest time to recover in ms. A cell
-    is empty if the transport cannot meet the fault.
+    is empty if the fault cannot occur on that transport.
     """
     from matplotlib.patches import Patch
 
@@ -203,10 +206,10 @@ def outcomes(table: pd.DataFrame, colours: Mapping[str, str]) -> Drawing:
 
 @plotted("No graph was looked at.")
 def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
-    """Arithmetic that the provider takes, by graph.
+    """Share of the arithmetic that the provider takes, by graph.
 
-    There is one column for each way to ask for the provider. Each partition costs a copy of its tensors to
-    the provider and back.
+    A panel for each way to ask for the provider. The nodes that the provider takes form partitions; for each
+    partition, tensors are copied to the provider and back.
 
     Parameters
     ----------
@@ -238,8 +241,8 @@ def taken_by(table: pd.DataFrame, providers: dict[str, str]) -> Drawing:
 def growth(histories: Mapping[str, pd.DataFrame], lines: pd.DataFrame) -> Drawing:
     """How the error falls with training.
 
-    Dots are measured, on texts that were not trained on. A line continues the trend of the dots. The band is
-    where the error is expected with 95 % confidence, if the trend lasts.
+    A dot is an error that was measured, on texts that had no part in the training. A line continues the trend
+    of the dots. The band is where the error is expected with 95 % confidence, if the trend lasts.
 
     Parameters
     ----------

@@ -78,7 +78,8 @@ class Percentiles(BaseModel):
 
 
 class Health(Answer):
-    """How far the server is: status 200 and `ok` once the engine has spoken its first words, else 503."""
+    """How far the server has come in its start: HTTP 200 and `ok` once the engine has spoken its first words,
+    else 503."""
 
     status: Warmth
     stage: str | None = None
@@ -106,7 +107,7 @@ class Requests(BaseModel):
 
 
 class DegradeRule(BaseModel):
-    """A degrade mode: what brings it, what it changes, and when it goes."""
+    """A degrade mode: what turns it on, what it changes, and when it ends."""
 
     mode: str
     trigger: str
@@ -115,7 +116,7 @@ class DegradeRule(BaseModel):
 
 
 class Degraded(Answer):
-    """The degrade mode, why it is in force and what it changes; and the table that it is chosen by."""
+    """The degrade mode, why it is on and what it changes; and the table by which the server chooses it."""
 
     mode: Literal["normal", "reduce-ttfa", "avoid-underrun", "stability-first"]
     because: str
@@ -127,7 +128,7 @@ class Degraded(Answer):
     chunk_ms: int
     pre_buffer_ms: int
     held_back_ms: int
-    """How long the first sound of a stream waits, so that no gap follows it"""
+    """Milliseconds for which the server holds the first sound of a stream back, so that no gap follows it"""
     admitted: int
     table: list[DegradeRule]
 
@@ -143,7 +144,7 @@ class Objective(BaseModel):
 
 
 class Objectives(BaseModel):
-    """Limits of the 95th percentiles, and those that are exceeded."""
+    """The limits of the 95th percentiles (`KOKORO_SLO_…`), and the limits that recent requests exceeded."""
 
     limits: dict[str, float]
     warnings: list[Objective]
@@ -171,11 +172,11 @@ class Running(Answer):
     """Segments prepared ahead, samples that do not fill a chunk yet, and seconds of speech that a
     listener in real time has not heard yet"""
     waited_s: float
-    """Seconds that it waited while other syntheses computed"""
+    """Seconds that the request waited while other syntheses computed"""
 
 
 class Computing(_Described):
-    """How many syntheses compute or wait for it, and what speech costs."""
+    """How many syntheses compute or wait for the cores, and how much computing speech costs."""
 
     computing: int
     """Windows, or whole segments, that are computed now"""
@@ -186,7 +187,7 @@ class Computing(_Described):
     utilisation: float
     """Share of the last minute in which something was computed"""
     load: float
-    """Seconds of computing that listeners need in a second"""
+    """Seconds of computing that all listeners together need in a second"""
     capacity: float
     """The load that listeners may need together; a listener who would need more waits"""
     costs: dict[str, float]
@@ -204,10 +205,10 @@ class WarmUpState(BaseModel):
 
 
 class Watched(_Described):
-    """What keeps memory under its limit, and what it has done so far."""
+    """The watchdog, which keeps memory under its limit, and what it has done so far."""
 
     state: Literal["off", "ok", "cleaning", "refusing"]
-    """At the last check"""
+    """What the watchdog did at its last check"""
     limit_mb: float
     """Resident memory that the process may have; 0: no limit"""
     warm_mb: float | None
@@ -231,7 +232,7 @@ class ConnectionsState(_Described):
     """Connections that are open. Only connections that are being served occupy a thread of the pool."""
 
     most: int
-    """Most open connections; for a further one, the longest silent is closed"""
+    """Most open connections; for a further one, the server closes the connection that was silent longest"""
     open: int
     idle: int
     """Connections that have sent nothing of their next request"""
@@ -240,13 +241,14 @@ class ConnectionsState(_Described):
     leaving: int
     """Connections that got their last answer and are not closed yet"""
     served: int
-    """Connections whose request is answered, or waits for a thread; with that of this request"""
+    """Connections whose request is answered, or waits for a thread, including that of this request"""
     threads: int
     """Threads of the pool"""
     held_bytes: int
     """Bytes of requests that are not answered yet"""
     most_held_bytes: int
-    """Limit of `held_bytes`; beyond it, the longest silent connection with bytes is closed"""
+    """Limit of `held_bytes`. If it is exceeded, the server closes the one of these connections that was
+    silent longest"""
     accepted: int
     closed: dict[str, int]
     """Connections that the server has closed, by reason"""
@@ -277,7 +279,7 @@ class PlacementState(_Described):
 
 
 class Status(Answer):
-    """What runs, and how the last requests went. Seconds end in `_s`."""
+    """What runs, and how the last requests went. Names of figures in seconds end in `_s`."""
 
     status: Warmth
     uptime_s: float
@@ -294,7 +296,7 @@ class Status(Answer):
     threads: int
     voices: int
     connections: ConnectionsState | None
-    """Null under another WSGI server than ours"""
+    """Null if another WSGI server than ours runs the application"""
     voices_not_offered: dict[str, str]
     """Voices that `/voices` leaves out, and why their own language cannot be read here. They speak if
     `language` names another language"""
@@ -310,11 +312,16 @@ class Status(Answer):
     sessions: list[Running]
     requests: Requests
     window: int
+    """How many of the last values of each kind the figures below cover"""
     ttfa_s: Percentiles
-    """Streams: seconds from the accepted request to the first speech, not from the cache"""
+    """Streams: seconds from the accepted request to the first sample of speech, if it was computed and not
+    taken from the cache"""
     ttfa_file_s: Percentiles
+    """Files: seconds from the accepted request to the first computed sample of speech"""
     ttfb_s: Percentiles
+    """Streams: seconds from the accepted request to the first byte, which may belong to a header"""
     rtf: Percentiles
+    """Seconds of computing for a second of speech"""
     chunk_gap_s: Percentiles
     """Seconds between two chunks, less the length of the first"""
     underruns: int
@@ -332,7 +339,7 @@ class Status(Answer):
     memory: Memory
     versions: dict[str, str]
     math: dict[str, str]
-    """How exactly the engine computes, and with which denormals"""
+    """How exactly the engine computes, and how it treats denormals (numbers nearly 0)"""
     toolchain: dict[str, Any]
     """Compiler and runtime, and files of fitted parameters with their digests"""
     conversion: dict[str, Any]
@@ -449,7 +456,7 @@ class TimedMark(MarkTiming):
 
 
 class Usage(BaseModel):
-    """Phoneme ids that the model read, and frames of 25 ms that it spoke."""
+    """`input_tokens`: the phonemes that the model read; `output_tokens`: frames of 25 ms that it spoke."""
 
     input_tokens: int
     output_tokens: int
@@ -476,7 +483,7 @@ class SpeechDelta(_Described):
     type: Literal["speech.audio.delta"]
     audio: str = Field(json_schema_extra={"contentEncoding": "base64"})
     resume: str | None = None
-    """In a segment's first chunk: the token to resume with"""
+    """In a segment's first chunk: the token with which a client can resume the stream"""
 
 
 class SpeechWords(_Described):
@@ -501,7 +508,7 @@ class SpeechEvent(_Described):
 
     event: Literal["message", "error"] = "message"
     id: str | None = None
-    """`segment.chunk` of a delta, for `last_id`"""
+    """Of a delta: its segment and its chunk, such as `0.3`. A client that resumes sends it as `last_id`"""
     data: Json[SpeechDelta | SpeechWords | SpeechDone | ErrorBody]
 
 
@@ -512,4 +519,4 @@ class Stopped(_Described):
     object: Literal["audio.speech"]
     cancelled: bool
     stopped: list[str]
-    """Ids of the syntheses that were stopped: several requests may have come with one id"""
+    """Ids of the syntheses that were stopped: more than one if several requests had the same id"""

@@ -50,52 +50,61 @@ class SpeechRequest(BaseModel):
     input: StrictStr
     """The text to speak. Also called `text`"""
     input_format: Literal["text", "ssml", "markdown", "marked"] = "text"
-    """What `input` is: plain text, a subset of SSML, Markdown, or plain text with marks as `[pause:1s]`"""
+    """What `input` is: plain text, a subset of SSML, Markdown, or plain text with inline marks such as
+    `[pause:1s]`"""
     code: Literal["skip", "name", "read"] = "skip"
-    """How blocks of code in Markdown are read: not at all, by the name of their language, or completely"""
+    """How blocks of code in Markdown are read. `skip`: not at all; `name`: only the name of their language;
+    `read`: completely"""
     emoji: Literal["name", "skip"] = "name"
-    """Say the names of emoji, or leave them out"""
+    """`name`: emoji are spoken by their names; `skip`: they are left out"""
     model: StrictStr | None = None
-    """Any name. A variant's name, such as `fp32` or `kokoro-fp32`, must be that of the served variant.
-    `X-Kokoro-Ignored` has `model` if the name is none of `/v1/models`"""
+    """Any name. If it is the name of a variant, such as `fp32` or `kokoro-fp32`, the server must serve that
+    variant. If it is not in `/v1/models`, it has no effect, and `X-Kokoro-Ignored` has `model`"""
     voice: str | VoiceId | None = None
-    """A voice, an OpenAI voice or a blend. Default: the server's"""
+    """The name of a voice, the name of an OpenAI voice, or a blend such as `af_bella(2)+af_sky(1)`. Default:
+    the voice that the server is set to"""
     response_format: Annotated[Format | CaptionFormat | None, BeforeValidator(named_format)] = None
-    """Default: what `Accept` asks for, else mp3; `ogg` is opus; `srt` and `vtt` are captions, and no sound.
-    Also called `format`"""
+    """Format of the answer. `ogg` means opus; `srt` and `vtt` are captions without sound. Default: the format
+    that the header `Accept` asks for, else mp3; with events, pcm. Also called `format`"""
     speed: Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX, allow_inf_nan=False), Number] = 1.0
+    """Factor by which speech is faster than usual"""
     instructions: StrictStr | None = None
-    """Accepted and not followed"""
+    """Has no effect: the model cannot be told how to speak. `X-Kokoro-Ignored` names it"""
     stream_format: Literal["audio", "sse"] = "audio"
-    """The bytes themselves, or events that hold them"""
+    """`audio`: the answer is the audio itself; `sse`: the answer is server-sent events that hold the audio"""
     stream: StrictBool = True
-    """Send while speaking; false sends a whole file of known length"""
+    """true: the server sends audio while it computes it; false: it sends a whole file of known length"""
     language: StrictStr | None = None
-    """Such as en-gb; default: the voice's. Also called `lang`, `lang_code`"""
+    """Language of the text, such as `en-gb`. Default: the language of the voice. Also called `lang`,
+    `lang_code`"""
     detect_languages: Literal["auto", "scripts", "off"] = "auto"
-    """Which words of other languages are read in their own language: all that are found, only those in
-    another script, or none"""
+    """Which words of other languages are read in their own language. `auto`: all that are found; `scripts`:
+    only those in another script; `off`: none"""
     sample_rate: Annotated[Literal[22_050, 24_000, 44_100, 48_000], Whole, Number] = 24_000
-    """In Hz. Opus is always 48000"""
+    """Sample rate of the audio, in Hz. Opus always has 48000"""
     dither: Dithering = "tpdf"
-    """Noise of the rounding to 16 bit: white, or shaped so that it is heard less"""
+    """Noise that hides the rounding of samples to 16 bits. `tpdf`: white noise; `shaped`: noise at
+    frequencies at which people hear it less"""
     chunk_ms: Annotated[int, Field(strict=True, ge=CHUNK_MIN_MS, le=CHUNK_MAX_MS), Whole] | None = None
-    """Length of a stream's chunks. Default: the server's, as its degrade mode has it"""
+    """Length of a stream's chunks, in milliseconds. Default: the length that the server uses now (50 ms,
+    unless its settings or its degrade mode say otherwise)"""
     ephemeral: StrictBool = False
-    """Keep nothing of this request: no first audio and no phonemes in the caches, no hash in the log"""
+    """true: the server keeps nothing of this request: no first audio and no phonemes in its caches, no hash
+    of the text in its log, and no token with which a client could resume"""
 
     timestamps: StrictBool = False
-    """Tell when each word is heard: in events, or in a JSON answer"""
+    """true: the answer says when each word is heard. Without events the answer is then JSON"""
     client: StrictStr | None = None
-    """Who asks: a later request of the same client stops this one"""
+    """A name by which the client calls itself. A later request with the same name stops this one"""
     resume: StrictStr | None = None
-    """A token of the stream that broke"""
+    """To resume a stream that broke: the last token that the client received (`resume` of an event)"""
     last_id: StrictStr | None = None
-    """The id of the last event of the stream that broke. Also sent as the header `Last-Event-ID`"""
+    """To resume a stream that broke: the id of the last event that the client received. Also taken from the
+    header `Last-Event-ID`"""
 
     lexicon: list[Any] | dict[str, Any] | None = None
-    """How words are said: a list of entries, or an object of words and their phonemes. Up to 100 words, 8
-    kB"""
+    """How words of this request are pronounced: a list of lexicon entries, or an object with words and their
+    phonemes. Up to 100 words and 8 kB"""
 
     @property
     def voice_name(self) -> str | None:
