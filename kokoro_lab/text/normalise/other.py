@@ -320,7 +320,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             return f"{said.removesuffix('ाँ')}ें"
         if match.group().endswith("े"):
             return f"{said.removesuffix('ा')}े"
-        return (self._feminine(said) if match["feminine"] else said) + match["many"]
+        return f"{self._feminine(said) if match['feminine'] else said}{match['many']}"
 
     def _sign(self, match: Any) -> str:
         sign = (match["sign"] or "").rstrip()

@@ -34,7 +34,6 @@ class OtherContext(OtherNumbers):
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
-        self._language = language
         tables = names(__package__, "other_names.tsv")
         self._titles = {initial: tables.get(f"{language} {initial}", {}) for initial in ("S.", "D.")}
         parts = entries(self._words["before a number and a letter"])

@@ -26,6 +26,7 @@ class OtherNumbers:
     """Cardinals, ordinals, decimals and counted things of a language with a column in `others.tsv`."""
 
     def __init__(self, language: str) -> None:
+        self._language = language
         self._words = {row["word"]: row[language] for row in rows(__package__, "others.tsv")}
         self._units = units(__package__, "other_units.tsv", language)
         self._signs = names(__package__, "other_signs.tsv")[language]

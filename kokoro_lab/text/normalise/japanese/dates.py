@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import regex
-
 from kokoro_lab.text.normalise.japanese.numbers import DIGITS, cardinal, digits, number
 from kokoro_lab.text.normalise.japanese.written import (
     NAMES,
@@ -61,7 +59,7 @@ def date(year: int | None, month: int | None, day: int | None) -> str:
 def _days(match: Any) -> str:
     """`月〜金` and `土・日`: each a day of the week."""
     said = "".join(f"{each}曜" if each.isalpha() else each for each in match.group())
-    return regex.sub("[~～〜-]", "から", said)
+    return said.translate(dict.fromkeys(map(ord, "~～〜-"), "から"))
 
 
 def _weekday(match: Any) -> str:
