@@ -24,6 +24,8 @@ TEXT = (
 )
 """The text to speak; some of its sentences share a segment."""
 STOPS, MARKS = ".!?…:", ".!?…:,;—"
+LATIN = str.maketrans("、，；：。।！？", ",,;:..!?")
+"""Marks of Hindi, Japanese and Mandarin, and the marks that promise the same pauses."""
 SILENT = 10 ** (-50 / 20)
 AROUND_S = 0.1
 SHORT_SHARE_HIGH = 0.2
@@ -31,19 +33,20 @@ SHORT_SHARE_HIGH = 0.2
 in 80 pauses by five voices, and more than half with the model's own pauses."""
 
 
-def measure(engine: Engine, voices: Sequence[str]) -> pd.DataFrame:
-    """One row for each pause: voice, place (`within` a segment, or `between` two), mark, heard_ms, and
-    whether the pause is shorter or longer than `STOP_S` or `COMMA_S` promises for this mark."""
+def measure(engine: Engine, voices: Sequence[str], texts: Sequence[str] = (TEXT,)) -> pd.DataFrame:
+    """One row for each pause of `texts`: voice, place (`within` a segment, or `between` two), mark, heard_ms,
+    and whether the pause is shorter or longer than `STOP_S` or `COMMA_S` promises for this mark."""
     rows: list[dict[str, object]] = []
     for voice in voices:
-        clip = engine.stream(TEXT, voice=voice, cached=False).joined()
-        rows += ({"voice": voice} | row for row in _heard(clip))
+        for text in texts:
+            clip = engine.stream(text, voice=voice, cached=False).joined()
+            rows += ({"voice": voice} | row for row in _heard(clip, text.translate(LATIN)))
     return pd.DataFrame(rows)
 
 
-def _heard(clip: Clip) -> Iterator[dict[str, object]]:
+def _heard(clip: Clip, text: str) -> Iterator[dict[str, object]]:
     for word, following in pairwise(clip.timings):
-        marks = [sign for sign in TEXT[word.end : following.start] if sign in MARKS]
+        marks = [sign for sign in text[word.end : following.start] if sign in MARKS]
         if not marks:
             continue
         mark = next((sign for sign in marks if sign in STOPS), marks[0])
