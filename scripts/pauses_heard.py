@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 import kokoro_lab as kl
+from kokoro_lab.config import Pauses
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.fixtures import FixtureText, load_rows
 from kokoro_lab.lab.gates import pauses
@@ -36,9 +37,10 @@ VOICES = {
     "zh": "zf_xiaoxiao",
 }
 LENGTH_TEXTS = 10
+SETTINGS: tuple[Pauses, ...] = ("model", "lengthened")
 
 
-def engine_with(setting: str) -> kl.Engine:
+def engine_with(setting: Pauses) -> kl.Engine:
     """An engine with this value of `KOKORO_PAUSES`."""
     config = replace(EngineConfig.from_settings(), pauses=setting, threads=1)
     return kl.load_engine(config=config)
@@ -87,7 +89,7 @@ def lengths(file: Path) -> pd.DataFrame:
     and longer than promised, and percentiles of their length in ms."""
     kept = file.read_text("utf-8").splitlines() if file.is_file() else []
     done = {(row["language"], row["setting"]) for row in map(json.loads, kept)}
-    engines = {setting: engine_with(setting) for setting in ("model", "lengthened")}
+    engines = {setting: engine_with(setting) for setting in SETTINGS}
     with file.open("a", encoding="utf-8", buffering=1) as lines:
         for language, voice in VOICES.items():
             texts = [text.text for text in sentences(language)[:LENGTH_TEXTS]]
