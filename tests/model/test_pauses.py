@@ -41,6 +41,31 @@ def test_silence_is_put_where_a_comma_is_spoken_through() -> None:
     assert np.repeat(range(6), frames_of(found.durations))[3:6].tolist() == [2, 2, 3]
 
 
+def inserted_at(first: list[float], mark: list[float], space: list[float], then: list[float]) -> int:
+    """The frame before which silence is inserted, counted from the beginning of the mark."""
+    found = paused(contours([LOUD, first, mark, space, then, LOUD]), encode("a. b"), "lengthened")
+    inserted = np.flatnonzero(found.aligned[0, 0, 1:] == 0)  # with the features of the pad
+    return int(inserted[0]) - len(first) // 2
+
+
+# Energies as the model has them, where it makes no pause at a mark and the next sound has begun in its frames
+SPOKEN_THROUGH = {
+    "hail, snow": ([7.2, 6.5, 5.6, 5.2], [5.2, 5.0], [5.0, 4.9, 4.8, 4.8, 4.7, 4.2], [3.7, 5.2], 0),
+    "people, forgot": ([7.1, 6.5, 5.6, 4.6], [4.1, 3.8], [3.7, 3.7, 3.7, 4.5], [6.7, 7.6], 0),
+    "then, at": ([7.5, 7.0, 6.0, 5.0], [5.6, 6.7], [7.5, 7.5, 7.0, 5.7], [3.3, 0.9, 0.0, 3.4], 0),
+    "bread, still": ([0.7, -0.5, -0.8, 0.7], [3.6, 5.3, 6.1, 6.4], [6.6, 6.5, 6.4, 5.8], [3.6, 1.7], -1),
+    "come, hurry": ([7.7, 7.2], [6.4, 5.4], [4.7, 4.4, 4.5, 5.8], [6.7, 7.2], 1),
+    "snow: all": ([3.8, 1.9], [0.1, -1.9, -3.4, -4.7], [-4.4, 1.9, 5.5, 7.1], [7.8, 8.1], 2),
+    "a short sound": ([-0.8, 0.7], [3.6, 5.3], [6.6, 6.5], [6.6, 6.5], 0),
+}
+
+
+@pytest.mark.parametrize("words", SPOKEN_THROUGH)
+def test_silence_is_put_before_the_sound_that_follows_and_not_into_it(words: str) -> None:
+    *energies, border = SPOKEN_THROUGH[words]
+    assert inserted_at(*energies) == border
+
+
 def test_what_is_quiet_counts_and_becomes_silent() -> None:
     found = paused(contours([LOUD, LOUD, [5, -1], [-2, -1], [-1, 5], LOUD]), IDS, "lengthened")
     assert frames_of(found.durations).tolist() == [1, 2, 1, 1, 1, 1]  # 50 ms and 25 ms
