@@ -36,7 +36,7 @@ class OtherAgreement(OtherNumbers):
         self._no_nouns = frozenset(word for each in listed for word in entries(self._words[each]))
 
     def _gender(self, noun: str, whole: int) -> Gender:
-        """The gender of a noun, by its ending or a table; the plural after more than one."""
+        """The gender of a noun by its ending or a table. If `whole` is more than 1, the noun is a plural."""
         locale = self._words["locale"]
         if locale == "it" and whole > 1 and noun[-1] == "e":
             return "f"
@@ -52,7 +52,8 @@ class OtherAgreement(OtherNumbers):
         return "f" if feminine or singular in self._feminine_nouns else "m"
 
     def _agreeing(self, said: str, match: Any) -> str:
-        """The words of a whole number, as they agree with the noun behind it."""
+        """The words `said` for a whole number, in the gender of the noun behind it: "duas filhas". Where the
+        number names the noun before it, as in "la stanza 1 guarda", they stay as they are."""
         locale = self._words["locale"]
         found = _NOUN.match(match.string, match.end())
         single = said.endswith(("un", "uno", "um")) and match.group() == "1"
@@ -110,7 +111,7 @@ class OtherAgreement(OtherNumbers):
         return f"{self._say(whole)} {self._pairs('fractions')[part]}"
 
     def _share(self, match: Any) -> str:
-        """A part of a unit or of what the next word names: "mezzo litro"."""
+        """The words for a fraction of a unit, or of what the next word names: "mezzo litro"."""
         part, unit = match["part"], match["unit"]
         said = self._pairs("fractions")[VULGAR.get(part, part)]
         noun = self._units[unit].one if unit else match["next"]
@@ -124,7 +125,7 @@ class OtherAgreement(OtherNumbers):
         return f"{said} {noun}{last_stop(match)}" if unit else said
 
     def _half(self, match: Any) -> str | None:
-        """ "Une heure et demie", written `1 h 1/2`."""
+        """The words for a half behind its noun, as in `1 h 1/2`: "et demie"."""
         if self._words["locale"] == "hi":
             return None
         noun = match["noun"]

@@ -66,7 +66,7 @@ _PERSON = regex.compile(
 
 
 def _state(match: Any) -> str | None:
-    """The state behind a town. Behind a person's name `MD` and `MA` are degrees."""
+    """The name of the state behind a town; None for the degrees `MD` and `MA` behind a person's name."""
     degree = match["state"] in ("MD", "MA") and _PERSON.search(match.string, 0, match.start())
     return None if degree else STATES[match["state"]]
 
