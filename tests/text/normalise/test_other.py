@@ -284,6 +284,7 @@ from kokoro_lab.text.normalise import normalise, other, reader
         ("it", "1920x1080, 5 x 3", "millenovecentoventi per milleottanta, cinque per tre"),
         ("pt", "venceu por 3x1; foto 3x4", "venceu por três a um; foto três por quatro"),
         ("it", "0x42", "zero x quattro due"),
+        ("it", "febbre, 5° giorno", "febbre, quinto giorno"),
         ("it", "max 35°, al 5° giorno", "max trentacinque gradi, al quinto giorno"),
         ("pt", "máx. 35º, o 35º colocado", "máximo trinta e cinco graus, o trigésimo quinto colocado"),
         ("it", "3 volte/settimana, 5 €/mese", "tre volte a settimana, cinque euro al mese"),
