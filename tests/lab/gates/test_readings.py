@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kokoro_lab.lab.gates.readings import accuracy, heard, is_right, measure
+from kokoro_lab.lab.fixtures import load_rows
+from kokoro_lab.lab.gates.readings import SETS, accuracy, heard, is_right, measure
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,13 @@ def test_no_set_is_read_worse_than_it_was() -> None:
     assert right["languages"] >= LEAST["languages"], wrong["languages"]
     assert right["everyday"] >= LEAST["everyday"], wrong["everyday"]
     assert right["reported"] >= LEAST["reported"], wrong["reported"]
+
+
+def test_no_line_lists_more_right_forms_than_a_person_would_look_through() -> None:
+    # All combinations of several numbers in a line had made one file of 1.5 MB
+    for name in SETS:
+        for row in load_rows(f"readings_{name}"):
+            assert len(row["spoken"]) <= 24, row["written"]
 
 
 LEAST = {
