@@ -71,11 +71,11 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
     left_out: list[int] = []
     for first, stop, (least_s, most_s) in _within(token_ids):
         # Input ids have a pad in front: token i begins where input i ends
-        softest = _softest(energy, ends[first], ends[stop], back=durations[first] > 1)
-        behind = int(np.searchsorted(loud, 2 * softest))
+        border = _border_of(energy, ends[first], ends[stop], back=durations[first] > 1)
+        behind = int(np.searchsorted(loud, 2 * border))
         quiet_from = loud[behind - 1] + 1 if behind else 0
         quiet_to = loud[behind] if behind < len(loud) else len(energy)
-        quiet = sorted(range(quiet_from, quiet_to), key=lambda frame: abs(frame + 0.5 - 2 * softest))
+        quiet = sorted(range(quiet_from, quiet_to), key=lambda frame: abs(frame + 0.5 - 2 * border))
         if pauses == "ruled":
             over = _whole_frames(len(quiet) * FRAME_S / 2 + SOFTER_S - most_s)
             for frame in dict.fromkeys(each // 2 for each in quiet):
@@ -88,10 +88,10 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
         lacking = _whole_frames(least_s - len(quiet) * FRAME_S / 2)
         if lacking or pauses == "ruled":
             silent[quiet] = True
-        borders += [softest] * lacking
+        borders += [border] * lacking
         durations[first + 1] += lacking
-        starts = min(max(ends[first], -(-quiet_from // 2)), softest)
-        stops = max(min(ends[stop], quiet_to // 2), softest)
+        starts = min(max(ends[first], -(-quiet_from // 2)), border)
+        stops = max(min(ends[stop], quiet_to // 2), border)
         spare = stops - starts + lacking - (stop - first)
         if lacking and spare >= 0:  # the sound on either side of the silence belongs to the words
             durations[first] += starts - ends[first]
@@ -116,7 +116,7 @@ def paused(contours: Contours, token_ids: Sequence[int], pauses: Pauses) -> Cont
     )
 
 
-def _softest(energy: Samples, begins: int, ends: int, *, back: bool) -> int:
+def _border_of(energy: Samples, begins: int, ends: int, *, back: bool) -> int:
     """The border between two duration frames at which silence is inserted: where the sound before a mark has
     died away, and the sound after it has not begun.
 

@@ -393,6 +393,30 @@ def test_a_slow_machine_rehearses_and_a_quick_one_is_ready_at_once(
     assert all(needed_s >= 0 for needed_s in needed)
 
 
+def test_a_rehearsal_is_broken_off_and_counts_for_nothing_when_a_client_comes(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = replace(engine.warm("hum"), compute_s=1.0, audio_s=1.0)
+    monkeypatch.setattr(engine, "warm", lambda voice: report)
+    slots, streams = Slots(1), []
+    stream_of = engine.stream
+
+    def with_a_client(text: str, **options: Any) -> Any:
+        streams.append(stream_of(text, **options))
+        slots.take()
+        return streams[-1]
+
+    monkeypatch.setattr(engine, "stream", with_a_client)
+    needed: list[float] = []
+    warm_up = WarmUp()
+    warm_up.rehearsed = needed.append
+    warm_up.start(engine, "hum", slots)
+    wait_until(lambda: warm_up.state == "ok")
+    assert len(streams) == 1
+    assert not streams[0].is_computed
+    assert needed == []
+
+
 def test_a_rehearsal_needs_what_its_latest_chunk_needed() -> None:
     now_s = [0.0]
 

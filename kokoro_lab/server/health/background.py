@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.datatypes import AudioChunk, SynthesisReport
@@ -223,7 +224,11 @@ class WarmUp:
         self.measured(report)
         if self.rehearsed is not None and report.compute_s > SLOW * report.audio_s and slots.idle():
             stream = engine.stream(REHEARSED, voice=voice, cached=False)
-            self.rehearsed(SPEAKING.submit(lambda: needed_pre_buffer_s(stream)).result())
+            alone = takewhile(lambda _: slots.idle(), stream)
+            needed_s = SPEAKING.submit(lambda: needed_pre_buffer_s(alone)).result()
+            stream.close()
+            if slots.idle():  # else a client has come, who needs the cores, and what was measured is too much
+                self.rehearsed(needed_s)
 
     def _warm_others(self, engine: Engine, first: str, slots: Slots | None) -> None:
         self.languages = {first: "warm"} | {tag: "deferred" for tag in SPOKEN if tag != first}

@@ -373,6 +373,6 @@ def _named(table: Mapping[str, str], match: Any) -> str:
 
 def _with_capitals(table: Mapping[str, str]) -> Mapping[str, str]:
     """Abbreviations, and those of two small letters or more as they stand at the start of a sentence."""
-    return {key[0].upper() + key[1:]: said for key, said in table.items() if _ABBREVIATED.match(key)} | {
-        **table
-    }
+    return {key[0].upper() + key[1:]: said for key, said in table.items() if _ABBREVIATED.match(key)} | dict(
+        table
+    )
