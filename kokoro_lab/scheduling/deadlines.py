@@ -18,10 +18,11 @@ A stream whose listener hears nothing, or soon will, does not wait for the end o
 that has enough speech in hand, or of a file: that unit is *held* where it is, and goes on later. Only a unit
 with a brake can be held (`native.brakes`).
 
-Where there are no brakes, the cores are kept instead. A stream asks for its next unit a millisecond after the
+For a unit that cannot be held, the cores are kept. A stream asks for its next unit a millisecond after the
 end of the last one, when it has sent the samples of that unit. As long as a new stream has less than
 `SHORT_S` of speech in hand, the cores wait for it: a window of another stream that began in between would
-take longer than the speech in hand lasts.
+take longer than the speech in hand lasts. A unit cannot be held if it has no brake, if its own stream has
+little speech in hand, or if as many streams as compute at a time are held already.
 """
 
 from __future__ import annotations
@@ -303,7 +304,6 @@ class Cores:
                 self._at_work.remove(unit)
                 claim = unit.claim
                 short = claim.listened and claim.lead_s < SHORT_S and not claim.is_over
-                short = short and self._brakes is None  # with brakes, it need not be waited for
                 if short and claim.begun <= FIRST_UNITS and not (unit.whole or unit.failed):
                     self._kept_for, self._kept_until_s = claim, self.clock() + KEPT_S
                 if not self._at_work:
@@ -401,11 +401,18 @@ class Cores:
             return False
         return not claim.listened or claim.lead_s > YIELDS_S
 
+    def _gives_way(self, unit: Unit, sooner: Claim) -> bool:
+        """Whether `unit` may begin while the cores are kept for `sooner`, because it can be held once
+        `sooner` asks for them."""
+        streams = {unit.claim} | {other.claim for other in self._held}
+        return self._can_be_held(unit, sooner) and len(streams) <= self.at_a_time
+
     def _may_begin(self, unit: Unit, now_s: float) -> bool:
         claim = unit.claim
         if claim.is_over:
             return True  # and gives back at once
-        if self._kept_for not in (None, claim) and now_s < self._kept_until_s:
+        kept_for = self._kept_for if now_s < self._kept_until_s else None
+        if kept_for not in (None, claim) and not self._gives_way(unit, kept_for):
             return False
         if any(other.claim is claim for other in self._at_work):
             # A stream's next segment is computed beside its window, as long as nobody else waits

@@ -465,6 +465,34 @@ def test_the_units_of_one_stream_are_held_at_a_time() -> None:
     assert third.granted.is_set()
 
 
+@pytest.mark.parametrize("in_hand_s", [None, SHORT_S / 2, (GUARD_S + YIELDS_S) / 2, YIELDS_S * 2])
+def test_between_two_units_of_a_new_stream_only_what_can_be_held_begins(in_hand_s: float | None) -> None:
+    scene = BrakedScene()
+    scene.cores.give_back(scene.first)
+    prosody = scene.asks()
+    other = scene.asks(in_hand_s)
+    scene.cores.give_back(prosody)
+    assert other.granted.is_set() == (in_hand_s == YIELDS_S * 2)
+    window = scene.cores.ask(prosody.claim)
+    assert window.granted.is_set()
+    scene.cores.give_back(window)
+    prosody.claim.gave(SHORT_S * 2)
+    assert other.granted.is_set()
+
+
+def test_while_a_stream_is_held_no_unit_of_another_begins_between_two_of_a_new_stream() -> None:
+    scene = BrakedScene()
+    new = scene.asks()
+    other = scene.asks(YIELDS_S * 1.5)
+    assert is_held(scene.first)
+    scene.cores.give_back(new)
+    assert not is_held(scene.first)  # which can be held again
+    assert not other.granted.is_set()
+    window = scene.cores.ask(new.claim)
+    assert window.granted.is_set()
+    assert is_held(scene.first)
+
+
 def test_a_held_unit_goes_on_when_its_stream_ends_and_may_end_while_it_is_held() -> None:
     scene = BrakedScene()
     new = scene.asks()
