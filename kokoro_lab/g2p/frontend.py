@@ -313,7 +313,7 @@ class _TextReader:
         return words
 
     def words(self, sentence: AlignedText) -> list[Word]:
-        """Words of a sentence, each run by the G2P of its language."""
+        """The words of a sentence. The G2P of a language reads each run of words in that language."""
         words: list[Word] = []
         for span, run in self.runs(sentence):
             if words:

@@ -143,7 +143,8 @@ TILE = 8
 
 def packed(fir: FastFir) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """The plan and the weights of a fast convolution, in the order in which `native/fast_conv.cpp` reads
-    them. That operator refuses a plan for which it has no code.
+    them. That operator refuses a plan for which it has no code. `Term`, `Product`, `Output` and `FastFir`
+    explain the words below.
 
     Returns
     -------

@@ -128,7 +128,7 @@ from the first frame of the segment."""
 
 def whole_trunk(frames: int) -> dict[str, npt.NDArray[Any]]:
     """The inputs that the rewritten trunk has besides those of the published one, to compute all `frames` of
-    a segment with its own statistics."""
+    a segment with the segment's own statistics."""
     nobodys = np.zeros(TOLD_CHANNELS, np.float32)
     return {
         TOLD: np.array(False),

@@ -175,7 +175,7 @@ class WindowedSpeech:
         return partial(self.vocoder.windows, prosody, scale, shift, plan)
 
     def undivided(self, model: ProsodyModel, contours: Contours, style: Values, plan: WindowPlan) -> Samples:
-        """The segment as one window, decoded with the statistics that its windows have.
+        """The segment as one window, decoded with the statistics with which its windows are decoded.
 
         It shows what dividing a segment into windows changes. A segment with early windows is two windows
         that fade into each other.

@@ -84,7 +84,8 @@ def make_session(
 ) -> ort.InferenceSession:
     """A session for a model (path or serialised) on the provider that `config` asks for by name.
 
-    With `auto`, the CPU is taken, since this session has no guard that could replace a provider.
+    With `auto`, the CPU is taken, since nothing could replace a provider that fails here (see
+    `guarded_session`).
 
     Parameters
     ----------

@@ -30,7 +30,8 @@ class Timeline:
     position : int
         Number of the next sample, counted from the start of the utterance.
     behind : int
-        Silent samples before `position`, which trimming left after the last speech.
+        How many of the samples just before `position` are the silence that trimming left after the last
+        speech.
     speech_from : int or None
         Where the first speech begins.
     """

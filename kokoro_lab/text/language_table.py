@@ -41,9 +41,10 @@ class LanguageTable:
         The alphabet, in small letters.
     having : numpy.ndarray
         bool (OTHER + 1, languages): the languages that have a letter with an accent, by the letter's number.
-        For a letter that tells nothing, no language.
+        The row of a letter that rules out no language, such as one without an accent, is False throughout.
     codes : numpy.ndarray
-        uint32 (groups,), ascending: the groups of letters, by `PLACES`.
+        uint32 (groups,), ascending: one number for each group of letters, made of its letters' numbers with
+        `PLACES`.
     steps : numpy.ndarray
         uint8 (groups + 1, languages): 1 plus the negative logarithm, in units of `step`, of the probability
         of a group's last letter after its other letters. If a language lacks the group, it has the value of

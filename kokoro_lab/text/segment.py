@@ -293,7 +293,7 @@ def _early_cut(sentence: SpokenSentence, least: int) -> int:
 
 def _balanced(sentence: SpokenSentence) -> Iterator[SpokenSentence]:
     """Halve the sentence until no part is over `LONG_TOKENS`: near its middle, rather at a clause than at a
-    space, and rather at a space than between other words."""
+    space, and rather at a space than between words that no space divides."""
     total = sentence.token_count
     if total <= LONG_TOKENS:
         yield sentence

@@ -123,8 +123,8 @@ class Voice:
     def style(self, token_count: int) -> npt.NDArray[np.float32]:
         """The style vector for a segment of `token_count` token ids (without pads): float32 (1, 256).
 
-        Row `token_count - 1`, as in hexgrad's own pipeline (`pack[len(ps) - 1]`), which made the packs:
-        510 rows for 1 to 510 ids. kokoro-onnx 0.6.1 does the same.
+        A pack has 510 rows, for 1 to 510 ids. Row `token_count - 1` is taken, as in the pipeline of hexgrad,
+        who published the model (`pack[len(ps) - 1]`), and in kokoro-onnx 0.6.1.
         """
         row: npt.NDArray[np.float32] = self.pack[token_count - 1]
         return row

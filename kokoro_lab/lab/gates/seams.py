@@ -213,9 +213,9 @@ def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[Ju
 
 
 def judge_windows(table: pd.DataFrame) -> list[Check]:
-    """The limit of a table of the fp32 model: windows differ from the undivided segment by next to nothing.
+    """Checks of the fp32 model: windows differ from the undivided segment by next to nothing.
 
-    The limit holds only for fp32: in other variants, each window has its own scales of integers.
+    The limits hold only for fp32: in other variants, each window has its own scales of integers.
     """
     return [
         Check("windows_compared_count", table.window_seams_count.sum(), low=1),

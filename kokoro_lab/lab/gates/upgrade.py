@@ -329,7 +329,7 @@ def checks_of(smoked: pd.DataFrame, compared: pd.DataFrame | None) -> list[Check
 
 
 def controls(ratios: Mapping[str, Sequence[float]], smoked: pd.DataFrame) -> list[NegativeControl]:
-    """Controls: made-up upgrades that change nothing, and some that must not be kept."""
+    """Made-up upgrades: one changes nothing and must be kept, the others are worse and must not be kept."""
     found = [
         NegativeControl("an upgrade that changes nothing is kept", not compare(ratios, ratios).worse.any())
     ]

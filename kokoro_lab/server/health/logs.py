@@ -1,4 +1,4 @@
-"""The server's log: a JSON object a line. It holds lengths, hashes and figures, and never a text."""
+"""The server's log, JSON objects or plain lines. It has lengths, hashes and figures, and never a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a spoken document of Markdown, as a whole or block by block while it is written."""
+"""Makes a spoken document of Markdown, as a whole, or block by block while the Markdown is written."""
 
 from __future__ import annotations
 

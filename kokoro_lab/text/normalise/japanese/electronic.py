@@ -50,9 +50,11 @@ def _run(run: str) -> str:
 
 
 def host(written: str) -> str:
-    """Return a domain as spoken: its last parts by the table `PARTS`, the others as words.
+    """Return a domain as spoken.
 
-    For example, co.jp is シーオードットジェーピー.
+    The last part is read by the table `PARTS`; if it is not in the table, it is spelt if it has at most three
+    letters. In a domain of three parts and more, a part of two letters before a country's two letters is
+    spelt, too: `example.co.jp` ends in シーオードットジェーピー. All other parts are words.
     """
     names = written.split(".")
     said = [spoken(name) for name in names]

@@ -74,7 +74,7 @@ def counted(number: int, noun: str) -> str:
 def ordinal(value: int, *, gender: Gender = "m", short: bool = False) -> str:
     """`vigésimo primero`; `short` gives `primer` and `tercer`, as before a masculine noun.
 
-    Ordinals from 21 on are written in two words, which is the older of two spellings that sound alike.
+    Tens and units are two words (`vigésimo primero`): the older of two spellings that sound alike.
     """
     if not 0 < value < 10_000:
         return cardinal(value, gender=gender)  # nobody says such an ordinal
