@@ -20,11 +20,12 @@ from kokoro_lab.server.requests.speech_request import SpeechRequest
 from tests.server.conftest import CONCURRENCY, RunningServer, wait_until
 
 TEXT = "Hello there. And you, I should think."
-FIRST, SLOW_ONE = "Here is the first of the sentences, all of it. ", "And this is a slow one, it takes its time. "
+FIRST = "Here is the first of the sentences, all of it. "
+SLOW_ONE = "And this is a slow one, it takes its time. "
 SLOW = FIRST + SLOW_ONE * 40
 SLOWEST = FIRST + SLOW_ONE * 400
-"""Minutes of computing: a client that comes back when it was told to, which an SDK does within 60 s, still finds
-no room."""
+"""Minutes of computing: a client that comes back when it was told to, which an SDK does within 60 s, still
+finds no room."""
 
 FORMATS: tuple[str, ...] = get_args(get_args(SpeechRequest.model_fields["response_format"].annotation)[0])
 """Whatever the server offers."""
