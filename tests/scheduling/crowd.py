@@ -48,17 +48,17 @@ class Step:
     after: bool = False
 
 
-def steps(draw: random.Random, speed: float) -> Iterator[Step]:
-    """The units of a text of two segments. A machine of `speed` 2 takes twice as long as the traced one."""
+def steps(draw: random.Random, slowness: float) -> Iterator[Step]:
+    """The units of a text of two segments. A machine of slowness 2 takes twice as long as the traced one."""
     lengths_s, window_s = (draw.uniform(1.0, 4.0), draw.uniform(3.5, 6.0)), SPEECH_S / 4
     for compute_s, speech_s in BEGINNING:
-        yield Step(compute_s * speed, speech_s)
+        yield Step(compute_s * slowness, speech_s)
     left_s = lengths_s[0] - sum(speech_s for _, speech_s in BEGINNING)
-    yield Step((SEGMENT_S + SEGMENT_RATIO * lengths_s[1]) * speed, 0.0, aside=True)
+    yield Step((SEGMENT_S + SEGMENT_RATIO * lengths_s[1]) * slowness, 0.0, aside=True)
     for number in range(2):
         while left_s > 0:
             speech_s = min(left_s, window_s)
-            yield Step((WINDOW_S + WINDOW_RATIO * speech_s) * speed, speech_s, after=number == 1)
+            yield Step((WINDOW_S + WINDOW_RATIO * speech_s) * slowness, speech_s, after=number == 1)
             left_s -= speech_s
             window_s = min(SPEECH_S, window_s * 1.5)
         left_s = lengths_s[1] if number == 0 else 0.0
@@ -74,20 +74,26 @@ class Job:
 
 
 class Pedal:
-    """A brake that is remembered."""
+    """A brake that only remembers."""
 
     def __init__(self) -> None:
-        self.held = False
+        self.held = self.on = False
 
-    def __enter__(self) -> None: ...
+    def __enter__(self) -> None:
+        self.on = True
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.on = False
 
     def hold(self) -> None:
         self.held = True
 
     def let_go(self) -> None:
         self.held = False
+
+
+def is_held(unit: Unit) -> bool:
+    return isinstance(unit.brake, Pedal) and unit.brake.held
 
 
 @dataclass(slots=True)
@@ -116,12 +122,12 @@ class Crowd:
     """`listeners` who hear text after text for `seconds`."""
 
     def __init__(
-        self, listeners: int, seconds: float, *, brakes: bool, speed: float = 1.0, seed: int = 0
+        self, listeners: int, seconds: float, *, brakes: bool, slowness: float = 1.0, seed: int = 0
     ) -> None:
         self.now_s = 0.0
         self.cores = Cores(1, lambda: self.now_s, Pedal if brakes else None)
         self.heard = Heard()
-        self.speed, self.draw, self.until_s = speed, random.Random(seed), seconds
+        self.slowness, self.draw, self.until_s = slowness, random.Random(seed), seconds
         self.jobs: list[Job] = []
         self._numbers = count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -163,10 +169,6 @@ class Crowd:
         return self.heard
 
 
-def is_held(unit: Unit) -> bool:
-    return isinstance(unit.brake, Pedal) and unit.brake.held
-
-
 class Listener:
     """One text after the other."""
 
@@ -174,7 +176,7 @@ class Listener:
         self.crowd, self.number = crowd, number
         self.claim = crowd.cores.claim(str(number), threading.Event(), listened=True)
         self.came_s, self.plays_until_s = crowd.now_s, 0.0
-        self.steps = list(steps(crowd.draw, crowd.speed))
+        self.steps = list(steps(crowd.draw, crowd.slowness))
         self.aside = self.waits = False
         self.go_on()
 

@@ -23,6 +23,7 @@ from kokoro_lab.scheduling.deadlines import (
     Cores,
     Unit,
 )
+from tests.scheduling.crowd import Pedal, is_held
 
 BLOCK_S = 5
 
@@ -368,25 +369,6 @@ def test_never_two_at_once_and_nobody_waits_for_ever(data: st.DataObject) -> Non
         assert rounds < 20 * (LEISURE_S + PATIENCE_S + len(claims) * 3)
 
 
-class Pedal:
-    """A brake that only remembers."""
-
-    def __init__(self) -> None:
-        self.held = self.on = False
-
-    def __enter__(self) -> None:
-        self.on = True
-
-    def __exit__(self, *_: object) -> None:
-        self.on = False
-
-    def hold(self) -> None:
-        self.held = True
-
-    def let_go(self) -> None:
-        self.held = False
-
-
 class BrakedScene(Scene):
     """The same, with brakes."""
 
@@ -402,11 +384,6 @@ class BrakedScene(Scene):
         """`unit` ends, and gives its listener enough."""
         unit.claim.gave(SHORT_S)
         self.cores.give_back(unit)
-
-
-def is_held(unit: Unit) -> bool:
-    assert isinstance(unit.brake, Pedal)
-    return unit.brake.held
 
 
 @pytest.mark.parametrize("in_hand_s", [None, SHORT_S / 2])
