@@ -73,8 +73,7 @@ def assert_speech(kind: str, data: bytes, server: RunningServer, text: str, **fi
 def no_room(server: RunningServer) -> Iterator[None]:
     """All slots taken, until the end of the block.
 
-    Who has heard a text takes its slot again at once: a client that comes back when the server told it to finds
-    none.
+    Who has heard a text takes its slot again at once: a client that comes back when it was told to finds none.
     """
     done = threading.Event()
 
