@@ -20,9 +20,7 @@ from kokoro_lab.server.requests.speech_request import SpeechRequest
 from tests.server.conftest import CONCURRENCY, RunningServer, wait_until
 
 TEXT = "Hello there. And you, I should think."
-FIRST = "Here is the first of the sentences, all of it. "
-SLOW_ONE = "And this is a slow one, it takes its time. "
-SLOW = FIRST + SLOW_ONE * 40
+SLOW = "Here is the first of the sentences, all of it. " + "And this is a slow one, it takes its time. " * 40
 
 FORMATS: tuple[str, ...] = get_args(get_args(SpeechRequest.model_fields["response_format"].annotation)[0])
 """Whatever the server offers."""
@@ -73,7 +71,7 @@ def assert_speech(kind: str, data: bytes, server: RunningServer, text: str, **fi
 def no_room(server: RunningServer) -> Iterator[None]:
     """All slots taken, until the end of the block.
 
-    Who has heard a text takes its slot again at once: a client that comes back when it was told to finds none.
+    Who has heard a text takes its slot again at once, so a client that comes back when told finds none.
     """
     done = threading.Event()
 
