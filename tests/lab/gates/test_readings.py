@@ -75,9 +75,9 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 328,
-    "common": 283,
+    "common": 323,
     "languages": 144,
-    "everyday": 237,
+    "everyday": 298,
     "same": 261,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 290, 144, 238 and 261."""
+"""How many lines of each set are right, of 140, 320, 200, 100, 329, 340, 144, 308 and 261."""
