@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.normalise import pasted
-from kokoro_lab.text.normalise.pictographs import name_emoji
+from kokoro_lab.text.normalise.pictographs import name_emoji, ratings
 from kokoro_lab.text.normalise.rules import Rule, apply
 from kokoro_lab.text.tables import names
 
@@ -66,10 +66,11 @@ def normalise(text: AlignedText, language: str, keep: Sequence[tuple[int, int]] 
     keep : sequence of (int, int)
         Parts of `text`, in order, that stay as they are written.
     """
-    named = name_emoji(text, language, keep)
-    if not _rules(language):
+    rules = _rules(language)
+    named = name_emoji(text, language, [*keep, *ratings(text.text)] if rules else keep)
+    if not rules:
         return named
-    return apply(named, _rules(language), [named.range_of(*text.span(i, j)) for i, j in keep])
+    return apply(named, rules, [named.range_of(*text.span(i, j)) for i, j in keep])
 
 
 def name_of(character: str, language: str) -> str | None:
@@ -98,5 +99,6 @@ def _rules(language: str) -> tuple[Rule, ...]:
     if not found:
         return ()
     signs = () if language.startswith("ja") else (pasted.numerals(found.cardinal),)  # Japanese has its own
+    stars = pasted.stars(language.split("-")[0], found.cardinal)
     own = getattr(found, "BRITISH", found.RULES) if language == "en-gb" else found.RULES
-    return (*pasted.RULES, *signs, *own)
+    return (*pasted.RULES, stars, *signs, *own)

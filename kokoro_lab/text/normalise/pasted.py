@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import regex
 
 from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.normalise.pictographs import RATING
 from kokoro_lab.text.normalise.rules import Rule
+from kokoro_lab.text.tables import any_of, entries, rows, words
 
+_ADDED_TO_A_PRICE = words(__package__)["added to a price"]
 _PERMISSIONS = r"(?<!\S)(?=.-*+r)(?=\S*-)[-dlbcps](?:[r-][w-][xsStT-]){3}[.+@]?(?!\S)"
 _TIME = r"(?:\d+:)?[0-5]\d:[0-5]\d[.,]\d{3}"
 
@@ -25,6 +29,25 @@ RULES: tuple[Rule, ...] = (
         r"^→\ |[▲△▼▽](?!\ ?[-+−]?[$€£¥]?\d)\ ?|[◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬]\ ?|\ [♩♪♫♬]",
         lambda match: "",
         wakes="→▲△▼▽◦‣⁃▪▫●■◆◇▸►➜➤☐♩♪♫♬",
+    ),
+    Rule("head of subtitles", r"^WEBVTT(?:\ -\ .*)?$", lambda match: "", wakes="W"),
+    Rule(
+        "speaker of a subtitle",  # `<v Anna>Where were you?</v>`
+        r"<v(?:\.\w+)?\ (?P<name>\p{L}[^<>]{0,40})>|</v>",
+        lambda match: f"{match['name'].strip()}:" if match["name"] else "",
+        wakes=">",
+    ),
+    Rule(
+        "place of a subtitle",  # `{\an8}`
+        r"\{\\an?\d{1,2}\}",
+        lambda match: "",
+        wakes="\\",
+    ),
+    Rule(
+        "plus of a list or a changelog",
+        rf"^\+\ (?=\p{{L}}{{2}})(?!(?i:{any_of(_ADDED_TO_A_PRICE)})(?!\p{{L}}))",
+        lambda match: "",
+        wakes="+",
     ),
     Rule("another speaker", r"(?:^|(?<=[.!?…♪)\]]\ ))>>+\ ?(?=\p{Lu})", lambda match: "", wakes=">"),
     Rule("end of a heading", r"(?<=\S)\ \#{2,}(?=\s|$)", lambda match: "", wakes="#"),
@@ -96,7 +119,37 @@ def numerals(cardinal: Callable[[int], str]) -> Rule:
     )
 
 
-_MAY_BE_LEFT_OUT = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]|-->")
+_MOST_STARS = 9
+"""A longer row is an ornament, whose stars nobody counts."""
+_NUMBER_OF_STARS = regex.compile(r"(?:\d[.,/]\d|½|(?<![\d.,/])(\d))\ ?$")
+
+
+def stars(language: str, cardinal: Callable[[int], str]) -> Rule:
+    """A rating in stars, `★★★★☆` or `⭐⭐⭐⭐`, in the words of a language, given by its two letters. In
+    Japanese, a row of `★` alone is none."""
+    row = next(each for each in rows(__package__, "stars.tsv") if each["language"] == language)
+    agreeing = dict(pair.split("=") for pair in entries(row["agreeing"]))
+
+    def said(match: Any) -> str | None:
+        full, empty = (sum(map(match.group().count, signs)) for signs in ("★⭐", "☆"))
+        number = _NUMBER_OF_STARS.search(match.string, 0, match.start())
+        repeated = number and number[1] in (None, str(full))  # `4.5 ⭐⭐⭐⭐`
+        if repeated or full + empty > _MOST_STARS:
+            return str(regex.sub(r"\{full\}つ?", "", row["stars"])).strip()
+        numbers = (cardinal(each) for each in (full, full + empty))
+        words = (agreeing.get(each, each) for each in numbers)
+        return row["of_all" if empty else "stars"].format_map(dict(zip(("full", "all"), words, strict=True)))
+
+    least = "" if language == "ja" else "|★{2,}☆*"
+    return Rule(
+        "rating in stars",
+        rf"(?<![★☆⭐\ufe0f])(?:{RATING.pattern}{least}|★+☆+)(?![★☆⭐])",
+        said,
+        wakes="★⭐",
+    )
+
+
+_MAY_BE_LEFT_OUT = regex.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]|-->|^WEBVTT|\{\\an?\d")
 _READ = regex.compile(r"\p{L}+|\p{Nd}[\p{Nd}:.,]*|\p{No}+")
 
 

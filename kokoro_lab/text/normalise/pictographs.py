@@ -16,6 +16,8 @@ TYPOGRAPHIC = frozenset("©®™‼⁉↔↕↖↗↘↙Ⓜ▪▫")
 """Signs of ordinary text that Unicode counts among the emoji. They are left to the rules of each language."""
 _PICTURE = re.compile("[©®\u203c-\U0010ffff]")
 """A pattern for characters of which every emoji has at least one, even the emoji of a digit."""
+RATING = re.compile(r"(?:⭐\ufe0f?){2,}☆*|(?:⭐\ufe0f?)+☆+")
+"""A pattern for stars that are a rating. The rules of each language read it: "four stars"."""
 _DRESS = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
 """A pattern for skin tones, and for the invisible sign that asks for an emoji in colours."""
 _TONE = re.compile(r"_?(?:(?:medium-)?light|medium|(?:medium-)?dark)_skin_tone")
@@ -50,6 +52,11 @@ def name_emoji(
             start = runs.pop()[0]
         runs.append((start, match.end, spoken))
     return aligned.rewrite(_spaced(aligned.text, run) for run in runs)
+
+
+def ratings(text: str) -> list[tuple[int, int]]:
+    """Ranges of `text` with emoji that are a rating in stars."""
+    return [match.span() for match in RATING.finditer(text)] if "⭐" in text else []
 
 
 def without_emoji(aligned: AlignedText) -> AlignedText:

@@ -29,6 +29,10 @@ from kokoro_lab.text.normalise.rules import apply
         ("well -- no", "well — no"),
         ("7 00:00:01,000 --> 00:00:02,500", ""),
         ("00:01.000 --> 00:02.500 align:start", ""),
+        ("WEBVTT", ""),
+        ("<v Ann>Well, well.</v>", "Ann: Well, well."),
+        ("{\\an8}Well", "Well"),
+        ("+ Added a plum", "Added a plum"),
     ],
 )
 def test_signs_that_nobody_says_are_left_out(language: str, written: str, said: str) -> None:
@@ -55,6 +59,11 @@ def test_signs_that_nobody_says_are_left_out(language: str, written: str, said: 
         "-rw-r-",
         "6'+2\"",
         "45'2",
+        "+ tax",
+        "+ 5 of it",
+        "+ b",
+        "see WEBVTT",
+        "<video>",
     ],
 )
 def test_what_looks_like_it_stays(written: str) -> None:
