@@ -165,6 +165,9 @@ def test_numbers() -> None:
         ("4/13/24", "the thirteenth of April twenty twenty four", "April thirteenth twenty twenty four"),
         ("Due 5/6.", "Due the fifth of June.", "Due May sixth."),
         ("1/2 of it", "one half of it", "one half of it"),
+        ("Spurs lost 2-0.", "Spurs lost two nil.", "Spurs lost two to zero."),
+        ("It was 2-0, 0-0.", "It was two to zero, zero to zero.", "It was two to zero, zero to zero."),
+        ("She won 6-0, 6-4.", "She won six to zero, six to four.", "She won six to zero, six to four."),
     ],
 )
 def test_the_british_write_the_day_first(written: str, british: str, american: str) -> None:
@@ -337,6 +340,37 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("Mon/Wed/Fri; the Sun/moon", "Monday Wednesday Friday; the Sun moon"),
         ("the letter a is, the letter a man wrote", "the letter A is, the letter a man wrote"),
         ("Q4'23, Q'23", "Q four twenty three, Q'twenty three"),
+        ("at 5/6 p.m., at 5/8 of it", "at five or six PM, at five eighths of it"),
+        ("on 5/6 p.m.", "on May sixth PM."),
+        (
+            "the 7.45 to Leeds, the 7.45 average",
+            "the seven forty five to Leeds, the seven point four five average",
+        ),
+        ("Dinner is at 7.30, shares at 7.30", "Dinner is at seven thirty, shares at seven point three zero"),
+        ("3 pts., 1 gal of it", "three pints, one gallon of it"),
+        ("3 pts. Then 3 pts of milk", "three points. Then three pints of milk"),
+        ("24/7/365, 1/7/24", "twenty four seven three sixty five, January seventh twenty twenty four"),
+        ("a 16:9 screen, at 16:09, 16:9", "a sixteen by nine screen, at sixteen oh nine, sixteen to nine"),
+        ("an image of 4:3, a ratio of 4:3", "an image of four by three, a ratio of four to three"),
+        ("3M makes tape, 3M users make it", "three M makes tape, three million users make it"),
+        ("works at 3M, at 3M people", "works at three M, at three million people"),
+        ("7.6m people on a 7.6m wall", "seven point six million people on a seven point six meter wall"),
+        (
+            "Flight BA 1523, in BA 1523 km",
+            "Flight BA fifteen twenty three, in BA one thousand five hundred twenty three kilometers",
+        ),
+        (
+            "CVE-2024-3094 of 2024-30",
+            "CVE twenty twenty four, three zero nine four of twenty twenty four to thirty",
+        ),
+        ("the 3rd Bn., Div. of it", "the third Battalion, Div. of it"),
+        ("w/c 4 March, w/o it", "week commencing the fourth of March, without it"),
+        ("2 reb and 7 ast, an ast", "two rebounds and seven assists, an ast"),
+        ("Price/mo, see/mo/it", "Price per month, see mo it"),
+        ("it boils at 373.15 K.", "it boils at three hundred seventy three point one five kelvin."),
+        ("a 10 K. Smith ran", "a ten K. Smith ran"),
+        ("★★★★☆, ⭐⭐⭐⭐ or ⭐", "four out of five stars, four stars or star"),
+        ("4.5 ⭐⭐⭐⭐, 4 ⭐⭐⭐⭐", "four point five stars, four stars"),
     ],
 )
 def test_what_is_written_alike_is_told_apart(written: str, said: str) -> None:

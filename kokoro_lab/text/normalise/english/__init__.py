@@ -43,5 +43,6 @@ RULES: tuple[Rule, ...] = (
     *counts.PLAIN,
     *formulas.SIGNS_ALONE,
 )
-BRITISH = tuple(dates.DAY_FIRST.get(each.name, each) for each in RULES)
+_BRITISH = dates.DAY_FIRST | counts.BRITISH
+BRITISH = tuple(_BRITISH.get(each.name, each) for each in RULES)
 """`RULES` of British English."""

@@ -7,6 +7,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.boundaries import PRONOUN
+from kokoro_lab.text.normalise.english.dates import DAYS, SHORT_DAY
 from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
 from kokoro_lab.text.normalise.english.patterns import (
     END,
@@ -202,6 +203,18 @@ RULES: tuple[Rule, ...] = (
         r"(?<=\d(?:st|nd|rd|th)\ (?:rev\.\ )?)(?:ed|c)\.",
         lambda m: f"{'century' if m.group()[0] in 'cC' else 'edition'}{stop(m)}",
         ignore_case=True,
+    ),
+    digit_rule(
+        "part of an army",
+        rf"(?<=\d(?:st|nd|rd|th)\ (?:\p{{Lu}}\p{{Ll}}+\.?\ )?)(?P<short>{any_of(NAMES['part of an army'])})"
+        r"(?:\.|(?![\p{L}\p{N}.]))",
+        lambda match: f"{NAMES['part of an army'][match['short']]}{stop(match)}",
+    ),
+    Rule(
+        "week commencing or ending",  # `w/c 4 March`
+        rf"(?<![\p{{L}}\p{{N}}/])[Ww]/(?P<which>[ce])(?=:?\ (?:\d|(?:{SHORT_DAY}|{any_of(DAYS)})\b))",
+        lambda match: f"week {'commencing' if match['which'] == 'c' else 'ending'}",
+        wakes="/",
     ),
     Rule(
         "title",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import regex
@@ -41,6 +43,8 @@ from kokoro_lab.text.tables import any_of
 _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 _COURSES = {"d": ("day", "days"), "w": ("week", "weeks"), "m": ("month", "months")}
 """First letter of a unit of time in a prescription → the unit's name in the singular and in the plural."""
+_PICTURE = "(?i:aspect|widescreen|screens?|displays?|monitors?|videos?|pictures?|images?|footage|tv|frame)"
+_OTHER_SET = regex.compile(r"\d[-–]\d(?:\(\d+\))?,?\ \d[-–]\d")
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
 
@@ -68,6 +72,15 @@ def _range(match: Any) -> str:
     if shares and not optional(match, "big") and (first == last or SHARED.match(match.string, match.end())):
         return f"{number(first)} {number(last)}"  # a fifty fifty chance
     return f"{number(first)} to {scaled(last, optional(match, 'big'))}"
+
+
+def _score(match: Any, *, british: bool = False) -> str:
+    """The words for a score. The British call no goal nil: `2-0` is "two nil". In tennis, where one score
+    follows another, they do not."""
+    first, last = match["first"], match["last"]
+    if british and last == "0" and len(first) == 1 and not _OTHER_SET.search(match.string):
+        return f"{'nil' if first == '0' else number(first)} nil"
+    return f"{number(first)} to {number(last)}"
 
 
 def _ordinal(match: Any) -> str:
@@ -112,6 +125,12 @@ BEFORE_UNITS: tuple[Rule, ...] = (
             if m["unit"]
             else f"for {number(m['number'])}"
         ),
+    ),
+    digit_rule(
+        "millions of people",  # `7.6m people`, which are no meters
+        rf"""{START}(?<![.,])(?P<number>{DECIMAL})m
+        (?=\ (?:\p{{Ll}}+\ )?{any_word("counted in millions")}\b)""",
+        lambda match: f"{number(match['number'])} million",
     ),
     digit_rule(
         "plan of pension",
@@ -190,6 +209,12 @@ RULES: tuple[Rule, ...] = (
         wakes="/",
     ),
     Rule(
+        "every day of the year",
+        rf"{START}24/7/365{END}",
+        lambda match: "twenty four seven three sixty five",
+        wakes="/",
+    ),
+    Rule(
         "fraction",
         rf"""(?<![\p{{L}}\p{{N}}_.,:/])(?P<sign>[-−](?=\d)|[~≈]\ ?)?(?:(?P<whole>\d+)(?:\ |\ ?-\ ?|\ and\ ))?
         (?P<numerator>{WHOLE})\ ?[/⁄]\ ?(?P<denominator>{WHOLE})(?:ths?|rds?|nds?)?{END}(?![/.]\d)""",
@@ -200,7 +225,7 @@ RULES: tuple[Rule, ...] = (
         "score",
         rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
         (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
-        lambda match: f"{number(match['first'])} to {number(match['last'])}",
+        _score,
     ),
     digit_rule(
         "volume, issue and pages",
@@ -209,6 +234,14 @@ RULES: tuple[Rule, ...] = (
             ", ".join(map(number, m.group("volume", "issue")))
             + f", {_range(m) if m['last'] else number(m['first'])}"
         ),
+    ),
+    digit_rule(
+        "ratio of a picture's sides",
+        rf"""{START}(?<![\d:.])(?P<wide>16|21|9|4|3)(?P<by>:)(?P<high>9|10|16|3|2|4){END}(?!:|[.,]\d)
+        (?:(?=\ (?:{_PICTURE})\b)|(?<=\b(?:16|21|9):\d+)(?=\ (?:ratio|format|mode|crop)\b)
+        |(?<=\b(?:{_PICTURE})\b[^.,;!?]{{0,24}}\ \d\d?:\d\d?))""",
+        lambda match: f"{number(match['wide'])} by {number(match['high'])}",
+        wakes=":",
     ),
     digit_rule(
         "ratio",
@@ -229,7 +262,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "room or flight",
-        rf"""(?<=\b(?i:{any_word("before a room")})\ )(?P<number>\d{{3,4}})
+        rf"""(?<=\b(?i:{any_word("before a room")})\ |\b[Ff]light\ \p{{Lu}}[\p{{Lu}}\d]\ )
+        (?P<number>\d{{3,4}})
         (?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         lambda match: in_pairs(match["number"]),
     ),
@@ -299,3 +333,7 @@ PLAIN: tuple[Rule, ...] = (
     digit_rule("whatever digits are left", r"\p{Nd}+", _left_over),
     digit_rule("whatever digit is left beside another rule's", r"\p{Nd}", _left_over),
 )
+BRITISH = {
+    each.name: replace(each, say=partial(_score, british=True)) for each in RULES if each.say is _score
+}
+"""The rules for what the British say in other words."""

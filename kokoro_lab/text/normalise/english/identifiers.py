@@ -134,6 +134,17 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         _spelt,
     ),
     digit_rule(
+        "number of a weakness",
+        r"(?<![\p{L}\p{N}_-])CVE-(?P<year>(?:19|20)\d\d)-(?P<number>\d{4,7})(?![\p{L}\p{N}_-])",
+        lambda m: f"CVE {in_pairs(m['year'])}, {digits(m['number'])}",
+    ),
+    digit_rule(
+        "3M, the company",
+        rf"""{LOOSE_START}3M(?:(?='s\b|\ (?:Company|Co|Corp|{any_word("behind the company 3M")})\b)
+        |(?<=\b(?:at|by|for|from|like|of)\ 3M)(?=[,.;!?)]|$))""",
+        lambda match: "three M",
+    ),
+    digit_rule(
         "last digits",
         rf"""(?:\*{{2,}}\ ?|(?<=\b(?i:{any_word("before last digits")}):?\ ))(?P<number>\d{{3,4}})
         (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",

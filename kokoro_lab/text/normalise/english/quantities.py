@@ -76,6 +76,8 @@ def _quantity(match: Any) -> str | None:
     text, unit, big = with_point(match["number"]), match["unit"], match["big"]
     # 4B is a flat, 2A a seat, 1st an ordinal
     loose = unit in WORDS["unit behind a space alone"] and not (unit == "F" and "." in text)
+    if loose and "." in text and match["gap"] and match.string[match.end() :] == ".":
+        loose = False  # `373.15 K.` ends the sentence
     if loose and (not match["gap"] or match.string[match.end() :][:1] == "."):
         return None
     one, many = UNITS[unit][:2]
@@ -292,6 +294,13 @@ RULES: tuple[Rule, ...] = (
         lambda match: f"{number(match['number'])} point",
     ),
     digit_rule(
+        "pints",  # which are no points of a match
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?(?P<unit>pts?\.?)(?![\p{{L}}\p{{N}}])
+        (?:(?=\ (?:of\ )?{any_word("food")}\b|,?\ \d+\ ?(?:gal|qt|oz|cup))
+        |(?<=\b(?:qts?|gal|gallons?|quarts?|cups?)\b[^!?]{{1,24}}))""",
+        lambda match: counted(match["number"], "pint", "pints") + stop(match),
+    ),
+    digit_rule(
         "minutes and seconds",
         r"(?<=(?<![\d:])\d{1,2}:[0-5]\d\ )mins?(?![\p{L}\p{N}])\.?",
         lambda match: f"minutes{'.' if match.group().endswith('.') and ends_text(match) else ''}",
@@ -353,7 +362,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "unit per unit",
-        rf"(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}",
+        rf"""(?<=\d\ )(?P<noun>\p{{Ll}}{{3,}})/(?P<per>{_PER_UNIT}){LOOSE_END}
+        |(?<![\p{{L}}\p{{N}}_./@-])(?P<noun>\p{{L}}\p{{Ll}}{{2,}})/(?P<per>mo|yr|hr|wk)(?![\p{{L}}\p{{N}}_/@-])""",
         lambda match: match["noun"] + per(match),
         wakes="/",
     ),

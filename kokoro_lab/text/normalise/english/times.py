@@ -92,6 +92,16 @@ def _span(match: Any) -> str:
     return f"{_clock(match['first'])} to {_clock(match['last'])}{stop(match)}{_zone(match)}"
 
 
+def _either_hour(match: Any) -> str | None:
+    """The words for two hours that follow one another; other numbers with a stroke are a date."""
+    first, last = int(match["first"]), int(match["last"])
+    if last != first % 12 + 1:
+        return None
+    joint = "and" if match.string[: match.start()].endswith("between ") else "or"
+    half = match["half"].replace(".", "").replace(" ", "").upper()
+    return f"{cardinal(first)} {joint} {cardinal(last)} {half}{stop(match)}{_zone(match)}"
+
+
 def _military(match: Any) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     lead = f"zero {cardinal(hour)}" if hour < 10 else cardinal(hour)
@@ -147,6 +157,13 @@ RULES: tuple[Rule, ...] = (
         (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _military_span,
     ),
+    digit_rule(
+        "one hour or the next",  # `at 5/6 p.m.`
+        rf"""{START}(?<![.,:/]|\b[Oo]n\ )(?P<first>1[0-2]|[1-9])/
+        (?P<last>1[0-2]|[1-9])\ ?(?P<half>{HALF}){LOOSE_END}{ZONE}""",
+        _either_hour,
+        wakes="/",
+    ),
     Rule(
         "stroke between times",
         rf"""(?<=\d\ ?{HALF}|\d\ ?(?:{HALF}\ )?{any_word("time zone")})\ ?/
@@ -182,6 +199,15 @@ RULES: tuple[Rule, ...] = (
         "clock time with a point",
         r"""(?<=\b(?:at|until|till|by)\ )(?P<hour>1\d|2[0-3])\.(?P<minute>[0-5]\d)
         (?=[,;!?]?(?:\ (?:on|sharp)\b|\.?$))""",
+        _time,
+    ),
+    digit_rule(
+        "clock time with a point, by the words beside it",  # `the 7.45 to Leeds`, `dinner is at 7.30`
+        rf"""{START}(?P<hour>1?\d|2[0-3])\.(?P<minute>[0-5]\d)(?:
+        (?<=\b[Tt]he\ [\d.]+)
+        (?=\ (?:(?:to|from)\ \p{{Lu}}|(?:train|bus|ferry|flight|service|sailing)\b))
+        |(?<=\b(?i:{any_word("said of a time")})\b[^.!?\d]{{0,24}}\bat\ [\d.]+)
+        (?=[,;!?]?(?:\ (?:on|sharp|and)\b|\.?$|(?<=[,;!?])\ )))""",
         _time,
     ),
     digit_rule(
