@@ -42,6 +42,14 @@ _BEHIND_DIGITS = ("behind an ordinal", "behind a number", "glued to a number")
 _ABBREVIATED = regex.compile(r"\p{Ll}{2}.*\.$")
 _ALONE = ("kg", "km", "cm", "mg", "ml", "mL", "km/h", "kWh")
 """Units that no word looks like, so that they may stand without a number."""
+_THOUSANDS_BY_SPACES = (
+    r"\d{1,3}(?<!\d\ \d{1,3})(?:(?:\ \d{3})*\ 000(?!\d|[\ .,]\d)|(?:\ \d{3})+(?=\ ?(?:€|euro)(?!\w)))|"
+)
+"""A pattern for `10 000`. Other groups of digits may be a telephone number, unless a currency follows."""
+_SEVERAL = regex.compile(
+    r"(?:\b(?:[ei][nm]|mill?e|mila?)|\b(?:milli(?:on|ard)s|mili(?:oni|ardi)|[mb]ilhões)\ d[ei])\ $"
+)
+"""What stands before a unit that is in the plural: `em km²`, `70 mil km²`, `2 milioni di km²`."""
 _ONE_OF = {"milhões": "milhão", "bilhões": "bilhão", "milioni": "milione", "miliardi": "miliardo"}
 
 
@@ -70,7 +78,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         words = self._words
         group, mark = (regex.escape(words[each]) for each in ("marks of thousands", "decimal mark"))
         least = 2 if "लाख" in words["magnitudes"] else 3  # digits of a group
-        whole = rf"(?:\d{{1,3}}(?:[{group}]\d{{{least},3}})+(?![\d])|\d+)"
+        unmarked = _THOUSANDS_BY_SPACES if " " not in words["marks of thousands"] and least == 3 else ""
+        whole = rf"(?:{unmarked}\d{{1,3}}(?:[{group}]\d{{{least},3}})+(?![\d])|\d+)"
         comma = words["decimal mark"] == ","
         point = r"|\.(?P<part>\d\d?)(?!\d|\.\d)" if comma else ""  # as in English
         decimals = rf"(?:{mark}(?P<part>\d+){point})?"
@@ -282,7 +291,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
 
     def _alone(self, match: Any) -> str:
         unit = self._units[match["unit"]]
-        return unit.many if regex.search(r"\b[ei][nm]\ $", match.string[: match.start()]) else unit.one
+        return unit.many if _SEVERAL.search(match.string, 0, match.start()) else unit.one
 
     def _counting(self, match: Any) -> str | None:
         said = self._number(match)

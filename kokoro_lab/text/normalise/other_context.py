@@ -9,7 +9,7 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.boundaries import is_label
-from kokoro_lab.text.normalise.other_numbers import OtherNumbers
+from kokoro_lab.text.normalise.other_numbers import OtherNumbers, last_stop, spaced
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of, entries, names
 
@@ -23,6 +23,7 @@ _NAME_BEHIND_STREET = (
 )
 _ABOUT = "(?:oltre|circa|quasi|almeno|già|ben|altri|più\\ di)"
 _WORD_BEFORE = regex.compile(r"(\p{L}+)\ $")
+_OPENS_A_QUOTATION = regex.compile(r"(?<!\w)['‘]\S")
 _BEFORE_CHARS = 24
 """Number of characters before a number that may say what it numbers."""
 _AROUND_CHARS = 150
@@ -84,6 +85,60 @@ class OtherContext(OtherNumbers):
                 self._applications,
                 wakes="V",
             )
+        yield from self._beside_nouns()
+
+    def _beside_nouns(self) -> Iterator[Rule]:
+        """The rules for signs with several meanings, of which the words beside them show one: `temperatura
+        max.`, `vento da NE`, `ritardo di 25'`."""
+        words = self._words
+        if words["greatest and least"]:
+            short = any_of(self._pairs("greatest and least"))
+            nouns = rf"(?<!\p{{L}})(?i:{any_of(entries(words['that have a greatest']))})"
+            yield Rule(
+                "greatest or least",
+                rf"(?P<short>{short})\.?(?!\p{{L}})"
+                rf"(?<={nouns}(?P<many>s?)\ "
+                rf"(?:{short}\.?[^!?\n]{{1,40}}(?:[,;(/]\ ?|\b(?:ed?|l?a)\ ))?{short}\.?)",
+                self._greatest,
+            )
+        if words["wind"]:
+            sides = self._pairs("degrees of the compass")
+            yield Rule(
+                "degree of the compass",
+                rf"(?P<side>{any_of(sides)})(?![\p{{L}}\p{{N}}.'’-]|\.\p{{L}})"
+                rf"(?<=\b(?i:{any_of(entries(words['wind']))})\b[^.,;!?]{{0,40}}"
+                rf"\b(?:{any_of(entries(words['before a compass']))})\ \p{{Lu}}{{1,2}})",
+                lambda match: sides[match["side"]],
+                wakes="".join({side[0] for side in sides}),
+            )
+        if words["locale"] != "hi":
+            yield digit_rule(
+                "minutes by their sign",
+                r"(?<![\w.,'′])(?<!\b(?:al|dal|il|l[ae]|en|minuto|minute|[da]u|d?o|no)\ )"
+                r"(?P<whole>\d{1,3})['′](?!['′\w]|\ ?[\d+])",
+                self._minutes,
+                wakes="'′",
+            )
+        if words["behind runs and wickets"]:
+            yield digit_rule(
+                "score of cricket",
+                r"(?<![\w/.,-])(?P<runs>\d{2,3})/(?P<wickets>\d|10)"
+                rf"(?=\ {any_of(entries(words['behind runs and wickets']))}(?![\p{{L}}\p{{M}}]))",
+                lambda match: spaced(
+                    f"{self._say(int(match['runs']))} {words['between runs and wickets']} "
+                    f"{self._say(int(match['wickets']))}"
+                ),
+                wakes="/",
+            )
+
+    def _greatest(self, match: Any) -> str:
+        said = self._pairs("greatest and least")[match["short"]]
+        return f"{said}{match['many']}{last_stop(match)}"
+
+    def _minutes(self, match: Any) -> str | None:
+        """The words for `25'`; None if the sign ends a quotation."""
+        quoted = _OPENS_A_QUOTATION.search(match.string, 0, match.start())
+        return None if quoted else self._counted(int(match["whole"]), self._units["min"])
 
     def _entitled(self, titles: Mapping[str, str], match: Any) -> str | None:
         before = _WORD_BEFORE.search(match.string, max(0, match.start() - _BEFORE_CHARS), match.start())

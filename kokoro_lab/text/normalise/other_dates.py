@@ -10,7 +10,7 @@ import regex
 
 from kokoro_lab.text.normalise.other_numbers import OtherNumbers, spaced
 from kokoro_lab.text.normalise.roman import roman
-from kokoro_lab.text.normalise.rules import Rule, digit_rule, in_calendar
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule, in_calendar
 from kokoro_lab.text.tables import CountedUnit, Gender, any_of, entries
 
 _QUARTERS = {15: "सवा", 30: "साढ़े", 45: "पौने"}
@@ -135,6 +135,14 @@ class OtherDates(OtherNumbers):
                 self._from_day_to_day,
                 ignore_case=True,
             )
+            articles = entries(self._words["articles before a short day"])
+            if articles:
+                yield Rule(
+                    "short day of the week behind its article",
+                    rf"(?<=(?<!\p{{L}}){any_of(articles)}\ )(?P<a>{day})(?<!\p{{L}}{{4}})\.(?=\ \p{{Ll}})",
+                    lambda match: self._days[match["a"].lower()],
+                    wakes=POINT_WITHIN,
+                )
             yield digit_rule(
                 "short day of the week",
                 rf"(?<!\p{{L}}|\d\ )(?P<a>{day})(?<!\p{{L}}{{4}})\.,?(?=\ {dated})",
@@ -168,6 +176,13 @@ class OtherDates(OtherNumbers):
             self._clock,
             ignore_case=True,
         )
+        trains = entries(self._words["before a time with a point, but not with a colon"])
+        if trains:
+            yield digit_rule(
+                "time",
+                rf"(?<=\b{any_of(trains)}\ )(?P<h>\d{{1,2}})\.(?P<m>[0-5]\d)(?![\w.,:]\d)",
+                self._pointed,
+            )
         yield digit_rule(
             "hours before a stroke",
             r"(?<![\w:.,])(?P<h>\d\d?)\s?(?P<m>)(?P<s>)(?P<half>)h(?=\s?/\s?\d{1,2}\s?h)",

@@ -106,7 +106,7 @@ def test_punctuation_stays_where_it_was(text: str, said: str) -> None:
         ("2 veces/semana, 3 km/día", "dos veces a la semana, tres kilómetros por día"),
         (
             "Temp. máx. 35º, mín. 20º; el 3º.",
-            "temperatura máximo treinta y cinco grados, mínimo veinte grados; el tercero.",
+            "temperatura máxima treinta y cinco grados, mínima veinte grados; el tercero.",
         ),
         (
             "Al 612 345 678 antes de las 9.",
@@ -127,6 +127,14 @@ def test_punctuation_stays_where_it_was(text: str, said: str) -> None:
         ("La ley 8/2020 y el 8/2020.", "La ley ocho barra dos mil veinte y el agosto de dos mil veinte."),
         ("Malcolm X vio la X.", "Malcolm X vio la X."),
         ("Enrique VIII y la fase VIII", "Enrique octavo y la fase ocho"),
+        ("La temperatura máx. y el valor máx.", "La temperatura máxima y el valor máximo."),
+        ("Presión mín. 2, máx. 3", "Presión mínima dos, máxima tres"),
+        ("Suma 52 pts. en casa. Hay 3 pts.", "Suma cincuenta y dos puntos en casa. Hay tres puntos."),
+        ("Va con retraso de 25'.", "Va con retraso de veinticinco minutos."),
+        ("Dijo 'tengo 25' y 'no'.", "Dijo 'tengo veinticinco' y 'no'."),
+        ("Viento del NE, hotel NE", "Viento del noreste, hotel ene e"),
+        ("Ayer llegó N. Messi.", "Ayer llegó N Messi."),
+        ("Tiene ★★★★☆ y ⭐⭐⭐⭐", "Tiene cuatro de cinco estrellas y cuatro estrellas"),
         ('Dijo "tengo 15" y una tele de 15".', 'Dijo "tengo quince" y una tele de quince pulgadas.'),
     ],
 )

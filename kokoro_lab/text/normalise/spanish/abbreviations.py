@@ -148,6 +148,14 @@ RULES: tuple[Rule, ...] = (
         rf"{_EDGE}{_any(_BEFORE_NUMBER)}(?=[ ]?\d)",
         lambda match: _BEFORE_NUMBER[match.group()],
     ),
+    Rule(
+        "greatest or least",
+        r"(?P<short>máx|mín)\.?(?!\p{L})(?<=(?<!\p{L})"
+        rf"(?i:{any_of(_WORDS['that have a greatest'])})(?P<many>(?:e?s)?)\ "
+        r"(?:m[áí][xn]\.?[^!?\n]{1,40}(?:[,;(/]\ ?|\b(?:y|la)\ ))?m[áí][xn]\.?)",
+        lambda m: f"{m['short']}ima{m['many'][-1:]}{final_stop(m)}",
+        wakes="áí",
+    ),
     Rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
     Rule(
         "abbreviation before a name",

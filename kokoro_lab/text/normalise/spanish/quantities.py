@@ -94,6 +94,7 @@ _LASTS = regex.compile(r"\b(?i:durante|cada|por|de|tras|x)[ ]\Z|\bc/\Z")
 the letter of an article."""
 _LASTS_CHARS = 10
 """Number of characters before a number that may say that it counts days."""
+_OPENS_A_QUOTATION = regex.compile(r"(?<!\w)['‘]\S")
 _RANKED = regex.compile(rf"[ ]{any_of(_WORDS['ranked'])}(?!\w)")
 _ALONE = any_of(_WORDS["unit that stands alone"])
 _LETTERS = frozenset("KNBJAF")
@@ -187,6 +188,19 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "minutes and seconds", r"(?<![\w.,])(?P<minutes>\d{1,3})['′](?P<seconds>\d{1,2})[\"″]", _in_parts
+    ),
+    digit_rule(
+        "minutes by their sign",  # `retraso de 25'`
+        r"(?<![\w.,'′])(?<!\b(?:el|al|minuto)[ ])(?P<minutes>\d{1,3})['′](?!['′\w]|[ ]?[\d+])",
+        lambda match: None if _OPENS_A_QUOTATION.search(match.string, 0, match.start()) else _in_parts(match),
+        wakes="'′",
+    ),
+    Rule(
+        "degree of the compass",
+        rf"(?P<side>{any_of(names(__package__)['degree of the compass'])})(?![\w.'’-])"
+        r"(?<=\b(?i:vientos?|brisa|rachas|ráfagas)\b[^.,;!?]{0,40}\bdel?[ ]\p{Lu}{2})",
+        lambda match: names(__package__)["degree of the compass"][match["side"]],
+        wakes="NS",
     ),
     # With the sign of an ordinal, as it is often typed; no ordinal is below zero
     digit_rule(
