@@ -71,13 +71,13 @@ def test_no_line_lists_more_right_forms_than_a_person_would_look_through() -> No
 
 LEAST = {
     "reported": 140,
-    "own": 319,
+    "own": 335,
     "pasted": 200,
     "later": 100,
     "further": 328,
-    "common": 323,
+    "common": 335,
     "languages": 144,
-    "everyday": 298,
-    "same": 261,
+    "everyday": 307,
+    "same": 275,
 }
-"""How many lines of each set are right, of 140, 320, 200, 100, 329, 340, 144, 308 and 261."""
+"""How many lines of each set are right, of 140, 336, 200, 100, 329, 340, 144, 308 and 275."""
