@@ -342,6 +342,7 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("Q4'23, Q'23", "Q four twenty three, Q'twenty three"),
         ("at 5/6 p.m., at 5/8 of it", "at five or six PM, at five eighths of it"),
         ("on 5/6 p.m.", "on May sixth PM."),
+        ("between 5/6 p.m., at 1/6 p.m.", "between five and six PM, at one/six PM."),
         (
             "the 7.45 to Leeds, the 7.45 average",
             "the seven forty five to Leeds, the seven point four five average",
