@@ -23,7 +23,7 @@ from kokoro_lab.graphs.signatures import TOLD_CHANNELS, TRUNK_FRAME_SAMPLES, VOI
 from kokoro_lab.model.predictor import StatisticsPredictor, length_and_pitch
 from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel, Values
 from kokoro_lab.model.vocoder import WindowVocoder
-from kokoro_lab.model.windows import CONTEXT_FRAMES, WindowPlan, silent_frames, undivided, window_plan
+from kokoro_lab.model.windows import CONTEXT_FRAMES, WindowPlan, amid_silence, undivided, window_plan
 from kokoro_lab.scheduling.one_thread import product
 
 FADE_FRAMES = 1
@@ -100,12 +100,14 @@ def speak_early(
     scale, shift = vocoder.layers.scale_and_shift(mean[rest], variance[rest], style)
     decoded = vocoder.decoding(prosody, scale, shift, (first, prosody.frames))
     *before, (start, stop) = plan.spans[: plan.early]
+    silent = 0 if begin else first
     for span in before:
         if span[0] >= begin:
-            yield decoded(span)
+            yield amid_silence(decoded(span), silent)
+            silent = 0
     samples, length = decoded((start, faded)), (stop - start) * TRUNK_FRAME_SAMPLES
     if start >= begin:
-        yield samples[:length]
+        yield amid_silence(samples[:length], silent)
     return samples[length:]
 
 
@@ -162,8 +164,6 @@ class WindowedSpeech:
     ) -> Iterator[Samples]:
         fades = None
         if begin <= plan.early_stop:
-            if begin == 0 and plan.audible[0]:
-                yield silent_frames(plan.audible[0])
             fades = yield from speak_early(self.early, model, self.vocoder, contours, style, plan, begin)
         rest = self._rest(model.behind(contours, style), plan)(max(begin, plan.early_stop))
         yield from rest if fades is None else fading(fades, rest)
@@ -185,9 +185,7 @@ class WindowedSpeech:
         if not plan.early:
             return samples
         spoken = next(speak_early(self.early, model, self.vocoder, contours, style, replace(whole, early=1)))
-        start, stop, faded = (
-            frame * TRUNK_FRAME_SAMPLES
-            for frame in (plan.audible[0], plan.early_stop, plan.early_stop + FADE_FRAMES)
+        stop, faded = (
+            frame * TRUNK_FRAME_SAMPLES for frame in (plan.early_stop, plan.early_stop + FADE_FRAMES)
         )
-        early, fades = spoken[: stop - start], spoken[stop - start : faded - start]
-        return np.concatenate([samples[:start], early, *fading(fades, iter((samples[stop:],)))])
+        return np.concatenate([spoken[:stop], *fading(spoken[stop:faded], iter((samples[stop:],)))])

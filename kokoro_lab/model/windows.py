@@ -79,7 +79,9 @@ class WindowPlan:
         return max((start for start, _ in self.spans if start <= frame), default=0)
 
     def samples(self, decoded: Callable[[Span], Samples], begin: int = 0) -> Iterator[Samples]:
-        """The samples of the segment, each window decoded when it is asked for.
+        """The samples of the segment, each window decoded when it is asked for. The silence before and after
+        all windows comes with the first and the last of them: it takes no computing, and in a block of its
+        own it would wait until other streams have computed.
 
         Parameters
         ----------
@@ -89,13 +91,10 @@ class WindowPlan:
             0, or the beginning of a window: samples before it are left out.
         """
         first, last = self.audible
-        if first and not begin:
-            yield silent_frames(first)
-        for span in self.spans:
-            if span[0] >= begin:
-                yield decoded(span)
-        if last < self.frames:
-            yield silent_frames(self.frames - last)
+        for start, stop in self.spans:
+            if start >= begin:
+                before = first if start == first and not begin else 0
+                yield amid_silence(decoded((start, stop)), before, self.frames - last if stop == last else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +185,6 @@ def undivided(energy: Values) -> WindowPlan:
     return WindowPlan(energy.size, (audible_frames(energy.reshape(-1)),))
 
 
-def silent_frames(frames: int) -> Samples:
-    """Samples of silence, as long as `frames` trunk frames."""
-    return np.zeros(frames * TRUNK_FRAME_SAMPLES, np.float32)
+def amid_silence(samples: Samples, before: int, after: int = 0) -> Samples:
+    """`samples`, with silence of as many trunk frames `before` and `after` them."""
+    return np.pad(samples, (before * TRUNK_FRAME_SAMPLES, after * TRUNK_FRAME_SAMPLES))

@@ -6,7 +6,7 @@ one of these states, which say when it is due, and who comes first of those in t
 
 | who | due | among each other |
 |---|---|---|
-| has heard nothing yet | in `GUARD_S`, or `PATIENCE_S` after it came | clients in turn |
+| has heard nothing yet | in `GUARD_S`, in a crowd later; or `PATIENCE_S` after it came | clients in turn |
 | has run out of speech | when it ran out | clients in turn |
 | has speech in hand | when that speech runs out | the earliest first |
 | a file, a warm-up: nobody listens | `LEISURE_S` after it asked | clients in turn |
@@ -44,6 +44,12 @@ of their units may take this long, and a gap is worse than a late beginning. In 
 (`tests/scheduling/crowd.py`) of six listeners who need 0.75 of the cores, there are 1.1 gaps in ten minutes
 of speech with 0.3 s, 0.12 with 0.35 s and 0.12 with 0.4 s; the 95th percentile of the time to first sound is
 2.6, 2.8 and 3.2 times the median of one listener alone."""
+SHARE_S = 0.25
+"""How many seconds of the cores each stream with speech in hand may need before it runs out of speech. A new
+stream waits in a *crowd*: if the stream that will run out first has less in hand than this, or the second one
+less than twice as much, and so on. Else streams that began together would run out together. In the
+simulation, on cores that are 8 % slower, there are 0.45 gaps in ten minutes of speech with this rule, and
+1.26 without."""
 SHORT_S = 0.2
 """Seconds of unplayed speech with which a stream can wait for a window of another stream, and then for its
 own next window."""
@@ -426,10 +432,23 @@ class Cores:
             return _Rank(unit, "leisure", unit.asked_s + LEISURE_S, turn)
         if claim.runs_out_s is None:
             turn = 0 if claim.begun else self.robin.round_of(claim.client, claim.since)
-            return _Rank(unit, "silent", min(now_s + GUARD_S, claim.came_s + PATIENCE_S), turn)
+            due_s = min(now_s + self._guard_s(now_s), claim.came_s + PATIENCE_S)
+            return _Rank(unit, "silent", due_s, turn)
         if claim.runs_out_s <= now_s:
             return _Rank(unit, "late", claim.runs_out_s, turn)
         return _Rank(unit, "in hand", claim.runs_out_s, 0)
+
+    def _guard_s(self, now_s: float) -> float:
+        """In how many seconds a stream is due that has heard nothing yet: in a crowd, after the stream that
+        will be the first to run out of speech."""
+        claims = {unit.claim for unit in (*self._at_work, *self._held, *self._waiting)}
+        in_hand_s = sorted(
+            claim.runs_out_s - now_s
+            for claim in claims
+            if claim.listened and claim.runs_out_s is not None and not claim.is_over
+        )
+        crowded = any(lead_s < number * SHARE_S for number, lead_s in enumerate(in_hand_s, 1))
+        return max(GUARD_S, in_hand_s[0] + LOOK_S) if crowded else GUARD_S
 
     def _begin(self, rank: _Rank, now_s: float) -> None:
         unit, claim = rank.unit, rank.unit.claim

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from threading import Event
@@ -35,6 +36,7 @@ from kokoro_lab.datatypes import (
 )
 from kokoro_lab.dsp import SETTLED_S, EdgeTrimmer
 from kokoro_lab.errors import SynthesisError
+from kokoro_lab.graphs.signatures import DURATION_FRAME_SAMPLES
 from kokoro_lab.provenance import versions
 from kokoro_lab.scheduling.kept_threads import Lookahead
 from kokoro_lab.scheduling.stopwatch import Stopwatch
@@ -369,12 +371,15 @@ class SpeechStream(Iterator[AudioChunk]):
         self, prepared: PreparedSegment, blocks: Iterator[Samples], trimmer: EdgeTrimmer
     ) -> Iterator[Samples]:
         changes = [each for each in (prepared.envelope(), prepared.stretcher()) if each is not None]
+        left = int(prepared.decoded.durations.sum()) * DURATION_FRAME_SAMPLES
         while True:
             go_on(self._stop)
-            with self.claim.computing(), self._watch("model"):
+            # Behind the last sample there is nothing to compute: the end is not waited for
+            with self.claim.computing() if left > 0 else nullcontext(), self._watch("model"):
                 block = next(blocks, None)
             if block is None:
                 break
+            left -= len(block)
             with self._watch("dsp"):
                 for change in (*changes, trimmer):
                     block = change.push(block)

@@ -168,9 +168,14 @@ def test_silence_around_is_given_as_zeros_and_a_stream_can_begin_later(
     blocks = [*fixed.windows(*given, plan)]
     later = [*fixed.windows(*given, plan, begin=audible[0] + WINDOWS[0].frames)]
     assert sum(map(len, blocks)) == sentence.prosody.frames * signatures.TRUNK_FRAME_SAMPLES
-    assert not blocks[0].any()
-    assert not blocks[-1].any()
-    assert all(np.array_equal(a, b) for a, b in zip(blocks[2:], later, strict=True))
+    before, after = (
+        frames * signatures.TRUNK_FRAME_SAMPLES
+        for frames in (audible[0], sentence.prosody.frames - audible[1])
+    )
+    assert before > 0 < after
+    assert not blocks[0][:before].any()
+    assert not blocks[-1][-after:].any()
+    assert all(np.array_equal(a, b) for a, b in zip(blocks[1:], later, strict=True))
 
 
 @pytest.mark.test_all

@@ -20,6 +20,7 @@ from kokoro_lab.model.prosody import Contours, Prosody, ProsodyModel
 from kokoro_lab.model.windowed_speech import FADE_FRAMES, fading
 from kokoro_lab.model.windows import CONTEXT_FRAMES, FIRST_WINDOW_FRAMES, LEAST_FRAMES, window_plan
 from kokoro_lab.native.operators import native_operators
+from kokoro_lab.scheduling.deadlines import Claim, Unit
 from kokoro_lab.sessions.providers import make_session
 from kokoro_lab.speech.engine import Engine
 
@@ -144,9 +145,11 @@ def test_the_first_sound_does_not_wait_for_the_trunk(engine: Engine, monkeypatch
     contours, style = heard(engine)
     assert contours.f0_hz.size >= LEAST_FRAMES
     monkeypatch.setattr(decoder.prosody, "behind", lambda *_: pytest.fail("all of the trunk is computed"))
-    silence, sound = (next(blocks) for blocks in [decoder.windows(contours, style)] for _ in range(2))
-    assert not silence.any()
-    assert np.abs(sound).max() > 0.01
+    first = next(decoder.windows(contours, style))
+    silence = prosody.audible_frames(contours.energy.reshape(-1))[0] * signatures.TRUNK_FRAME_SAMPLES
+    assert silence > 0
+    assert not first[:silence].any()
+    assert np.abs(first[silence:]).max() > 0.01
 
 
 @pytest.mark.model
@@ -161,6 +164,25 @@ def test_the_first_chunk_takes_one_small_window(engine: Engine, text: str, decod
     next(chunks)
     assert len(decoded_frames) == 2
     chunks.close()
+
+
+@pytest.mark.model
+def test_the_cores_are_asked_for_only_to_compute(
+    engine: Engine, decoded_frames: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silence around a segment, and a segment's end, take no computing: a stream that waited for the cores
+    then would wait for the windows of others."""
+    asked: list[Claim] = []
+    ask = engine.parts.cores.ask
+
+    def counted(claim: Claim, *, whole: bool = False) -> Unit:
+        asked.append(claim)
+        return ask(claim, whole=whole)
+
+    monkeypatch.setattr(engine.parts.cores, "ask", counted)
+    segments = {chunk.segment_id for chunk in engine.stream(f"{SENTENCE} {SENTENCE}", cached=False)}
+    assert len(segments) > 1
+    assert len(asked) == len(decoded_frames) + len(segments)
 
 
 @pytest.mark.model

@@ -16,6 +16,7 @@ from kokoro_lab.scheduling.deadlines import (
     KEPT_S,
     LEISURE_S,
     PATIENCE_S,
+    SHARE_S,
     SHORT_S,
     UNIT_S,
     YIELDS_S,
@@ -94,6 +95,18 @@ def test_the_first_sound_comes_before_what_is_in_hand_but_not_before_a_gap(scene
     short, long = scene.claim(in_hand_s=GUARD_S / 2), scene.claim(in_hand_s=GUARD_S * 2)
     asked = {name: scene.cores.ask(claim) for name, claim in (("long", long), ("short", short))}
     assert scene.order({**asked, "new": scene.cores.ask(scene.claim())}) == ["short", "new", "long"]
+
+
+@pytest.mark.parametrize(("others", "first"), [(1, "new"), (2, "new"), (3, "0")])
+def test_the_first_sound_does_not_come_before_a_crowd_that_would_run_out_together(
+    scene: Scene, others: int, first: str
+) -> None:
+    in_hand_s = 2.5 * SHARE_S
+    asked = {
+        str(number): scene.cores.ask(scene.claim(str(number), in_hand_s=in_hand_s + number / 1000))
+        for number in range(others)
+    }
+    assert scene.order({**asked, "new": scene.cores.ask(scene.claim())})[0] == first
 
 
 def test_a_stream_with_much_in_hand_lets_files_go_first(scene: Scene) -> None:
