@@ -6,5 +6,6 @@
 `pruning`      what can be cut out of residual steps, with a repair in closed form
 `distillation` a student of the blocks that cost most, trained on the CPU
 `candidates`   models that compute less beside the one that ships: how they sound and what they save
+`fine_tune`    integers of the vocoder's blocks, trained together, and what is heard of it
 `batched`      several windows in one pass: computing, memory and waiting
 """

@@ -80,7 +80,7 @@ class Training:
                 out.T @ part.reshape(len(out), len(into)) @ into
                 for part, (out, into) in zip(np.split(values, ends[:-1]), factors, strict=True)
             ]
-            return _moved(start, matrices)
+            return moved(start, matrices)
 
         def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
             self.steps += 1
@@ -142,14 +142,14 @@ class Training:
     def _loss(self, block: Block) -> tuple[float, list[np.ndarray]]:
         """Half the mean squared error of a column, and its gradients, one matrix for each convolution:
         (channels out, taps · channels in + 1), the bias in the last column."""
-        total, gradients = 0.0, [np.zeros(_matrix(w, b).shape) for w, b in _pairs(block)]
+        total, gradients = 0.0, [np.zeros(matrix_of(w, b).shape) for w, b in _pairs(block)]
         for crop in self.crops:
             tape: list[tuple[Values, Values]] = []
             wrong = np.zeros_like(crop.y)
             wrong[:, INSIDE] = (block.forward(crop, tape) - crop.y)[:, INSIDE]
             total += float(np.square(wrong).sum(dtype=np.float64)) / 2
             for sum_of, w, b in zip(gradients, *block.backward(crop, tape, wrong), strict=True):
-                sum_of += _matrix(w, b)
+                sum_of += matrix_of(w, b)
         columns = sum(crop.y[:, INSIDE].shape[1] for crop in self.crops)
         return total / columns, [g / columns for g in gradients]
 
@@ -177,13 +177,13 @@ def _pairs(block: Block) -> list[tuple[Values, Values]]:
     return list(zip(block.weights, block.biases, strict=True))
 
 
-def _matrix(weight: Values, bias: Values) -> Values:
+def matrix_of(weight: Values, bias: Values) -> Values:
     """Weights and bias of a convolution as one matrix, which multiplies the columns that `taps_of` makes of
     the input."""
     return np.append(weight.transpose(1, 0, 2).reshape(len(bias), -1), bias[:, None], axis=1)
 
 
-def _moved(block: Block, matrices: Sequence[np.ndarray]) -> Block:
+def moved(block: Block, matrices: Sequence[np.ndarray]) -> Block:
     """A block whose weights and biases are changed by `matrices`."""
     weights, biases = [], []
     for (weight, bias), matrix in zip(_pairs(block), matrices, strict=True):

@@ -78,7 +78,7 @@ def heard(
     for number, line in enumerate(tqdm(lines, desc="heard", disable=None)):
         voice = voices[number % len(voices)]
         spoken = list(segments_of(front_end, line, voice))
-        clips = _clips(reference, candidates, spoken)
+        clips = clips_of(reference, candidates, spoken)
         for name, samples in clips.items():
             if name == "":
                 continue
@@ -90,7 +90,7 @@ def heard(
     return pd.DataFrame(rows)
 
 
-def _clips(
+def clips_of(
     reference: StagedDecoder, candidates: Mapping[str, StagedDecoder], spoken: Sequence[Spoken]
 ) -> dict[str, Samples]:
     """The samples of the reference (named "") and of every candidate, without the silence at the ends of the

@@ -20,6 +20,7 @@ import pandas as pd
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.research import growth
+from kokoro_lab.lab.research.block_recorder import BlockRecorder
 from kokoro_lab.lab.research.block_training import Training
 from kokoro_lab.lab.research.growth import Growth
 from kokoro_lab.lab.research.residual_steps import Cuts
@@ -27,7 +28,6 @@ from kokoro_lab.lab.research.vocoder_block import (
     CROP,
     MARGIN,
     Block,
-    BlockRecorder,
     Crop,
     error,
     fitted,
@@ -117,7 +117,7 @@ def cuts_of(lessons_of: Mapping[str, Lesson], blocks: Mapping[str, Block]) -> Cu
     return {
         name: cut
         for block, lesson in lessons_of.items()
-        for name, cut in blocks[block].cuts(lesson.teacher, lesson.recorder.steps).items()
+        for name, cut in blocks[block].cuts(lesson.teacher, lesson.recorder.steps[0]).items()
     }
 
 

@@ -1,4 +1,4 @@
-"""A block of the vocoder in NumPy: forward, backward, and what enters and leaves it while the model speaks.
+"""A block of the vocoder in NumPy: forward, backward, its error, and fewer taps in closed form.
 
 A block is three residual steps of two convolutions. Given the statistics of its normalisations, which a
 stream knows beforehand, it is made of convolutions, a factor and a summand for each channel, and Snake: `z −
@@ -8,24 +8,14 @@ backward pass are a page of matrix products.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-import onnx
 
-from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.graphs import rewriting
-from kokoro_lab.graphs.making import published_stages
-from kokoro_lab.graphs.native_passes import bias_of
-from kokoro_lab.graphs.recipes import GIVEN
-from kokoro_lab.graphs.rewriting import Graph
-from kokoro_lab.lab.research.residual_steps import Cut, Cuts, Step, Values, steps_of
-from kokoro_lab.lab.tuning.comparison import Spoken
-from kokoro_lab.lab.tuning.reporter import whole_vocoder
+from kokoro_lab.lab.research.residual_steps import Cut, Cuts, Step, Values
 from kokoro_lab.lab.tuning.rounding import RIDGE
-from kokoro_lab.model.decoder import StagedDecoder
-from kokoro_lab.sessions.providers import make_session
 
 MARGIN = 64
 """Columns at both ends of a crop that are not compared: a block with eleven taps reads up to 60 columns
@@ -34,6 +24,7 @@ INSIDE = slice(MARGIN, -MARGIN)
 CROP = 1024
 LEAST_ERROR = 1e-12
 """The least error that is reported, so that an error of 0 has a value in decibels, too."""
+_ONE = np.ones(1, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +52,17 @@ class Block:
             inner = x
             for k in (step, step + 1):
                 z = crop.scale[k][:, None] * inner + crop.shift[k][:, None]
-                snake = z - np.cos(z) + 1
+                entered, slope = self.read(k, z - np.cos(z) + 1)
                 if tape is not None:
-                    tape.append((snake, 1 + np.sin(z)))
-                inner = convolved(self.weights[k], snake, self.dilations[k]) + self.biases[k][:, None]
+                    tape.append((entered, (1 + np.sin(z)) * slope))
+                inner = convolved(self.weights[k], entered, self.dilations[k]) + self.biases[k][:, None]
             x = x + inner
         return x
+
+    def read(self, k: int, values: Values) -> tuple[Values, Values]:
+        """What convolution `k` multiplies when Snake gives `values`, and the slope by which it follows
+        them."""
+        return values, _ONE
 
     def backward(
         self,
@@ -82,11 +78,11 @@ class Block:
         for step in reversed(range(0, len(self.weights), 2)):
             inner = wrong
             for k in (step + 1, step):
-                snake, slope = tape[k]
+                entered, slope = tape[k]
                 if returned is not None:
                     returned.append(inner)
                 biases[k] = inner.sum(1)
-                weights[k], back = convolved_back(self.weights[k], snake, self.dilations[k], inner)
+                weights[k], back = convolved_back(self.weights[k], entered, self.dilations[k], inner)
                 inner = back * slope * crop.scale[k][:, None]
             wrong = wrong + inner
         return weights, biases
@@ -112,7 +108,8 @@ class Block:
 @dataclass(frozen=True, slots=True, eq=False)
 class Crop:
     """A part of a block's input (`x`) and output (`y`) for one segment, float32 (channels, columns), and the
-    factors (`scale`) and summands (`shift`) of its normalisations there, float32 (convolutions, channels)."""
+    factors (`scale`) and summands (`shift`) of its normalisations there, float32 (convolutions, channels); of
+    parallel blocks float32 (blocks, convolutions, channels)."""
 
     x: Values
     y: Values
@@ -151,80 +148,13 @@ def taps_of(x: Values, taps: int, dilation: int) -> Values:
     return np.concatenate([*parts, np.ones((1, length), np.float32)])
 
 
-class BlockRecorder:
-    """Records what enters and leaves a block of the vocoder while the float model speaks as in a stream.
+class Forward(Protocol):
+    """A block, or several that run in parallel."""
 
-    Parameters
-    ----------
-    block : str
-        Such as "resblocks.5" or "noise_res.1".
-
-    Attributes
-    ----------
-    steps : list of Step
-        The block's steps, the first one first.
-    teacher : Block
-        The block as it ships.
-    """
-
-    def __init__(self, block: str, config: EngineConfig) -> None:
-        config = replace(config, variant="fp32")
-        found = steps_of(f"*/generator/{block}/*", config)
-        self.steps = [found[name] for name in sorted(found)]
-        self._decoder = StagedDecoder(config)
-        g = Graph(rewriting.apply(published_stages(config)["vocoder"], GIVEN))
-        by_name = {node.name: node for node in g.graph.node}
-        convolutions = [by_name[name] for step in self.steps for name in (step.first, step.second)]
-        weights = [w for step in self.steps for w in (step.first_weight, step.second_weight)]
-        self.teacher = Block(
-            [np.ascontiguousarray(weight.transpose(2, 0, 1)) for weight in weights],
-            [bias_of(g, conv).copy() for conv in convolutions],
-            tuple(dilation for step in self.steps for dilation in (step.dilation, 1)),
-        )
-        norms = [_norm_above(g, conv) for conv in convolutions]
-        (last,) = g.readers[convolutions[-1].output[0]]
-        self._names = [norms[0].input[0], last.output[0]]
-        self._names += [norm.input[1] for norm in norms] + [norm.input[2] for norm in norms]
-        del g.graph.output[:]
-        g.graph.output.extend(
-            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in self._names
-        )
-        model = g.keep(g.graph.node)
-        self._inputs = {given.name for given in model.graph.input}
-        self._session = make_session(model.SerializeToString(), config)
-
-    def crops(self, segments: Iterable[Spoken], each: int, seed: int = 0) -> list[Crop]:
-        """`each` crops of every segment that is long enough for one, at random places."""
-        random, found = np.random.default_rng(seed), []
-        for token_ids, style in segments:
-            whole = self._whole(token_ids, style)
-            length = CROP + 2 * MARGIN
-            for _ in range(each if whole.x.shape[1] >= length else 0):
-                start = int(random.integers(whole.x.shape[1] - length + 1))
-                x, y = (side[:, start : start + length].copy() for side in (whole.x, whole.y))
-                found.append(replace(whole, x=x, y=y))
-        return found
-
-    def _whole(self, token_ids: Sequence[int], style: Values) -> Crop:
-        decoder = self._decoder
-        prosody = decoder.prosody.predict(token_ids, style, 1.0)
-        mean, variance = decoder.windowed.predictor.predict(prosody)
-        scale, shift = decoder.windowed.vocoder.layers.scale_and_shift(mean, variance, style)
-        feed = whole_vocoder(prosody, scale, shift, known=True)
-        given = {name: value for name, value in feed.items() if name in self._inputs}
-        x, y, *factors = self._session.run(self._names, given)
-        scales, shifts = np.split(np.stack(factors), 2)
-        return Crop(x[0], y[0], scales, shifts)
+    def forward(self, crop: Crop, /) -> Values: ...
 
 
-def _norm_above(g: Graph, conv: onnx.NodeProto) -> onnx.NodeProto:
-    node = conv
-    while node.op_type != "BatchNormalization":
-        node = g.maker[node.input[0]]
-    return node
-
-
-def error(block: Block, crops: Sequence[Crop]) -> float:
+def error(block: Forward, crops: Sequence[Crop]) -> float:
     """Squared error of a block's output, divided by the power of what the block that ships adds to its
     input."""
     wrong = power = 0.0

@@ -1,32 +1,27 @@
-"""An experiment: better integers for one block of the model, what they gain, and what they cost.
+"""Better integers for convolutions, each by itself: what they gain at the layer's output, and what they cost.
 
-A block is all convolutions whose names match a pattern, such as `*/resblocks.5/*`. The gain is measured at
-the outputs of these layers and in the sound.
+`lab.research.fine_tune` trains the integers of several layers together, starting from these.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import ParameterError
-from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Values
-from kokoro_lab.graphs.recipes import exclusions
+from kokoro_lab.graphs.quantise import QuantisedLayer, Range, Values
 from kokoro_lab.lab.bars import tqdm
 from kokoro_lab.lab.results import Check, NegativeControl
-from kokoro_lab.lab.tuning.comparison import Spoken, mean_interval
-from kokoro_lab.lab.tuning.precision import VariantMaker, layers_in_float
-from kokoro_lab.lab.tuning.reporter import ActivationReporter, convolution_weights
-from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, MomentSum, RoundedLevels, refitted
+from kokoro_lab.lab.tuning.rounding import METHODS, Matrix, Moments, RoundedLevels, refitted
 
 SHIPPED, BEST = "nearest", "feedback"
+WIDTHS = (0.7, 0.8, 0.9, 1.0, 1.2, 1.5)
+"""The ranges of input channels that are tried, as multiples of those that ship."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,41 +50,25 @@ class Layer:
         )
 
 
-def layers_of(pattern: str, config: EngineConfig) -> dict[str, Layer]:
-    """The convolutions whose names match `pattern`, by name.
+def with_best_ranges(layer: Layer, known: Range, seen: Sequence[Values]) -> Layer:
+    """The layer with another range for each input channel: that of `WIDTHS` times the range `known` with
+    which rounding and clipping leave the least error of `seen`, the channel's inputs.
 
-    Raises
-    ------
-    ParameterError
-        No convolution's name matches.
+    Parameters
+    ----------
+    known : Range
+        The ranges that ship.
+    seen : sequence of numpy.ndarray
+        float32 (channels in, positions) each.
     """
-    ranges = Calibration.load()
-    found = {
-        name: Layer(name, weight, dilation, QuantisedLayer.of(weight, ranges[name]))
-        for name, (weight, dilation) in convolution_weights(config).items()
-        if fnmatchcase(name, pattern)
-    }
-    if not found:
-        raise ParameterError(
-            f"No convolution is called {pattern!r}.",
-            field="block",
-            value=pattern,
-            allowed="a pattern such as */resblocks.5/*",
-        )
-    return found
-
-
-def moments_of(
-    layers: Mapping[str, Layer], segments: Iterable[Spoken], config: EngineConfig
-) -> dict[str, Moments]:
-    """The moments of each layer's input while the float model speaks the segments."""
-    report = ActivationReporter(config)
-    sums = {name: MomentSum(layer.quantised, layer.dilation) for name, layer in layers.items()}
-    for token_ids, style in segments:
-        for name, values in report(token_ids, style, 1.0):
-            if name in sums:
-                sums[name].add(values)
-    return {name: total.moments() for name, total in sums.items()}
+    tried = [Range(known.low * width, known.high * width) for width in WIDTHS]
+    errors = []
+    for ranges in tried:
+        made = QuantisedLayer.of(layer.weight, ranges)
+        errors.append(sum(np.square(made.rounded(v) * made.step[:, None] - v).sum(1) for v in seen))
+    best = np.argmin(errors, axis=0)
+    low, high = (np.choose(best, [side[end] for side in tried]) for end in (0, 1))
+    return replace(layer, quantised=QuantisedLayer.of(layer.weight, Range(low, high)))
 
 
 def attempts(
@@ -152,103 +131,16 @@ def _shipped_bytes(method: str, found: RoundedLevels, plain: RoundedLevels, mome
     if method == "separable_feedback":
         channels = len(moments.rounded_mean) // moments.taps
         return channels * (channels + 1) + 4 * moments.taps**2
-    outputs = 8 * len(found.scale)
     if method == "gain_and_bias":
-        return outputs
-    # Most levels are the nearest or the one beside it: the difference is packed
-    return outputs + len(zlib.compress((found.levels - plain.levels).tobytes(), 9))
+        return 8 * len(found.scale)
+    return difference_bytes(found.levels, plain.levels)
 
 
-def heard(
-    layers: Sequence[str],
-    made: Mapping[str, Mapping[str, QuantisedLayer]],
-    lines: Sequence[str],
-    voices: Sequence[str],
-    config: EngineConfig,
-) -> pd.DataFrame:
-    """Compare the sound of every method with fp32 twice: with the block on integers and all other layers in
-    float; and with the shipped `int8` in which the whole block has the method's integers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows of `precision.compare`, with columns method and rest (how the other layers run, "float" or
-        "int8").
-    """
-    maker = VariantMaker(replace(config, variant="int8"))
-    shipped = layers_in_float(exclusions()["int8"])
-    others = [name for name in Calibration.load() if name not in set(layers)]
-    kept = {"float": others, "int8": [name for name in shipped if name not in set(layers)]}
-    tables = []
-    for method, integers in made.items():
-        for rest, keep in kept.items():
-            table = maker.compare(lines, voices, keep=keep, adjusted=integers)
-            tables.append(table.assign(method=method, rest=rest))
-    return pd.concat(tables, ignore_index=True)
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """PESQ and STOI of each method from the table of `heard`, and by how much PESQ is higher than with the
-    nearest levels, segment by segment."""
-    rows = []
-    shipped = table[table.method == SHIPPED]
-    for (rest, method), part in table.groupby(["rest", "method"], sort=False):
-        base = shipped[shipped.rest == rest]
-        gain = part.assign(gained=part.pesq.to_numpy() - base.pesq.to_numpy())
-        low, high = mean_interval(gain, "gained")
-        rows.append(
-            {
-                "rest": rest,
-                "method": method,
-                "pesq_mean": part.pesq.mean(),
-                "pesq_p5": part.pesq.quantile(0.05),
-                "stoi_mean": part.stoi.mean(),
-                "pesq_gain": gain.gained.mean(),
-                "pesq_gain_low": low,
-                "pesq_gain_high": high,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def whole_run(
-    table: pd.DataFrame, layers: Mapping[str, Layer], moments: Mapping[str, Moments], config: EngineConfig
-) -> pd.DataFrame:
-    """What better integers for every convolution of the model would cost, estimated from those of the block.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each method: moments_min and rounding_min of CPU time (moments grow with the square of a
-        layer's inputs, rounding with the cube), shipped_mb (grows with the weights).
-    """
-    every = [weight.shape for weight, _ in convolution_weights(config).values()]
-    block = [layer.weight.shape for layer in layers.values()]
-
-    def times_as_much(power: int) -> float:
-        inputs = [[channels * taps for _, channels, taps in shapes] for shapes in (every, block)]
-        whole, part = (float(sum(n**power for n in some)) for some in inputs)
-        return whole / part
-
-    weights = float(sum(map(np.prod, every)) / sum(map(np.prod, block)))
-    means = by_method(table).loc[list(METHODS)]
-    return pd.DataFrame(
-        {
-            "moments_min": sum(m.compute_s for m in moments.values()) * times_as_much(2) / 60,
-            "rounding_min": means.compute_s * times_as_much(3) / 60,
-            "shipped_mb": means.shipped_bytes * weights / 1e6,
-        }
-    )
-
-
-def figures_of(table: pd.DataFrame) -> dict[str, float]:
-    """The PESQ values of `heard` as figures of a result."""
-    rows = summary(table).to_dict("records")
-    return {
-        f"{row['method']}_rest_{row['rest']}_{figure}": row[figure]
-        for row in rows
-        for figure in ("pesq_mean", "pesq_gain")
-    }
+def difference_bytes(levels: npt.NDArray[np.int8], plain: npt.NDArray[np.int8]) -> int:
+    """How many bytes say how a layer's levels (channels out, ...) differ from the nearest ones, with a scale
+    and a shift for each output. Most levels are the nearest or the one beside it, so the difference is
+    packed."""
+    return 8 * len(levels) + len(zlib.compress((levels - plain).tobytes(), 9))
 
 
 def by_method(table: pd.DataFrame) -> pd.DataFrame:

@@ -94,12 +94,17 @@ class VariantMaker:
     ----------
     config : EngineConfig
         Configuration whose variant is made.
+
+    Attributes
+    ----------
+    reference : StagedDecoder
+        The float model.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
         self._native = native_operators(config).library is not None
-        self._reference = StagedDecoder(replace(config, variant="fp32"))
+        self.reference = StagedDecoder(replace(config, variant="fp32"))
         self._stages = published_stages(config)
 
     def compare(
@@ -111,14 +116,24 @@ class VariantMaker:
         ranges: Calibration | None = None,
         adjusted: Mapping[str, QuantisedLayer] | None = None,
     ) -> pd.DataFrame:
-        """Make the variant and `compare` it with fp32. The other arguments are those of `recipes.recipes`:
-        the layers that are kept in float, the ranges, and the layers that are adjusted."""
+        """Make the variant (see `made`) and `compare` it with fp32."""
+        candidate = self.made(keep=keep, ranges=ranges, adjusted=adjusted)
+        return compare(self.reference, candidate, lines, voices)
+
+    def made(
+        self,
+        *,
+        keep: Sequence[str] | None = None,
+        ranges: Calibration | None = None,
+        adjusted: Mapping[str, QuantisedLayer] | None = None,
+    ) -> StagedDecoder:
+        """A decoder of the variant. The arguments are those of `recipes.recipes`: the layers that are kept in
+        float, the ranges, and the layers that are adjusted."""
         made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
             folder = Path(name) / "stages"
             make_stages(folder, self._config, made_by, self._stages)
-            candidate = StagedDecoder(self._config, folder=folder)
-            return compare(self._reference, candidate, lines, voices)
+            return StagedDecoder(self._config, folder=folder)
 
 
 def compare_variant(variant: str, lines: Sequence[str], voices: Sequence[str]) -> pd.DataFrame:

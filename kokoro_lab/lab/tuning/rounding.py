@@ -10,10 +10,8 @@ were added up from. Everything here is in units of the input's steps, so that q 
 
 Seen on `resblocks.5` (6 convolutions, 12 texts to fit on, 5 held out, mean of the layers): nearest 28.9 dB,
 gain and bias 29.9, feedback 30.4, where float weights on inputs of eight bits have 30.6: the remaining error
-is the inputs' rounding, which training of weights can only reduce by overfitting (34.0 dB on the 12). With
-fp32's prosody and only this block on integers, PESQ rises by 0.006 (22 segments, 95 % interval 0.001 to
-0.013) of the 0.06 that it lacks; with all of `int8`, it rises by 0.001. That is not worth 0.5 MB for each
-block.
+is the inputs' rounding, which training of a layer's weights can only reduce by overfitting (34.0 dB on the
+12). `lab.research.fine_tune` also chooses the inputs' ranges, trains several layers together, and hears them.
 """
 
 from __future__ import annotations
@@ -35,7 +33,6 @@ RIDGE = 1e-3
 """Weight of the penalty on differences from the original weights (ridge regression), as a share of the
 inputs' mean power. Without it, an input that is nearly 0 in calibration could get any weight."""
 COLUMNS_AT_ONCE = 128
-DESCENT_STEPS, POWER_STEPS = 150, 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,40 +234,10 @@ def fed_back(weights: Matrix, covariance: Matrix) -> RoundedLevels:
     return RoundedLevels(found, scale, np.zeros(len(weights)))
 
 
-def descent(target: Matrix, moments: Moments) -> RoundedLevels:
-    """Straight-through gradient descent on float weights that are rounded for each computation of the error.
-
-    This is a fine-tuning of the layer alone (Bengio et al. 2013), which starts from the refitted weights.
-    """
-    latent = refitted(target, moments)
-    start = nearest(latent)
-    pull = target @ moments.cross
-    rate = 1 / _steepest(moments.rounded)
-    best, least = start, np.inf
-    for _ in range(DESCENT_STEPS):
-        levels = np.clip(np.round(latent / start.scale[:, None]), -WEIGHT_LEVELS, WEIGHT_LEVELS)
-        now = replace(start, levels=levels.astype(np.int8))
-        along = now.weights @ moments.rounded - pull
-        error = float(np.vdot(along - pull, now.weights))
-        if error < least:
-            best, least = now, error
-        latent = latent - rate * along
-    return best.centred(target, moments)
-
-
-def _steepest(covariance: Matrix) -> float:
-    """An upper bound close to the largest eigenvalue of a covariance, by power iteration."""
-    direction = covariance.sum(1)
-    for _ in range(POWER_STEPS):
-        direction = covariance @ (direction / np.linalg.norm(direction))
-    return 1.05 * float(np.linalg.norm(direction))
-
-
 METHODS: Mapping[str, Callable[[Matrix, Moments], RoundedLevels]] = {
     "nearest": nearest,
     "gain_and_bias": gain_and_bias,
     "refit": refit,
     "separable_feedback": separable_feedback,
-    "descent": descent,
     "feedback": feedback,
 }

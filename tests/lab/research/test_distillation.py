@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from kokoro_lab.lab.research import distillation, growth
+from kokoro_lab.lab.research.block_recorder import BlockRecorder
 from kokoro_lab.lab.research.block_training import Training
 from kokoro_lab.lab.research.distillation import BARE, CLOSED, TRAINED, Lesson
 from kokoro_lab.lab.research.growth import Growth
 from kokoro_lab.lab.research.residual_steps import Step
-from kokoro_lab.lab.research.vocoder_block import BlockRecorder
 from kokoro_lab.metrics.intervals import Estimate
 from tests.lab.research.test_block_training import CHANNELS, block, clock, crops  # noqa: F401
 
@@ -49,7 +49,7 @@ def lesson() -> Lesson:
     teacher = block(5, 2)
     shapes = [np.zeros((CHANNELS, CHANNELS, 5), np.float32)] * 2
     steps = [Step(f"/generator/resblocks.3/{k}", f"first{k}", f"second{k}", *shapes, 1) for k in range(3)]
-    recorder = cast(BlockRecorder, SimpleNamespace(teacher=teacher, steps=steps))
+    recorder = cast(BlockRecorder, SimpleNamespace(teacher=teacher, steps=[steps]))
     made = crops(teacher, 9)
     return Lesson(recorder, made[:6], made[6:])
 

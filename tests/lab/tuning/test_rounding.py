@@ -10,7 +10,15 @@ import pytest
 
 from kokoro_lab.graphs.quantise import WEIGHT_LEVELS, QuantisedLayer, Range
 from kokoro_lab.lab.tuning import rounding
-from kokoro_lab.lab.tuning.block import Layer, attempts, by_method, checks_of, controls
+from kokoro_lab.lab.tuning.block import (
+    WIDTHS,
+    Layer,
+    attempts,
+    by_method,
+    checks_of,
+    controls,
+    with_best_ranges,
+)
 from kokoro_lab.lab.tuning.rounding import METHODS, Moments, MomentSum, refitted
 from tests.graphs.test_fast_fir import whole
 
@@ -131,6 +139,27 @@ def test_a_fit_on_other_channels_does_not_pass(study: tuple[Layer, Moments, Mome
     assert all(check.passed for check in checks_of(table)), by_method(table)
     assert all(control.caught for control in controls(layers, seen, held))
     assert set(made) == set(METHODS)
+
+
+def test_a_range_is_chosen_for_each_channel_by_what_enters_it() -> None:
+    """The least and the largest values of a channel lie in its range, unless clipping a few is better."""
+    subject, seen = layer(), [spoken(1), spoken(2)]
+    joined = np.concatenate(seen, axis=1)
+    known = Range(joined.min(1), joined.max(1))
+    wide = Range(known.low * 2, known.high * 2)
+    wide.low[0], wide.high[0] = known.low[0], known.high[0]
+    found = with_best_ranges(subject, wide, seen).quantised
+    before = QuantisedLayer.of(subject.weight, wide)
+    ratio = found.step / before.step
+    np.testing.assert_allclose(ratio[1:], WIDTHS[0], rtol=1e-5)
+    assert ratio[0] > WIDTHS[0]
+    for new, old in zip(*(_squares(each, joined) for each in (found, before)), strict=True):
+        assert new <= old
+
+
+def _squares(of: QuantisedLayer, values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.square(of.rounded(values) * of.step[:, None] - values).sum(1)
+    return found
 
 
 def test_what_would_be_shipped_is_counted(study: tuple[Layer, Moments, Moments]) -> None:
