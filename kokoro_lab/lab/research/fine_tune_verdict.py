@@ -8,6 +8,7 @@ predicted statistics, as a stream does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -127,22 +128,25 @@ def verdict(table: pd.DataFrame, saved: Estimate, shipped_bytes: int) -> str:
     least = PESQ_MEAN_LOW["int8"]
     sounds = better.low >= GAIN_PESQ
     saves = saved.low >= SAVED and equal.low >= -LOSS_PESQ and mean >= least
+    percent = Estimate(100 * saved.value, 100 * saved.low, 100 * saved.high, saved.units)
+    share, saving = f"{percent} %", f"the saving by {100 * (SAVED - saved.low):.1f} points"
+    if not math.isfinite(saved.low):
+        share, saving = f"{percent.value:.1f} %", "the saving, of which one text shows no interval"
     missed = [
         text
         for beyond, text in (
-            (saved.low < SAVED, f"the saving by {100 * (SAVED - saved.low):.1f} points"),
+            (saved.low < SAVED, saving),
             (equal.low < -LOSS_PESQ, f"the loss by {-LOSS_PESQ - equal.low:.3f}"),
             (mean < least, f"the least mean PESQ by {least - mean:.3f}"),
         )
         if beyond
     ]
-    percent = Estimate(100 * saved.value, 100 * saved.low, 100 * saved.high, saved.units)
     heard_as = (
         f"in the place of the integers that ship, tuned ones gain {better} PESQ, where the lower end must "
         f"reach {GAIN_PESQ:g}" + ("" if sounds else f": missed by {GAIN_PESQ - better.low:.3f}")
     )
     computed = (
-        f"with all of the blocks on integers, {percent} % of the computing time is saved ({100 * SAVED:g} % "
+        f"with all of the blocks on integers, {share} of the computing time is saved ({100 * SAVED:g} % "
         f"asked for) and PESQ changes by {equal} (a loss of {LOSS_PESQ:g} allowed) to {mean:.3f} ({least:g} "
         "at least)" + (f": missed, {', '.join(missed)}" if missed else "")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -122,6 +123,13 @@ def test_a_verdict_says_by_how_much_it_misses() -> None:
     found = judged.verdict(heard(0.0, -0.03), Estimate(0.03, 0.01, 0.05, 6), 500_000)
     assert "missed, the saving by 2.0 points, the loss by 0.02" in found
     assert "0.5 MB would be shipped" in found
+
+
+def test_of_one_text_a_verdict_names_no_interval() -> None:
+    found = judged.verdict(heard(0.0, 0.0), Estimate(-0.009, -math.inf, 1.0, 1), 500_000)
+    assert found.startswith("not worth it: ")
+    assert "inf" not in found
+    assert "-0.9 %" in found
 
 
 def test_gains_are_paired_by_text_and_voice() -> None:
