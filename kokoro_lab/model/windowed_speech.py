@@ -78,6 +78,7 @@ def speak_early(
     begin: int = 0,
 ) -> Generator[Samples, None, Samples]:
     """The early windows, from the window that begins at frame `begin`; each is decoded when it is asked for.
+    The silence before the first window comes with it.
 
     Parameters
     ----------

@@ -26,9 +26,9 @@ from kokoro_lab.native.operators import native_operators
 EACH = 6
 """How many crops are taken from each segment."""
 MOMENTS_EVERY = 4
-"""The moments of a layer's inputs are added up over every so-manieth crop."""
+"""The moments of a layer's inputs are added up over one crop in so many."""
 RANGES_EVERY = 4
-"""Ranges of inputs are chosen by every so-manieth column of these crops."""
+"""Ranges of inputs are chosen by one column in so many of these crops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
