@@ -40,6 +40,8 @@ class Rule:
     wakes : str
         Characters of which every matching text has at least one. The rule is not tried on a text without
         them; if empty, it is tried on every text.
+    also : str
+        As `wakes`, for a rule that needs one of these characters, too.
     ignore_case : bool
     seen : callable, optional
         Maps a text to another of the same length, which the pattern is matched against.
@@ -50,6 +52,7 @@ class Rule:
     say: Say
     _: KW_ONLY
     wakes: str = ""
+    also: str = ""
     ignore_case: bool = False
     seen: Callable[[str], str] | None = None
 
@@ -95,6 +98,8 @@ def apply(text: AlignedText, rules: Iterable[Rule], keep: Iterable[tuple[int, in
     present = characters(written)
     for each in rules:
         if each.wakes and present.isdisjoint(each.wakes):
+            continue
+        if each.also and present.isdisjoint(each.also):
             continue
         for match in each.matches(written):
             i, j = match.span()

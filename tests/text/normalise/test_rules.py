@@ -56,6 +56,14 @@ def test_a_rule_is_tried_on_a_text_that_holds_what_wakes_it() -> None:
     assert read("a", Rule("word", r"\w+", lambda match: "one")) == "one"
 
 
+def test_a_rule_that_needs_another_character_too_is_not_tried_without_it() -> None:
+    word = digit_rule("word", r"\w+", lambda match: "one", also="-–")
+    assert read("1-", word) == "one-"
+    assert read("1", word) == "1"
+    assert read("-", word) == "-"
+    assert read("a-", word) == "a-"
+
+
 def test_digits_of_every_script_are_digits() -> None:
     assert DIGITS in characters("a١")
     assert DIGITS not in characters("a²½")
@@ -87,9 +95,10 @@ def test_no_rule_matches_a_text_without_what_wakes_it(language: str) -> None:
     texts += [row["written"] for row in pasted if row["language"].startswith(language)]
     rules = reader(language)
     assert rules is not None
+    written = {text: characters(text) for text in texts}
     for found in rules.RULES:
-        for text in texts:
-            if found.wakes and characters(text).isdisjoint(found.wakes):
+        for text, present in written.items():
+            if any(needed and present.isdisjoint(needed) for needed in (found.wakes, found.also)):
                 assert not list(found.matches(text)), found.name
 
 

@@ -226,6 +226,7 @@ RULES: tuple[Rule, ...] = (
         rf"""(?<=\b(?i:{any_word("before a score")})\ (?:[\p{{L}}'.]+\ ){{0,3}})
         (?P<first>\d{{1,3}})[-–](?P<last>\d{{1,3}})(?![\p{{L}}\p{{N}}-]|[.,]\d)""",
         _score,
+        also="-–",
     ),
     digit_rule(
         "volume, issue and pages",
@@ -253,6 +254,7 @@ RULES: tuple[Rule, ...] = (
         rf"{START}(?P<first>{WHOLE})(?:st|nd|rd|th)?\ ?[-–]\ ?(?P<last>{WHOLE})(?:st|nd|rd|th){END}",
         _ordinal,
         ignore_case=True,
+        also="-–",
     ),
     digit_rule(
         "ordinal",
@@ -281,6 +283,7 @@ RULES: tuple[Rule, ...] = (
         "times",
         rf"{LOOSE_START}(?<![.,])(?:(?P<first>\d+(?:\.\d+)?)x?[-–])?(?P<last>\d+(?:\.\d+)?)(?=x(?![\p{{L}}\p{{N}}]))",
         lambda m: f"{number(m['first'])} to {number(m['last'])}" if m["first"] else number(m["last"]),
+        also="x",
     ),
     digit_rule(
         "range",

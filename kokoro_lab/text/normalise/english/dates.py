@@ -334,6 +334,7 @@ RULES: tuple[Rule, ...] = (
         "year without its century",
         rf"(?:(?<![\p{{L}}\p{{N}}])|(?<=\b[HQ][1-4]))'(?P<year>\d\d){END}(?!')",
         lambda m: century_year(m["year"]),
+        also="'",
     ),
     digit_rule(
         "years of an era",

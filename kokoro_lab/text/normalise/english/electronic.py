@@ -272,6 +272,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\p{L}\p{N}_:-])(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T_\ ]|(?=[\d:]{8},\d{3}))
         (?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:[.,]\d+)?))?(?P<zone>Z|[+-]\d\d:?\d\d)?(?![\p{L}\p{N}_]|:\d)""",
         _date_and_time,
+        also=":",
     ),
     digit_rule(
         "code in hexadecimal digits",

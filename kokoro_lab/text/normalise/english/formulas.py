@@ -147,6 +147,7 @@ RULES: tuple[Rule, ...] = (
         (?:(?:\ ?[+−–-]\ ?){_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d|-)""",
         _sum,
         wakes=DIGITS + "+",
+        also="+-−–",
     ),
     Rule(
         "power",

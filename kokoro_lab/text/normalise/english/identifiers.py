@@ -125,7 +125,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
     ),
     digit_rule(
         "airliner, processor or status of a web server",
-        rf"""(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
+        rf"""(?=[1-9])(?:(?<=\b(?:Boeing|[Tt]he|[Aa]n?)\ )7\d7-(?:[1-9]00(?:ER|LR|F)?|\d{{1,2}})
         |(?<=\b(?:Boeing|[Aa])\ )7[0-8]7
         |(?:(?<=\b{any_word("before a model")}\ )|(?<=\bi[3579]-))\d{{4,5}}\p{{Lu}}{{0,2}}
         |(?<=\bHTTP\ (?:status\ |error\ |code\ ){{0,2}})[1-5]\d\d
@@ -137,6 +137,7 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         "number of a weakness",
         r"(?<![\p{L}\p{N}_-])CVE-(?P<year>(?:19|20)\d\d)-(?P<number>\d{4,7})(?![\p{L}\p{N}_-])",
         lambda m: f"CVE {in_pairs(m['year'])}, {digits(m['number'])}",
+        also="-",
     ),
     digit_rule(
         "3M, the company",
@@ -182,7 +183,9 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         rf"{LOOSE_START}(?P<number>911|999)(?=\ (?:call|operator|dispatcher|emergency))",
         _digits,
     ),
-    digit_rule("social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits),
+    digit_rule(
+        "social security number", rf"{START}(?P<number>\d{{3}}-\d{{2}}-\d{{4}}){END}(?!-)", _digits, also="-"
+    ),
     digit_rule(
         "card number", rf"{START}(?P<number>\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{4}}[-\ ]\d{{1,4}}){END}", _digits
     ),

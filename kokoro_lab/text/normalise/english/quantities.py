@@ -241,6 +241,7 @@ RULES: tuple[Rule, ...] = (
         r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
         (?=[ ]|$|[,.;)]))|(?=\ (?:tall|high|long|wide|deep))|(?<=^\d+\ ?['′])$)""",
         _height,
+        also="'′",
     ),
     digit_rule(
         "inches",
@@ -254,18 +255,21 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?(?P<unit>{_UNIT})\ ?[x×]\ ?(?P<second>{DECIMAL})\ ?(?P=unit)
         (?:\ ?[x×]\ ?(?P<third>{DECIMAL})\ ?(?P=unit))?{LOOSE_END}""",
         _sides,
+        also="x×",
     ),
     digit_rule(
         "product",
         rf"""{_LEFT}(?:(?<=\b(?i:{any_word("before a product")})\ )|(?=[\d.,\ x×]{{3,60}}+[=≈])){DECIMAL}
         (?:\ ?[x×]\ ?{DECIMAL})+(?=\ ?(?:[=≈]|[?.!]?$|[?,;]))""",
         lambda match: " times ".join(number(each) for each in regex.split("[x×]", match.group())),
+        also="x×",
     ),
     digit_rule(
         "box",
         rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[x×]\ ?(?P<second>{DECIMAL})(?:\ ?[x×]\ ?(?P<third>{DECIMAL}))?
         (?:\ ?(?P<unit>{_UNIT}){LOOSE_END}|(?![\p{{L}}\p{{N}}^⁰¹²³⁴-⁹⁻]|[.,]\d))(?!\ ?[=≈])""",
         _box,
+        also="x×",
     ),
     Rule(
         "measured part",
@@ -336,12 +340,14 @@ RULES: tuple[Rule, ...] = (
         rf"""{_LEFT}(?P<number>{DECIMAL})(?P<letter>[GT])(?:(?=\ (?:of\ )?(?:V?RAM|memory|swap|[\d.]+[GT])\b)
         |(?<=\d[GT]\ of\ [\d.]+[GT])|(?<=[\d.]{{2}}[GT])(?=\ {any_word("behind a size")}\b)){LOOSE_END}""",
         lambda match: _counted(match["number"], f"{match['letter']}B"),
+        also="GT",
     ),
     digit_rule(
         "span of quantities",
         rf"""{_SIGNED}{_LEFT}(?P<first>{DECIMAL})(?:\ ?(?P<unit_before>{_UNIT}))?{SPAN}
         (?P<last>{DECIMAL})\ ?-?(?P<unit>{_UNIT}){LOOSE_END}{_PER}{_COMPOUND}""",
         _span,
+        also="-–",
     ),
     digit_rule(
         "quantity",
@@ -446,6 +452,7 @@ MONEY: tuple[Rule, ...] = (
         (?P<symbol>[€£¥₹₩₽₪₺₴₫฿₱₦₿]|zł)
         (?!\p{{N}}){_PER_PRICE}""",
         _amount,
+        also="€£¥₹₩₽₪₺₴₫฿₱₦₿ł",
     ),
     Rule(
         "amount before its dollar sign",

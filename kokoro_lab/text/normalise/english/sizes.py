@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
         "feet by feet",
         rf"{_LEFT}{_SIDE}(?:\ ?[x×]\ ?{_SIDE}){{1,2}}(?![\p{{L}}\p{{N}}_])",
         _feet_by_feet,
+        also="x×",
     ),
     digit_rule(
         "inches with a mark",
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
         |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?:(?=(?P<noun>{_NOUN}))
         |(?=\ (?:for|and|or|with|on|in|to|by)\b|,\ \d)))""",
         _inches,
+        also='"″”',
     ),
     digit_rule(
         "voltage and current",

@@ -131,6 +131,7 @@ RULES: tuple[Rule, ...] = (
         |(?P<first>\d{{1,2}}(?::[0-5]\d)?(?:\ ?{HALF})?){DASH}(?P<last>noon|midnight){END})""",
         _span,
         ignore_case=True,
+        also="-–—",
     ),
     digit_rule(
         "span of clock times",
@@ -140,6 +141,7 @@ RULES: tuple[Rule, ...] = (
         |(?P<first>(?:1[0-2]|\d)(?:[.:][0-5]\d)?){DASH}(?P<last>(?:1[0-2]|\d)(?:[.:][0-5]\d)?\ ?{HALF}))
         {LOOSE_END}(?!:\d){ZONE}""",
         _span,
+        also="-–—",
     ),
     digit_rule(
         "span of times with points",
@@ -148,6 +150,7 @@ RULES: tuple[Rule, ...] = (
         |{START}(?<![$€£.,]){_POINTED_SPAN}
         (?=,?\ (?:on\ )?(?i:daily|sharp|every\ day|{any_of(DAYS)}s?|{SHORT_DAY})\b)""",
         _span,
+        also="-–",
     ),
     digit_rule(
         "span of military times",
@@ -156,6 +159,7 @@ RULES: tuple[Rule, ...] = (
         (?P<last>(?:[01]\d|2[0-3])[0-5][05]|2400)(?P<hours>\ (?:hrs|hours|h))?
         (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _military_span,
+        also="-–",
     ),
     digit_rule(
         "one hour or the next",  # `at 5/6 p.m.`
