@@ -115,8 +115,16 @@ def judge(load: Load, *, decides: bool = True) -> list[Check]:
     for name, seconds in (("refused", load.refused_s), ("health", _health_s(load))):
         checks.append(Check(f"{name}_p95_s", _p95_s(seconds), high=ANSWER_S))
     checks += _in_time(load, _most(load, load.capacity), LATER)
-    half = _in_time(load, _most(load, load.capacity // 2), HALF_LATER)
-    return checks + [replace(check, name=f"half_{check.name}") for check in half]
+    if not _no_half(load):
+        half = _in_time(load, _most(load, load.capacity // 2), HALF_LATER)
+        checks += [replace(check, name=f"half_{check.name}") for check in half]
+    return checks
+
+
+def _no_half(load: Load) -> bool:
+    """Whether only a listener alone stands for half the capacity, although half is more: one listener's TTFA
+    beside its own median says nothing about a crowd."""
+    return _most(load, load.capacity // 2).listeners == 1 < load.capacity // 2
 
 
 def _most(load: Load, listeners: int) -> Crowd:
@@ -180,7 +188,12 @@ def remarks(load: Load, *, decides: bool = True) -> list[str]:
     """Remarks on what the verdict does not cover."""
     most = _most(load, load.capacity).listeners
     fewer = f"{most:.0f} listeners were there at the most, where {load.capacity} should be borne"
-    return [fewer] * (most < load.capacity) + ["no time decides"] * (not decides)
+    no_half = f"no crowd was judged as half the capacity: name 2 to {load.capacity // 2} in --listeners, too"
+    return [
+        *[fewer] * (most < load.capacity),
+        *[no_half] * (decides and _no_half(load)),
+        *["no time decides"] * (not decides),
+    ]
 
 
 def conclude(run: Run, load: Load, *, decides: bool = True) -> Finished:

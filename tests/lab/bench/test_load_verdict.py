@@ -100,6 +100,16 @@ def test_fewer_listeners_than_should_be_borne_are_told() -> None:
     assert said == "4 listeners were there at the most, where 8 should be borne"
 
 
+def test_a_listener_alone_does_not_stand_for_half_the_capacity() -> None:
+    late_once = pd.concat([crowd(1).streams] * 9 + [crowd(1, ttfa_s=9.0).streams])
+    uneven = load(replace(crowd(1), streams=late_once), crowd(8))
+    assert not failed(judge(uneven))
+    (said,) = remarks(uneven)
+    assert said == "no crowd was judged as half the capacity: name 2 to 4 in --listeners, too"
+    small = replace(uneven, rtf=0.4)  # 2 listeners should be borne, and one is half of them
+    assert any("half_ttfa_p95_to_alone_ratio" in said for said in failed(judge(small)))
+
+
 def test_a_listener_who_is_served_last_makes_it_unfair() -> None:
     unfair = crowd(4, ttfa_s=[0.1, 0.1, 0.1, 0.9])
     assert curve(load(crowd(1), unfair)).fairness_ratio["4 listeners"] == pytest.approx(1.44 / 4 / 0.84)
