@@ -323,6 +323,7 @@ def test_doctor_fails_for_a_provider_that_is_asked_for_and_missing(monkeypatch: 
     assert "FAIL  provider: The provider 'openvino' is not available" in done.stdout
 
 
+@pytest.mark.test_all
 def test_doctor_says_how_to_mend_missing_weights(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kokoro_lab", "doctor"],

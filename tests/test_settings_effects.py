@@ -441,6 +441,7 @@ def test_costs_are_measured_anew_once_they_are_no_longer_believed(
 
 
 @pytest.mark.model
+@pytest.mark.test_all
 def test_a_second_prosody_model_has_the_threads_it_is_given(variables: Set) -> None:
     variables(next_threads=3, variant="fp32")
     for config in (EngineConfig.from_settings(), EngineConfig(variant="fp32", next_threads=3)):

@@ -82,6 +82,7 @@ def test_what_is_wrong_with_a_request_is_named_and_it_is_sent_once(
     assert server.status()["requests"]["total"] == before + 1
 
 
+@pytest.mark.test_all
 def test_a_busy_server_is_asked_again_as_often_as_the_client_likes(server: RunningServer) -> None:
     before = server.status()["requests"]["rejected"]
     with no_room(server), server.openai(max_retries=1) as sdk, pytest.raises(openai.RateLimitError):

@@ -75,6 +75,7 @@ def test_shapes_name_what_varies() -> None:
     }
 
 
+@pytest.mark.test_all
 def test_fp16_is_half_the_bytes_and_the_same_voice(engine: Engine) -> None:
     halves = load_engine(config=FP16)
     assert isinstance(halves.decoder, StagedDecoder)

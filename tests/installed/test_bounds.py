@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 
 import httpx2
+import pytest
 
 from tests.installed.command import Installed, Served
 
@@ -23,6 +24,7 @@ def test_ten_minutes_of_breaks_in_a_row_are_refused_at_once_with_their_place(ser
     assert "up to 60s of breaks in a row, and up to 600s in a document" in error["message"]
 
 
+@pytest.mark.test_all
 def test_a_slow_text_changes_nothing_that_another_client_hears(served: Served) -> None:
     # ephemeral: nothing comes from a cache or goes there
     def heard() -> bytes:
@@ -50,6 +52,7 @@ def test_marks_that_are_left_out_are_said(served: Served) -> None:
     assert answer.headers["X-Kokoro-Fallbacks"] == "text=1"
 
 
+@pytest.mark.test_all
 def test_a_server_that_does_not_fit_into_its_limit_says_what_it_needs_and_ends(installed: Installed) -> None:
     done = installed.run("serve", "--port", "0", KOKORO_MEMORY_LIMIT_MB="300")
     assert done.returncode != 0

@@ -89,7 +89,7 @@ LINES = (
     Line("kokoro-lab text 'Dr. Smith didn’t pay $3.50.'", r'"normalized": "Doctor Smith .*three dollars'),
     Line("kokoro-lab text", r'"phonemes"', smaller='echo "Hello there." | kokoro-lab text'),
     Line("kokoro-lab doctor", r"ok +weights int8|ok +weights fp32"),
-    Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete"),
+    Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete", slow=True),
     Line("kokoro-lab fetch --list", r"af_heart"),
     Line("kokoro-lab fetch", r"", smaller="kokoro-lab fetch --variant int8"),
     Line("kokoro-lab fetch --to", tested_by="tests/weights/test_store.py"),
@@ -229,7 +229,7 @@ LINES = (
         exit_codes=(0, 1),
     ),
     Line("kokoro-lab bench profile", r"Conv", f"kokoro-lab bench profile {SHORT}", slow=True),
-    Line("kokoro-lab bench text --memory", r"cpu_ms", "kokoro-lab bench text"),
+    Line("kokoro-lab bench text --memory", r"cpu_ms", "kokoro-lab bench text", slow=True),
     Line(
         "kokoro-lab export --variant int8 --format ort -o graphs",
         r"",

@@ -59,6 +59,7 @@ def flip(path: Path, at: int, *, keeping_the_time: bool = False) -> None:
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+@pytest.mark.test_all
 def test_damaged_graphs_and_operators_are_found_made_anew_and_said(
     installed: Installed, home: Path, sound: bytes
 ) -> None:
@@ -106,6 +107,7 @@ def test_each_damage_alone_is_mended(name: str, installed: Installed, home: Path
     assert spoken(installed, KOKORO_HOME=str(home)) == (sound, "")
 
 
+@pytest.mark.test_all
 def test_a_damaged_export_is_refused_with_its_name_and_the_mend(installed: Installed, sound: bytes) -> None:
     done = installed.run(
         "export", "--format", "ort", "--variant", "int8", "--output", "taken", "--texts", "1"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -42,17 +43,19 @@ difference's interval."""
 
 def decoders(found: Sequence[Tuned], config: EngineConfig) -> dict[str, StagedDecoder]:
     """The float model (named ""), `int8` as it ships, and `int8` with other integers in the tuned blocks."""
-    maker = VariantMaker(replace(config, variant="int8"))
+    config = replace(config, variant="int8")
+    maker = VariantMaker(config)
+    made = partial(maker.made, only=["vocoder"])
     tuned_layers = {name for each in found for name in each.group.layers}
     shipped = layers_in_float(exclusions()["int8"])
     kept = [name for name in shipped if name not in tuned_layers]
     alone = {name: layer for each in found for name, layer in each.rounded[BEST].items()}
     return {
         "": maker.reference,
-        SHIPS: maker.made(),
-        SAME: maker.made(keep=shipped, adjusted=integers_of([each.as_shipped for each in found])),
-        ALONE: maker.made(keep=kept, adjusted=alone),
-        TOGETHER: maker.made(keep=kept, adjusted=integers_of([each.everywhere for each in found])),
+        SHIPS: StagedDecoder(config),
+        SAME: made(keep=shipped, adjusted=integers_of([each.as_shipped for each in found])),
+        ALONE: made(keep=kept, adjusted=alone),
+        TOGETHER: made(keep=kept, adjusted=integers_of([each.everywhere for each in found])),
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,10 +22,11 @@ import pandas as pd
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Samples
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
+from kokoro_lab.graphs.artefacts import stages_folder
 from kokoro_lab.graphs.making import make_stages, published_stages
 from kokoro_lab.graphs.quantise import Calibration, QuantisedLayer, Range
 from kokoro_lab.graphs.recipes import exclusions, recipes
-from kokoro_lab.graphs.signatures import frames_of
+from kokoro_lab.graphs.signatures import frames_of, graph_path
 from kokoro_lab.lab.bars import quiet, tqdm
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, segments_of
@@ -103,7 +104,7 @@ class VariantMaker:
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
-        self._native = native_operators(config).library is not None
+        self._native = native_operators(config)
         self.reference = StagedDecoder(replace(config, variant="fp32"))
         self._stages = published_stages(config)
 
@@ -126,13 +127,22 @@ class VariantMaker:
         keep: Sequence[str] | None = None,
         ranges: Calibration | None = None,
         adjusted: Mapping[str, QuantisedLayer] | None = None,
+        only: Collection[str] = (),
     ) -> StagedDecoder:
-        """A decoder of the variant. The arguments are those of `recipes.recipes`: the layers that are kept in
-        float, the ranges, and the layers that are adjusted."""
-        made_by = recipes(self._config.variant, self._native, keep, ranges, adjusted)
+        """A decoder of the variant. The first three arguments are those of `recipes.recipes`: the layers that
+        are kept in float, the ranges, and the layers that are adjusted. Only the graphs `only` are made, and
+        the others are those that ship; if it is empty, all graphs are made."""
+        made_by = recipes(self._config.variant, self._native.library is not None, keep, ranges, adjusted)
         with tempfile.TemporaryDirectory(prefix="kokoro-lab-") as name:
             folder = Path(name) / "stages"
-            make_stages(folder, self._config, made_by, self._stages)
+            if not only:
+                make_stages(folder, self._config, made_by, self._stages)
+                return StagedDecoder(self._config, folder=folder)
+            shipped = stages_folder(self._config, self._native)
+            make_stages(folder, self._config, {graph: made_by[graph] for graph in only}, self._stages)
+            for graph in made_by.keys() - set(only):
+                path = graph_path(shipped, graph)
+                (folder / path.name).symlink_to(path)
             return StagedDecoder(self._config, folder=folder)
 
 

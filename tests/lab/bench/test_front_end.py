@@ -75,6 +75,7 @@ def test_a_long_text_costs_no_more_at_its_end(front_end: FrontEnd, ends: bool) -
     assert stretches.cpu_s[half:].min() < 2 * stretches.cpu_s[1:half].min()
 
 
+@pytest.mark.test_all
 def test_nothing_is_kept_of_a_text_that_was_read(
     front_end: FrontEnd, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def test_a_fault_of_memory_inside_a_stage_is_onnx_runtimes_own(engine: Engine) -
     assert differences(heard.pcm, undisturbed.pcm) == (0, 0)
 
 
+@pytest.mark.test_all
 @pytest.mark.model
 def test_windows_of_fixed_sizes_lose_their_provider_too(engine: Engine) -> None:
     """They stand for the others where Core ML speaks: there, nothing else is lost."""

@@ -38,6 +38,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kokoro_lab.engine_config.usable_cores", lambda: 2)
 
 
+@pytest.mark.test_all
 def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, two_cores: None) -> None:
     said: list[str] = []
     tuning = tune(SMALL, make_engine=fails_at_1_thread, folder=tmp_path, say=said.append)
@@ -51,12 +52,14 @@ def test_a_search_measures_each_candidate_beside_the_defaults(tmp_path: Path, tw
     assert any("2 of 2 configurations" in line for line in said)
 
 
+@pytest.mark.test_all
 def test_values_that_are_not_the_defaults_are_tried_beside_them(tmp_path: Path, two_cores: None) -> None:
     plan = replace(SMALL, tried=ONE.replace("threads=1,2", "threads=3"))
     tuning = tune(plan, make_engine=make_engine, folder=tmp_path)
     assert list(tuning.table.threads) == [2, 3]
 
 
+@pytest.mark.test_all
 def test_what_is_not_tuned_and_changes_figures_makes_another_study(tmp_path: Path) -> None:
     def name_with(texts: tuple[str, ...] = ("One.",), **said: Any) -> str:
         base = replace(CONFIG, **said)
