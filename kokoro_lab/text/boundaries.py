@@ -56,11 +56,14 @@ _AHEAD = 12
 """Number of characters on either side of a border that are examined."""
 _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
 """A point that begins a word, as in `.NET`."""
-_GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]")
-"""A point right before a letter, a digit or a stroke is inside a name, an address or a number."""
+_GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]|[!?][-_/@#%&+=]")
+"""A point right before a letter, a digit or a stroke is inside a name, an address or a number; so is another
+mark right before a sign."""
 _SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
+_ROMAN_NUMBER = regex.compile(r"(?:^|\s[–—] )(?:[VX]|[IVX]{2,5})\.$")
+"""The number of a movement or of a heading before its name: `– VI. Adagio`."""
 _IN_A_PART = r"(?<!(?i:\b(?:in|see|of|from|to)\ (?:ch|chap|vol|sect|pp?))\.\ )"
 PRONOUN = (
     rf"(?:I(?:'|\ {any_of(_WORDS['en verb of the present behind I'])}\b)"
@@ -192,6 +195,8 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         and not (code == "en" and _PRONOUN.match(f"{tail} {rest}", len(tail) + 1))
         and _abbreviated(said, code)
     ):
+        return True
+    if code == "en" and rest[:1].isupper() and rest[1:2].islower() and _ROMAN_NUMBER.search(said):
         return True
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True

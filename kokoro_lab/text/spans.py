@@ -32,6 +32,7 @@ _MARK = regex.compile(r"[^\s\w'-]")
 _INVERTED, _CLOSED = regex.compile(r"[¿¡]"), regex.compile(r"[?!.…]")
 _NUMBER_BEFORE = regex.compile(r"\d\s?$")
 _NUMBER_BEHIND = regex.compile(r"\s?\d")
+_NUMBER_BEHIND_MARK = regex.compile(r"[,;:]\s(?=\W*\d)")
 _DIGITS = regex.compile(r"\d+")
 _PRINTED = regex.compile(r"[!-~\p{Latin}\p{M}]+")
 _ADDRESS = regex.compile(
@@ -242,6 +243,8 @@ def _joined(
             end = stop + _border(text[stop:resume], back=language == base)
         elif base not in (language, *LATIN) and _NUMBER_BEHIND.match(text, words[run[-1]].end):
             end = words[run[-1]].end  # `用Windows 11。`: the number is read in the language of the request
+        elif language != base and (apart := _NUMBER_BEHIND_MARK.match(text, words[run[-1]].end)):
+            end = apart.end()  # `Big Al Nuñez, 6'4"`, too
         yield LanguageSpan(start, end, language)
         start = end
     if start < len(text):

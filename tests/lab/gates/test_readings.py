@@ -75,7 +75,7 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 328,
-    "common": 335,
+    "common": 401,
     "languages": 144,
     "everyday": 307,
     "same": 275,

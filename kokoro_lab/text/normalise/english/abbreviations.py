@@ -7,8 +7,8 @@ from typing import Any
 import regex
 
 from kokoro_lab.text.boundaries import PRONOUN
-from kokoro_lab.text.normalise.english.dates import DAYS, SHORT_DAY
-from kokoro_lab.text.normalise.english.numerals import digits, in_pairs
+from kokoro_lab.text.normalise.english.dates import DAY, DAYS, MONTH, SHORT_DAY
+from kokoro_lab.text.normalise.english.numerals import digits, in_pairs, number
 from kokoro_lab.text.normalise.english.patterns import (
     END,
     LOOSE_END,
@@ -30,6 +30,8 @@ point."""
 _AMOUNT_BEFORE = regex.compile(r"\d[\ -]?(?:\p{L}+/)?$")
 SENTENCE_WORDS = NAMES["ambiguous"]
 """Abbreviations that are also words. They are read as abbreviations only if more text follows."""
+CONTRACTIONS = NAMES["contraction"]
+"""Words that an apostrophe shortens in the middle, in lower case."""
 PLAIN = NAMES["word"] | SENTENCE_WORDS
 
 
@@ -98,6 +100,19 @@ def _shortened(match: Any) -> str | None:
     return next((each for each in shorter if each.lower() in WORDS["drawn out"]), None)
 
 
+def _house(match: Any) -> str | None:
+    """The words for a house number, or for a span of them: `7-9`. `41-25` is one number of a house."""
+    first, last = match["first"], match["number"]
+    if first and int(first) >= int(last):
+        return None
+    return (f"{in_pairs(first)} to " if first else "") + in_pairs(last) + _direction(match)
+
+
+def _contraction(match: Any) -> str:
+    words = CONTRACTIONS[match.group().lower()]
+    return words.capitalize() if match.group()[0].isupper() else words
+
+
 def _before_name(match: Any) -> bool:
     """Whether a name follows: then `St.` is a saint and `Dr.` a doctor, whatever stands before."""
     following = match.string[match.end() :]
@@ -124,6 +139,12 @@ RULES: tuple[Rule, ...] = (
         _zip,
     ),
     Rule(
+        "number sign behind what it counts",  # `PO# 4471`
+        rf"(?<=(?<![\p{{L}}\p{{N}}])(?i:{any_word('before a number sign')})\.?\ ?)\#(?=[\s:,;)\d]|$)",
+        lambda match: "number",
+        wakes="#",
+    ),
+    Rule(
         "street behind a point",
         r"""(?<=\b(?:\p{Lu}|\p{Lu}\p{Ll}{1,4})\.\ )(?P<street>Ave|Blvd|Rd|Ln|Pkwy|Hwy|St)\.
         (?!\ \p{Lu})""",
@@ -143,10 +164,10 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "house number",
-        rf"""{START}(?<![$€£¥#])(?P<number>\d{{1,5}})(?:\ {_OF_A_STREET}(?=\ ))?
-        (?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})
+        rf"""{START}(?<![$€£¥#])(?:(?P<first>\d{{1,4}})[-–](?!\d+\ \d))?(?P<number>\d{{1,5}})
+        (?:\ {_OF_A_STREET}(?=\ ))?(?=\ (?:\d+(?:st|nd|rd|th)|(?:{_NAME}|\p{{Lu}}{{2,}})(?:\ {_NAME}){{0,2}})
         \ (?:{_STREET}\.?|{_STREET_WORD}){END})""",
-        lambda match: in_pairs(match["number"]) + _direction(match),
+        _house,
     ),
     digit_rule(
         "direction before a street",
@@ -172,7 +193,10 @@ RULES: tuple[Rule, ...] = (
         (?<=\b(?:I|US|SR|CR|{any_word("road with a number")})[-\ ]\d{{1,3}}(?:[A-Z]?\ )?[NSEW])
         |(?<=\b(?i:{any_word("before a direction")})\ [NSEW]{{2,3}})
         |(?<=\b\d\ (?:mi\.?|miles?|km|blocks?)\ [NSEW])
-        |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)){LOOSE_END}(?!\.\p{{L}}|-)""",
+        |(?<=[NSEW]{{2}})(?=\ (?i:{any_word("behind a direction")})\b)
+        |(?<=(?:^|[;,]\ |\b(?i:{any_word("before a wind")})\ )[NSEW]{{2,3}})
+        (?=\ (?:\d|1[0-2])(?:[-–]|\ or\ |\ to\ )
+        (?:\d|1[0-2])(?!\d))){LOOSE_END}(?!\.\p{{L}}|-)""",
         _compass,
         wakes="NSEW",
     ),
@@ -197,6 +221,79 @@ RULES: tuple[Rule, ...] = (
         "international",
         rf"{START}Int(?:'?l)?\.?(?=\ (?:{any_word('what is international')})\b)",
         lambda match: "International",
+    ),
+    Rule(
+        "contraction",  # `req'd`, `B'ham`
+        rf"{START}{any_of(CONTRACTIONS)}{LOOSE_END}(?!')",
+        _contraction,
+        ignore_case=True,
+        wakes="'",
+    ),
+    Rule(
+        "cross of a station",  # `King's X`
+        r"(?<=\b(?:King'?s|Charing)\ )X(?![\p{L}\p{N}_'-])",
+        lambda match: "Cross",
+        wakes="X",
+    ),
+    Rule(
+        "near a town",  # `Nr Bath`, but `Nr. 5`
+        rf"{START}Nr\.?(?=\ \p{{Lu}}\p{{Ll}})",
+        lambda match: "Near",
+        wakes="N",
+        also="r",
+    ),
+    Rule(
+        "first name that is shortened",  # `Thos. Hale`
+        rf"{START}(?P<short>{any_of(NAMES['shortened first name'])})\.(?=\ \p{{Lu}})",
+        lambda match: NAMES["shortened first name"][match["short"]],
+        wakes=POINT_WITHIN,
+    ),
+    digit_rule(
+        "experience in years",
+        r"(?<=\b(?:years?|yrs?)'?\.?(?:\ of)?\ )exp(?![\p{L}\p{N}_])\.?",
+        lambda match: "experience" + stop(match),
+        also="x",
+    ),
+    digit_rule(
+        "mobile telephone",
+        rf"{START}[Mm]ob(?:\.|:|(?=\ ))(?=\ ?(?:\+\d|\(?0\d{{2,4}}))",
+        lambda match: f"{'M' if match.group()[0] == 'M' else 'm'}obile",
+        also="+0",
+    ),
+    digit_rule(
+        "school year",
+        rf"{START}Yr(?P<many>s?)(?=\ \d{{1,2}}(?!\d|[:.,]\d))",
+        lambda match: "Years" if match["many"] else "Year",
+        also="Y",
+    ),
+    Rule(
+        "mark of a machine",  # `Gas Mk 4`, `Mk II`
+        rf"{START}Mk\.?\ ?(?=\d|[IVX]+\b)",
+        lambda match: "Mark",
+        wakes="M",
+        also="k",
+    ),
+    digit_rule(
+        "section of an act",  # `s.21(4)`, but `in 5 s. 21 of us`
+        r"""(?<![\p{L}\p{N}.'’]|\d\ )(?P<many>s)?s\.\ ?(?=\d{1,4}\p{Lu}{0,2}(?:\(|[\s,;)–-]|\.?$))
+        (?:(?P<first>\d{1,4})[-–](?=\d))?""",
+        lambda m: (
+            ("sections" if m["many"] else "section") + (f" {number(m['first'])} to" if m["first"] else "")
+        ),
+        also=POINT_WITHIN,
+    ),
+    Rule(
+        "declination of a star",  # `Dec. +41°`
+        rf"{START}Dec\.?(?=\ [-−–+]?\d{{1,2}}(?:\.\d+)?\ ?°)",
+        lambda match: "declination",
+        wakes="°",
+    ),
+    Rule(
+        "mode of a key",  # `in C♯ min.`, but `min. 5`
+        r"""(?<![\p{L}\p{N}_])(?P<mode>min|maj)(?![\p{L}\p{N}_])\.?
+        (?<=(?<![\p{L}\p{N}])(?:[A-G](?:[♯♭#b]|[\ -](?:sharp|flat))|(?<=\bin\ )[A-G])\ \p{L}{3}\.?)""",
+        lambda match: ("minor" if match["mode"] == "min" else "major") + stop(match),
+        wakes="ABCDEFG",
     ),
     digit_rule(
         "edition",
@@ -231,6 +328,19 @@ RULES: tuple[Rule, ...] = (
         lambda match: "died" if match.group() == "d." else "established",
     ),
     digit_rule(
+        "children in a family tree",
+        r"(?<=\bm\.[^!?]{0,60}\d\ )ch\.(?=[;,)\s]|$)",
+        lambda match: "children" + stop(match),
+        also=POINT_WITHIN,
+    ),
+    digit_rule(
+        "died or married on a day",
+        rf"""(?<![\p{{L}}\p{{N}}]|[\d%]\ \(|\d\ )(?P<short>[bdm])\.(?=\ {DAY}\ (?i:{MONTH})\ (?:1[5-9]|20)\d\d
+        |(?<=m\.)\ [123](?:st|nd|rd)\ \p{{Lu}})""",
+        lambda match: {"b": "born", "d": "died", "m": "married"}[match["short"]],
+        also=POINT_WITHIN,
+    ),
+    digit_rule(
         "half time",
         r"(?<=\d[-–]\d{1,2}\ )[HF]T(?![\p{L}\p{N}])|(?<![\p{L}\p{N}])[HF]T(?=:?\ \d{1,2}[-–]\d{1,2}(?!\d))",
         lambda match: "half time" if match.group() == "HT" else "full time",
@@ -253,7 +363,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "road",
-        rf"{START}(?P<short>Hwy|Rte|Apt|Bldg|Rm|Vol|Fig|Figs|Ch|Sec|Eq|Ext|Ste|Ep)(?=\ \#?\d)",
+        rf"{START}(?P<short>Hwy|Rte|Apt|Bldg|Rm|Vol|Fig|Figs|Ch|Sec|Eq|Ext|Ste|Ep)(?=\ \#?\p{{Lu}}?\d)",
         lambda match: NUMBERED[match["short"]],
     ),
     Rule("numero", r"№|\bN[º°](?=\ ?\d)", lambda match: "number", wakes="№º°"),
@@ -293,7 +403,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|[Qq]ty|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc){END}(?!\.)",
+        rf"{START}(?P<short>vs|etc|Jr|[Qq]ty|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc|[Tt]xns?){END}(?!\.)",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

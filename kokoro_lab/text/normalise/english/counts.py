@@ -44,6 +44,7 @@ _COMPARED = {"≈": "approximately ", ">": "greater than "}  # of a number alone
 _COURSES = {"d": ("day", "days"), "w": ("week", "weeks"), "m": ("month", "months")}
 """First letter of a unit of time in a prescription → the unit's name in the singular and in the plural."""
 _PICTURE = "(?i:aspect|widescreen|screens?|displays?|monitors?|videos?|pictures?|images?|footage|tv|frame)"
+_CRICKET = r"(?:overs|wickets?|wkts?|declared|lbw|not\ out|stumps|bowled)\b"
 _OTHER_SET = regex.compile(r"\d[-–]\d(?:\(\d+\))?,?\ \d[-–]\d")
 SHARED = regex.compile(r"\ (?:split|mix|deal|partnership|chance|ratio|rule|vote)\b")
 
@@ -148,6 +149,19 @@ BEFORE_UNITS: tuple[Rule, ...] = (
         lambda match: f"{number(match['first'])} by {_plural(number(match['second']))}",
     ),
     digit_rule(
+        "group by its age",  # `under-12s`
+        r"""(?:(?<=\b(?i:under|over)-)|(?<=\b(?i:the|for|our)\ (?i:under|over)\ ))(?P<number>\d{1,2})s
+        (?![\p{L}\p{N}_'])""",
+        lambda match: _plural(number(match["number"])),
+        also="s",
+    ),
+    digit_rule(
+        "several parts by an ordinal",  # `32nds`
+        rf"{START}(?P<number>\d{{1,3}})(?:st|nd|rd|th)s(?![\p{{L}}\p{{N}}_'])",
+        lambda match: f"{ordinal(int(match['number']))}s",
+        also="s",
+    ),
+    digit_rule(
         "several of a number",
         r"""(?:(?<=\b(?i:the|these|those|two|three|new|old|boeing)\ )(?P<number>\d{3})|(?<![\p{L}\p{N}-])
         (?P<code>\p{Lu}{1,3}-?\d{1,3}))s(?![\p{L}\p{N}'])""",
@@ -178,6 +192,21 @@ RULES: tuple[Rule, ...] = (
         rf"""{START}(?<![.,/])(?P<runs>\d{{1,3}})/(?P<wickets>\d|10)(?=\ (?:\([\d.]+\ ?ov(?:ers)?\b
         |(?:in|after|off)\ [\d.]+\ overs\b))""",
         lambda match: f"{number(match['runs'])} for {number(match['wickets'])}",
+        wakes="/",
+    ),
+    digit_rule(
+        "score of cricket with a dash",
+        rf"""{START}(?<![.,/-])(?P<runs>\d{{2,3}})[-–](?P<wickets>\d)(?!\d|[.,-]\d|\p{{L}})
+        (?:(?<=\b{_CRICKET}[^!?]{{0,80}}\d|\(\d{{1,3}}b\)[^!?]{{0,80}}\d)|(?=[^!?]{{0,80}}\b{_CRICKET}))""",
+        lambda match: f"{number(match['runs'])} for {number(match['wickets'])}",
+        also="-–",
+    ),
+    Rule(
+        "odds",  # `the 11/4 favourite`
+        rf"""{START}(?<![.,/])(?P<first>\d{{1,3}})/(?P<last>\d{{1,2}}){END}(?![/.]\d)
+        (?:(?=\ (?:(?:joint|jt|second|2nd)[\ -])?{any_word("behind odds")}\b)
+        |(?<=\b(?i:{any_word("before odds")})\ \d+/\d+))""",
+        lambda match: f"{number(match['first'])} to {number(match['last'])}",
         wakes="/",
     ),
     Rule(

@@ -136,6 +136,15 @@ def _slashed_span(match: Any, *, british: bool = False) -> str | None:
     return f"{first} to {last}" if first and last else None
 
 
+def _span_with_years(match: Any, *, british: bool = False) -> str | None:
+    ends = []
+    for each in (match["from"], match["until"]):
+        first, second, year_text = regex.split("[/.-]", each)
+        full = int(year_text) + (0 if len(year_text) == 4 else 2000 if int(year_text) < 70 else 1900)
+        ends.append(_in_order(int(first), int(second), full, british=british))
+    return f"{ends[0]} to {ends[1]}" if all(ends) else None
+
+
 def _in_order(first: int, second: int, full: int | None, *, british: bool) -> str | None:
     """The words for a date that is written in numbers: the month comes first in American English, the day in
     British. If the date does not exist in that order, the other order is taken; None if it exists in
@@ -209,7 +218,8 @@ def _season(match: Any) -> str | None:
 
 def _duration(match: Any) -> str:
     units = ("day", "hour", "minute", "second")
-    return " ".join(counted(match[unit], unit, f"{unit}s") for unit in units if match[unit])
+    given = ((unit, regex.sub(r"^0+(?=\d)", "", match[unit] or "")) for unit in units)
+    return " ".join(counted(text, unit, f"{unit}s") for unit, text in given if text)
 
 
 RULES: tuple[Rule, ...] = (
@@ -243,8 +253,8 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "month and day",
-        rf"""(?<=\b(?:(?i:{any_word("before a short date")})|(?:{any_of(DAYS)}|{SHORT_DAY}\.?),?)\ )
-        (?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
+        rf"""(?<=\b(?:(?i:{any_word("before a short date")})|(?:{any_of(DAYS)}|{SHORT_DAY}\.?),?
+        |\d\ (?i:{MONTH})\ (?:&|and))\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
         (?P<year>(?![/.-]\d|\ (?:of|cups?|inch|full|price)\b))""",
         _slashed,
     ),
@@ -286,6 +296,13 @@ RULES: tuple[Rule, ...] = (
         "ISO date",
         rf"{START}(?P<year>\d{{4}})([-/.])(?P<month>0?[1-9]|1[0-2])\2(?P<day>{DAY}){END}(?![-/]\d)",
         _iso,
+    ),
+    digit_rule(
+        "span of slashed dates",
+        rf"""{START}(?P<from>\d{{1,2}}([/.])\d{{1,2}}\2(?:\d{{4}}|\d\d))\ ?[-–]\ ?
+        (?P<until>\d{{1,2}}\2\d{{1,2}}\2(?:\d{{4}}|\d\d)){END}(?![-/.]\d)""",
+        _span_with_years,
+        also="-–",
     ),
     digit_rule(
         "slashed date",
@@ -373,6 +390,6 @@ RULES: tuple[Rule, ...] = (
 DAY_FIRST = {
     each.name: replace(each, say=partial(each.say, british=True))
     for each in RULES
-    if each.say in (_slashed, _slashed_span)
+    if each.say in (_slashed, _slashed_span, _span_with_years)
 }
 """The rules for dates that the British read in another order."""

@@ -18,12 +18,16 @@ from kokoro_lab.text.normalise.english.numerals import (
 from kokoro_lab.text.normalise.english.patterns import END, NAMES, START, WORDS, any_word, optional
 from kokoro_lab.text.normalise.english.times import time
 from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule, in_calendar
+from kokoro_lab.text.tables import any_of
 
 SIGNS = NAMES["sign in an address"]
 TOP_LEVEL = WORDS["top-level domain"]
 SPELT = WORDS["spelt domain"]
 """Ends of addresses that are said letter by letter; `com`, `org`, `net` and words are said as words."""
 SPOKEN = TOP_LEVEL - SPELT - {"mil", "biz", "int"} | WORDS["word in an address"]
+
+CHAT = NAMES["word of a chat"]
+"""Words in which a digit stands for a sound."""
 
 _RUN = regex.compile(r"\p{L}+|\d+|[^\p{L}\d\s]")
 _VOWELS = frozenset("aeiouy")
@@ -35,7 +39,13 @@ def speak(text: str) -> str:
     return " ".join(filter(None, (_run(run) for run in _RUN.findall(text))))
 
 
+_IN_CAPITALS = regex.compile(r"(\p{Lu}{2,})(\p{Lu}\p{Ll}{2,})")
+
+
 def _run(run: str) -> str:
+    parted = _IN_CAPITALS.fullmatch(run)  # PRNewswire
+    if parted:
+        return " ".join(map(_run, parted.groups()))
     if run[0].isdecimal():
         return cardinal(int(run)) if len(run) == 2 and run[0] != "0" else digits(run)
     if run[0].isalpha():
@@ -209,10 +219,48 @@ RULES: tuple[Rule, ...] = (
         lambda match: "plus or minus" if match["minus"] else "plus or ",
         wakes="+",
     ),
-    Rule("Windows path", r"(?<![\p{L}\p{N}_])[A-Za-z]:\\[^\s\"“”]*", _path, wakes="\\"),
+    Rule(
+        "Windows path",
+        r"(?<![\p{L}\p{N}_])(?:[A-Za-z]:\\|\\\\(?=[\w.$-]+\\)|\\(?=[\w.$-]+\\[^\s\"“”]*\.\p{L}{2,4}\b))[^\s\"“”]*",
+        _path,
+        wakes="\\",
+    ),
+    digit_rule(
+        "password",  # `Pwd: Xk9!-77`
+        rf"""(?<=\b(?i:{any_word("before a password")}):\ ?)(?=\S*\p{{L}})(?=\S*\d)[^\s,;"“”]{{4,}}
+        (?<![.:!?)])(?=[.:!?)]*(?:[\s,;"“”]|$))""",
+        lambda match: speak(match.group()),
+        also=":",
+    ),
+    Rule(
+        "password by its short name",
+        rf"{START}(?P<first>[Pp])(?:wd|WD)(?=:)",
+        lambda match: f"{match['first']}assword",
+        wakes=":",
+    ),
+    digit_rule(
+        "word of a chat",  # `l8r`
+        rf"(?<![\p{{L}}\p{{N}}_@#./'-]){any_of(CHAT)}(?![\p{{L}}\p{{N}}_@/'-]|\.\p{{L}})",
+        lambda match: CHAT[match.group()],
+    ),
+    Rule(
+        "heart",  # `<3`, but `<3 years`
+        r"""(?<=^|[\p{L}\p{N}.!?…)]\ ?|<3)<3
+        (?=\ *(?:$|[.!?…]|<3|:|;)|\ (?:x[xo]|(?:xD|u|you|btw|lol|love|miss)\b))
+        |(?<=\b(?i:I|u|we)\ )<3(?=\ \p{L})""",
+        lambda match: "heart",
+        wakes="<",
+        also="3",
+    ),
+    Rule(
+        "face in marks",  # `:P`
+        r"(?<!\S)[:;=][-'^]?[PpDO](?![\p{L}\p{N}:;=/.])",
+        lambda match: "",
+        wakes=":;=",
+    ),
     Rule(
         "path",
-        r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
+        r"(?<![\p{L}\p{N}_<.)/])(?:~|\.{1,2})?/(?:[\p{L}\p{N}_.@+-]+/)*(?:\*(?=\.\p{L}))?[\p{L}\p{N}_.@+-]*[\p{L}\p{N}_](?:/)?",
         _path,
         wakes="/",
     ),

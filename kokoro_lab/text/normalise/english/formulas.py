@@ -106,7 +106,8 @@ def _scientific(match: Any) -> str:
 
 _UP = r"\^(?:[-−]?\w+|\{[^{}]*\}|\([^()]*\))"
 """A pattern for a power. A sign after it belongs to the next term."""
-_TERM = rf"""(?:√?\(?(?:{DECIMAL}|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])
+_TERM = rf"""(?:√?\(?(?:\d+[abckn-rt-z](?![\p{{L}}\d])|{DECIMAL}
+|\b[a-zA-Z]\b|\b[a-zA-Z]{{1,2}}(?=[²³^])|[α-ωΑ-ΩΔπ])
 (?:[{SUPERSCRIPT}]+|{_UP})?%?\)?)"""
 _STRONG = r"(?:==|!=|<=|>=|[=≠<>≤≥≈×÷±∈∝≡*^])"
 _WEAK = r"(?:[+−–/-])"
@@ -135,7 +136,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "formula",
-        rf"""(?<![\p{{L}}\p{{N}}_.]){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|
+        rf"""(?<![\p{{L}}\p{{N}}_.]|\p{{L}}\(){_TERM}(?:\ ?(?:{_STRONG}|(?<=\ ){_WEAK}(?=\ )|[+/−]|
         (?<=[\p{{N}}\p{{L}})]){_WEAK})\ ?[-−]?{_TERM})*\ ?{_STRONG}\ ?[-−]?{_TERM}
         (?:\ ?(?:{_STRONG}|{_WEAK})\ ?{_TERM})*(?![\p{{L}}\p{{N}}_]|\.\d)""",
         _formula,
@@ -203,6 +204,7 @@ SIGNS_ALONE: tuple[Rule, ...] = (
         lambda m: "A",
     ),
     Rule("dash", r"(?<=\s)-(?=\s)", lambda m: "—", wakes="-"),
+    Rule("repeat of a pattern", r"\b[Rr]ep\.?(?=\ from\ \*)", lambda m: "repeat", wakes="*"),
     Rule("multiplied", r"(?<=\p{N}\ )\*(?=\ \p{N})", lambda m: "times", wakes="*"),
     Rule(
         "sign between two",

@@ -17,7 +17,7 @@ from kokoro_lab.text.normalise.english.patterns import (
     any_word,
     optional,
 )
-from kokoro_lab.text.normalise.rules import Rule, digit_rule
+from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 
 
 def serial(text: str) -> str:
@@ -28,6 +28,8 @@ def serial(text: str) -> str:
 
 
 def _letters(run: str) -> str:
+    if run == "a":
+        return "A"  # not the article
     return " ".join(run) if run.isupper() and run.lower() in WORDS["read as a word"] else run
 
 
@@ -96,6 +98,24 @@ def _digits(match: Any) -> str:
     return ", ".join(digits(part) for part in regex.split(r"[-\s]", match["number"]) if part)
 
 
+_SIDES = {"L": "left", "R": "right", "C": "center"}
+_PIECES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight"}
+_MOVE = r"(?:(?:[KQRBN][a-h]?[1-8]?|[a-h](?=x))?x?[a-h][1-8](?:=[QRBN])?[+\#]?|O-O(?:-O)?)"
+"""A pattern for a move of chess, such as `Nxe5` and `Qd4+`."""
+
+
+def _moves(match: Any) -> str:
+    said = [_move(each) for each in match["moves"].split(" ")]
+    return f"{number(match['number'])}, {', '.join(said)}"
+
+
+def _move(text: str) -> str:
+    if text.startswith("O"):
+        return "castles queenside" if text.count("O") == 3 else "castles"
+    named = _PIECES | {"x": "takes", "=": "becomes", "+": "check", "#": "mate"}
+    return " ".join(DIGITS[int(c)] if c.isdecimal() else named.get(c, c.upper()) for c in text)
+
+
 _SEPARATORS = r"[-.\ ]"
 _TAIL = r"(?P<tail>-?(?:rc|alpha|beta|a|b|dev|post)\.?\d*)?"
 
@@ -132,6 +152,62 @@ BEFORE_WORDS: tuple[Rule, ...] = (
         |(?<=\b(?:[Ee]rror|[Ss]tatus)\ (?:code\ )?)[345]0[0-4]
         |404(?=\ (?:error\b|page|[Nn]ot\ [Ff]ound|status)))(?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
         _spelt,
+    ),
+    digit_rule(
+        "flight of an airline",  # `UA 2214: ORD to BOS`
+        rf"""{START}(?P<code>{any_word("airline")})\ ?(?P<number>[1-9]\d{{2,3}}){END}
+        (?=:|,?\ (?:(?:from|to)\ )?(?-i:\p{{Lu}}{{3}}){END}|,?\ (?:{any_word("said of a flight")})\b)""",
+        lambda match: f"{' '.join(match['code'])} {in_pairs(match['number'])}",
+        also="ABDEFIJKLNQSTUVW",
+    ),
+    digit_rule(
+        "runway",
+        rf"""(?<=\b[Rr]unways?\ (?:\d\d?[LRC]?(?:/|\ and\ |\ or\ ))?)(?P<number>\d{{1,2}})
+        (?P<side>[LRC])?{END}(?![.,]\d)""",
+        lambda m: digits(m["number"]) + (f" {_SIDES[m['side']]}" if m["side"] else ""),
+        also="Rr",
+    ),
+    digit_rule(
+        "wind for a pilot",  # `wind 250/12G20`
+        r"""(?<=\b[Ww]ind\ )(?P<from>[0-3]\d0)/(?P<speed>\d{1,2})(?:G(?P<gust>\d\d))?
+        (?:\ ?(?P<unit>KT|kts?))?(?![\p{L}\p{N}_]|[.,]\d)""",
+        lambda m: (
+            f"{digits(m['from'])} at {number(m['speed'].lstrip('0') or '0')}"
+            + (f" gusting {number(m['gust'])}" if m["gust"] else "")
+            + (" knots" if m["unit"] else "")
+        ),
+        also="/",
+    ),
+    digit_rule(
+        "code of a transponder or an altimeter",
+        r"(?<=\b(?:QNH|QFE|[Ss]quawk(?:ing)?)\ )(?P<number>\d{3,4})(?![\p{L}\p{N}_-]|[.,]\d)",
+        _digits,
+        also="QSs",
+    ),
+    digit_rule(
+        "meeting in groups of digits",  # `845 3321 9076`
+        r"(?<![\p{L}\p{N}_.,+/-]|\d\ )(?P<number>\d{3}\ \d{4}\ \d{4})(?![\p{L}\p{N}_-]|[.,]\d|\ \d)",
+        _digits,
+    ),
+    digit_rule(
+        "span of numbers with a letter",  # `zones 5b-9a`
+        rf"""(?<=\b(?i:{any_word("before a number with a letter")})\ )(?P<first>\d{{1,3}}\p{{L}})\ ?[-–]\ ?
+        (?P<last>\d{{1,3}}\p{{L}})(?![\p{{L}}\p{{N}}_-])""",
+        lambda match: f"{serial(match['first'].upper())} to {serial(match['last'].upper())}",
+        also="-–",
+    ),
+    digit_rule(
+        "M.2",
+        rf"{START}(?<!\.)M\.2(?:\ (?P<size>22(?:30|42|60|80)))?{END}(?![.,]\d)",
+        lambda match: "M dot two" + (f" {in_pairs(match['size'])}" if match["size"] else ""),
+        also="M",
+    ),
+    digit_rule(
+        "moves of chess",  # `12.Nxe5 Qd4+`
+        rf"""(?<![\p{{L}}\p{{N}}_.,-])(?P<number>\d{{1,3}})\.(?:\.\.)?\ ?(?P<moves>{_MOVE}(?:\ {_MOVE})?)
+        (?![\p{{L}}\p{{N}}_-]|[.,]\d)""",
+        _moves,
+        also=POINT_WITHIN,
     ),
     digit_rule(
         "number of a weakness",
@@ -234,7 +310,7 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "mixed code",
-        rf"""(?<![\p{{L}}\p{{N}}_.,])(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
+        rf"""(?<![\p{{L}}\p{{N}}_.,])(?!\d+\p{{Greek}})(?=[\p{{L}}-]*\d)(?=[\d-]*\p{{L}})[\p{{L}}\p{{N}}]+
         (?:-[\p{{L}}\p{{N}}]+)*{END}(?![.,]\d)""",
         _spelt,
     ),

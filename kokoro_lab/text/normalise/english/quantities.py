@@ -54,11 +54,14 @@ _NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
 _AMOUNT = r"(?:[\d.,]+(?:[-–][\d.,]+)?|(?:\d+[-\ ])?\d+/\d+)"
 _DETERMINED = rf"""\b(?i:{any_word("before an attribute")})\ (?:{any_word("adjective before a measure")}\ )?
 (?:[\d.,]+\ ?\p{{L}}{{1,3}}\ \()?{_AMOUNT}(?:\ (?:million|billion))?"""
-_COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})|(?=\ {any_word("noun behind a measure")}\b)
+_COMPOUND = rf"""(?P<compound>-(?=\p{{Ll}})
+|(?=\ (?:[\d.¼½¾]+\ ?\p{{L}}{{1,3}}\ )?{any_word("part of a circuit")}\b)
+|(?=\ {any_word("noun behind a measure")}\b)
 |(?<={_DETERMINED}[-\ ]?(?:sq\.?\ )?[\p{{L}}°]{{1,4}}\.?
 |\b(?i:{any_word("determiner")})\ {_AMOUNT}\p{{L}}{{1,3}}
 |\d\ \({_AMOUNT}[-\ ]?\p{{L}}{{1,3}}\.?)
-(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}\p{{L}}{{3,}}|\)\ cans?\ (?!be\b|have\b|not\b)))?"""
+(?=\)?(?:\ \({_AMOUNT}\ ?\p{{L}}{{1,3}}\))?\ {_NO_NOUN}(?:\p{{L}}{{3,}}|\p{{Lu}}{{2}})
+|\)\ cans?\ (?!be\b|have\b|not\b)))?"""
 _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
@@ -125,6 +128,8 @@ def _fractional(match: Any) -> str:
 def _measured_part(match: Any) -> str:
     one, many = UNITS[match["unit"]][:2]
     part = vulgar(match["whole"], match["part"])
+    if took_part(match, "compound"):
+        return f"{part.removeprefix('one ')} {one}"
     if match["whole"]:
         return f"{part} {many}"
     article = "an" if one[0] in "aeiou" or one == "hour" else "a"
@@ -148,6 +153,14 @@ def _inches(match: Any) -> str:
     return named + stop(match)
 
 
+def _temperature(match: Any) -> str:
+    first = ""
+    if match["first"]:
+        below = "minus " if match["first_sign"] in ("-", "−") else ""
+        first = f"{below}{number(match['first'])} to "
+    return f"{first}{sign(match)}{number(match['number'])} {UNITS[match['unit']].many}"
+
+
 def _degrees(match: Any) -> str:
     names = [name for name in ("degrees", "minutes", "seconds") if match[name]]
     words = " ".join(counted(match[name], name[:-1], name) for name in names)
@@ -166,6 +179,7 @@ _PER_PRICE = (
     rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w)(?:\.(?=\ \p{{Ll}}))?)?"
 )
 _CODE = rf"(?P<code>{any_word('currency code')})"
+_PERIODS = {"d": "day", "w": "week", "m": "month", "q": "quarter", "y": "year"}
 _NO_DECIMALS = r"(?<![.,]\d*)"
 
 
@@ -236,6 +250,35 @@ RULES: tuple[Rule, ...] = (
         _degrees,
         wakes="°",
     ),
+    Rule(
+        "degrees and minutes",  # `+41° 16′`
+        rf"""(?P<sign>(?<![\p{{L}}\p{{N}}])[-−+])?{_LEFT}(?P<degrees>\d{{1,3}})\ ?°\ ?
+        (?P<minutes>\d{{1,2}}(?:\.\d+)?)\ ?['′](?:\ ?(?P<seconds>\d{{1,2}}(?:\.\d+)?)\ ?["″])?
+        (?![\p{{L}}\p{{N}}])""",
+        lambda m: (
+            sign(m)
+            + " ".join(
+                counted(m[name], name[:-1], name) for name in ("degrees", "minutes", "seconds") if m[name]
+            )
+        ),
+        wakes="°",
+        also="'′",
+    ),
+    digit_rule(
+        "temperature by the words before it",  # `lows near 28F`
+        rf"""(?<=\b(?i:{any_word("before a temperature")})\b[^.!?;\d~≈+−-]{{0,16}})
+        (?:(?P<first_sign>[-−~≈])?(?P<first>\d{{1,3}})(?P<joint>\ to\ |\ ?[-–]\ ?))?
+        (?P<sign>[-−~≈])?(?P<number>\d{{1,3}}(?:\.\d)?)(?P<unit>[FC]){LOOSE_END}(?!/)""",
+        _temperature,
+        also="FC",
+    ),
+    digit_rule(
+        "nautical miles",  # `3.2 nm off the coast`
+        rf"""{_LEFT}(?P<number>{DECIMAL})\ ?nm
+        (?=\ (?:off|offshore|from|due|out|north|south|east|west|[NSEW]{{1,2}}
+        |to\ (?:the\ )?\p{{Lu}})\b)""",
+        lambda match: counted(match["number"], "nautical mile", "nautical miles"),
+    ),
     digit_rule(
         "feet and inches",
         r"""(?<![\p{L}\p{N}_.,'"])(?P<feet>\d+)\ ?['′]\ ?-?(?:(?P<inches>\d{1,2}(?:\.\d+)?)\ ?(?:["″”]|''|
@@ -274,7 +317,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "measured part",
         rf"""(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>[¼-¾⅐-⅞])\ ?
-        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}""",
+        (?P<unit>{_UNIT}|{_WORD_UNIT}){LOOSE_END}(?P<compound>(?=\ {any_word("part of a circuit")}\b))?""",
         _measured_part,
         wakes=VULGAR_SIGNS,
     ),
@@ -384,6 +427,12 @@ RULES: tuple[Rule, ...] = (
 
 RATES: tuple[Rule, ...] = (
     Rule(
+        "change over a period",  # `+0.3% m/m`
+        r"(?<=(?:[%\d]|\dbps|\dpp|\bpercent)\ )(?P<period>[dwmqy])/(?P=period)(?![\p{L}\p{N}_/])",
+        lambda m: " over ".join([_PERIODS[m["period"]]] * 2),
+        wakes="/",
+    ),
+    Rule(
         "unit behind per",
         rf"\bper\ \K(?P<unit>{any_of(NAMES['per'].keys() - {'in'})}){LOOSE_END}",
         lambda m: NAMES["per"][m["unit"]],
@@ -397,6 +446,22 @@ RATES: tuple[Rule, ...] = (
 )
 
 MONEY: tuple[Rule, ...] = (
+    Rule(
+        "pence to pounds",  # `50p-£5`
+        rf"{START}(?<![.,£])(?P<pence>\d{{1,2}})p\ ?[-–]\ ?£(?P<pounds>{DECIMAL})(?![\p{{L}}\p{{N}}]|[.,]\d)",
+        lambda m: f"{counted(m['pence'], 'penny', 'pence')} to {amount('£', m['pounds'])}",
+        wakes="£",
+        also="p",
+    ),
+    Rule(
+        "lakh or crore",  # `₹4.5 cr`
+        rf"""(?P<sign>{LOOSE_START}[-−+~≈]\ ?)?₹\ ?(?P<amount>{DECIMAL})\ ?
+        (?P<big>(?i:cr|crores?|lakhs?|lacs?)|L){LOOSE_END}\.?{_PER_PRICE}""",
+        lambda m: (
+            f"{sign(m)}{number(m['amount'])} {'crore' if m['big'][0] in 'cC' else 'lakh'} rupees{per(m)}"
+        ),
+        wakes="₹",
+    ),
     Rule(
         "span of amounts",
         rf"""{LOOSE_START}(?P<symbol>{SYMBOL})\ ?(?P<first>{DECIMAL})(?P<first_big>{SHORT})?

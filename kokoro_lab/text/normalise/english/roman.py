@@ -27,6 +27,11 @@ def _span(match: Any) -> str | None:
     return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
 
 
+def _small_span(match: Any) -> str | None:
+    first, last = roman(match["first"].upper()), roman(match["last"].upper())
+    return None if first is None or last is None else f"{cardinal(first)} to {cardinal(last)}"
+
+
 @valued
 def _regnal(match: Any, value: int) -> str | None:
     return None if value > 60 else f"the {ordinal(value)}{match['own'] or ''}"
@@ -58,6 +63,18 @@ RULES: tuple[Rule, ...] = (
         rf"(?<=\b{PART}s?\ )(?P<first>[IVXLCDM]+)\ ?[-–]\ ?(?P<last>[IVXLCDM]+){_END}",
         _span,
         wakes="-–",
+    ),
+    Rule(
+        "span of pages in Roman numerals",  # `pp. iv–ix`
+        r"(?<=\b[Pp](?:p\.|ages?|gs?\.)\ )(?P<first>[ivxlc]+)\ ?[-–]\ ?(?P<last>[ivxlc]+)(?![\p{L}\p{N}_-])",
+        _small_span,
+        wakes="-–",
+    ),
+    roman_rule(
+        "Roman number of a movement or a heading",  # `VI. Adagio`
+        rf"""(?<=^|\ [–—]\ )(?:(?P<roman>[IVX]{{2,}})\.(?=\ \p{{Lu}}\p{{Ll}}|(?<=[–—]\ \w+\.)\ *$)
+        |(?P<roman>[IVX]+)\.(?=\ {any_word("first word of a movement")}\b))""",
+        valued(lambda _, value: f"{cardinal(value)}."),
     ),
     roman_rule(
         "Roman part",

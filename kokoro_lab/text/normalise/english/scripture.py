@@ -19,6 +19,7 @@ _NUMBER = rf"""(?P<number>[123]|I{{1,3}})
 """The number of a book; in `World War II John 3`, it belongs to the war."""
 _IN_PARTS = any_of(each for each in BOOKS if BOOKS[each] in WORDS["book in several parts"])
 _UNSURE = {
+    "Is",
     *WORDS["may be a name or a word"],
     *(each for each in BOOKS if BOOKS[each] in ("Samuel", "Timothy", "Peter")),
 }
@@ -30,6 +31,8 @@ _CLEAR = r"""\.|(?<=Ex|Rev|Gen|Prov|Cor)\ \d
 |\ \d+:(?:\d(?!\d)|[6-9]\d|\d+[-–]\d{1,3}(?![\d:])(?!\ ?[ap]\.?m\b))"""
 """What must follow a book that may also be a name (`_WITH_POINT`): a point (`Phil. 4:13`), or a place that
 can be no time of day (`Dan 3:16-18`). After five of these books, any chapter will do."""
+_OF_ISAIAH = r"\ (?:\d{1,2}:\d|(?:2[5-9]|[3-6]\d):\d+)[-–]\d{1,3}(?![\d:])"
+"""What must follow `Is`, which may also be the verb: verses that are no time of day."""
 _VERSE = r"\d{1,3}:\d{1,3}[a-c]?"
 _PASSAGE = rf"{_VERSE}(?:[-–](?:{_VERSE}|\d{{1,3}}[a-c]?))?"
 _PART = regex.compile(r"\d+|[-–]|[a-c]|[;,]")
@@ -53,8 +56,15 @@ def _passages(match: Any) -> str:
 
 RULES: tuple[Rule, ...] = (
     digit_rule(
+        "psalm",  # `Ps 85`, but `the PS 5`
+        rf"{_START}(?P<many>Pss?)(?=\ \d{{1,3}}(?:[,;)]|$|\ (?:and|is|was|says|in|\p{{Lu}})))",
+        lambda match: "Psalms" if match["many"] == "Pss" else "Psalm",
+        also="P",
+    ),
+    digit_rule(
         "verses of the Bible",
-        rf"""{_START}(?:{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}|{_WITH_POINT}(?={_CLEAR})))\.?[ ]
+        rf"""{_START}(?:(?P<book>Is)(?={_OF_ISAIAH})
+        |{_NUMBER}(?P<book>{_IN_PARTS})|(?P<book>{_ALONE}|{_WITH_POINT}(?={_CLEAR})))\.?[ ]
         (?P<places>{_PASSAGE}(?:[;,]\ ?{_PASSAGE})*){END}(?![:.]\d|\ ?[ap]\.?m\b)""",
         _passages,
     ),

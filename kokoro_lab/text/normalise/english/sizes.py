@@ -6,7 +6,7 @@ from typing import Any
 
 import regex
 
-from kokoro_lab.text.normalise.english.numerals import counted, fraction, mixed, number
+from kokoro_lab.text.normalise.english.numerals import counted, fraction, mixed, number, vulgar
 from kokoro_lab.text.normalise.english.patterns import DECIMAL, VULGAR, VULGAR_SIGNS, any_word
 from kokoro_lab.text.normalise.rules import POINT_WITHIN, Rule, digit_rule
 
@@ -41,6 +41,14 @@ def _inches(match: Any) -> str:
     return f"{said.replace('one half', 'half')} inch" if compound else f"{said} of an inch"
 
 
+def _inches_and_part(match: Any) -> str:
+    whole, compound = match["whole"], match["noun"] is not None
+    part = vulgar(whole, match["part"])
+    if whole:
+        return f"{part} {'inch' if compound else 'inches'}"
+    return f"{part.replace('one ', 'a ', 1)} inch" if compound else f"{part} of an inch"
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "x beside a vulgar fraction",
@@ -59,13 +67,29 @@ RULES: tuple[Rule, ...] = (
         _feet_by_feet,
         also="x×",
     ),
+    Rule(
+        "inches with a fraction in one sign",  # `5⅝″ board`
+        rf"""(?<![\p{{L}}\p{{N}}.,/])(?:(?P<whole>\d+)\ ?)?(?P<part>{VULGAR})(?:{_UNQUOTED}\ ?["″]
+        |-in(?:ch)?(?![\p{{L}}\p{{N}}])\.?|\ ?in\.)(?P<noun>(?={_NOUN}))?""",
+        _inches_and_part,
+        wakes=VULGAR_SIGNS,
+    ),
+    digit_rule(
+        "span of inches",  # `2-4" of snow`
+        rf"""{_LEFT}(?P<first>{DECIMAL})\ ?[-–]\ ?(?P<last>{DECIMAL}){_UNQUOTED}\ ?["″](?![\p{{L}}\p{{N}}])
+        (?P<noun>(?={_NOUN}))?""",
+        lambda m: (
+            f"{number(m['first'])} to {number(m['last'])} {'inch' if m['noun'] is not None else 'inches'}"
+        ),
+        also='"″”',
+    ),
     digit_rule(
         "inches with a mark",
         rf"""{_LEFT}(?=[\d.,/\ -]{{1,20}}["″”]){_UNQUOTED}(?:(?:(?P<whole>\d+)[-\ ])?(?P<numerator>\d{{1,2}})
         /(?P<denominator>2|4|8|16|32|64)
         \ ?["″”](?:(?=(?P<noun>{_NOUN}))|(?![\p{{L}}\p{{N}}]))
-        |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?:(?=(?P<noun>{_NOUN}))
-        |(?=\ (?:for|and|or|with|on|in|to|by)\b|,\ \d)))""",
+        |(?<![x×]\ ?)(?P<number>{DECIMAL})\ ?["″](?:(?=(?P<noun>{_NOUN}|\ \p{{Lu}}{{2}}))
+        |(?=\ (?:for|and|or|with|on|in|to|by|of|off|apart|above|below|{any_word("dimension")})\b|,\ \d)))""",
         _inches,
         also='"″”',
     ),

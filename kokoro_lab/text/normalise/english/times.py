@@ -178,8 +178,11 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "clock times with one letter",
         rf"""{START}(?:(?P<first>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?\ ?[ap])
+        |(?P<first>\d{{1,2}})[-–](?P<last>\d{{1,2}}:[0-5]\d[ap])|(?P<first>\d{{1,2}}:[0-5]\d)[-–](?P<last>\d{{1,2}}(?::[0-5]\d)?[ap])
         |(?P<first>\d{{1,2}}:[0-5]\d[ap])(?P<last>)){END}""",
-        lambda m: " to ".join(_clock(f"{each}m") for each in m.group("first", "last") if each),
+        lambda m: " to ".join(
+            _clock(f"{each}m" if each[-1] in "ap" else each) for each in m.group("first", "last") if each
+        ),
     ),
     digit_rule(
         "time of a race",
@@ -223,6 +226,13 @@ RULES: tuple[Rule, ...] = (
         "military time",
         rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
         _military,
+    ),
+    digit_rule(
+        "military time with its zone",  # `0630L`, `1915Z`
+        rf"""{START}(?<![-.,/])(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)
+        (?P<zone>Z|(?<=\b0\d{{3}}|\b(?:ETA|ETD|NLT|NET)\ \d{{4}})L){END}(?!-)""",
+        lambda m: f"{_military(m).removesuffix(' hours')} {'Zulu' if m['zone'] == 'Z' else 'local'}",
+        also="ZL",
     ),
     Rule(
         "half of the day",
