@@ -75,7 +75,7 @@ LEAST = {
     "pasted": 200,
     "later": 100,
     "further": 328,
-    "common": 401,
+    "common": 422,
     "languages": 144,
     "everyday": 307,
     "same": 275,

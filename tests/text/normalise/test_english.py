@@ -395,7 +395,7 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("m. 1850, 3 ch. of it", "m. eighteen fifty, three children of it"),
         ("3 ch. of it", "three ch. of it"),
         ("wind SW 7–9, an SW 7 bus", "wind southwest seven to nine, an SW seven bus"),
-        ("under-12s, in under 12s flat", "under-twelves, in under twelve seconds flat"),
+        ("under-12s' kit, in under 12s flat", "under-twelves' kit, in under twelve seconds flat"),
         ("32nds, 32nd", "thirty seconds, thirty second"),
         (
             "112-8 off 20 overs, won 112-8",
@@ -410,8 +410,8 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
             "one ninth to eight ninths of it",
         ),
         (
-            "8 Mar & 3/15, 8 men & 3/15",
-            "the eighth of March and March fifteenth, eight men and three fifteenths",
+            "18 Mar & 3/15, 8 men & 3/15",
+            "the eighteenth of March and March fifteenth, eight men and three fifteenths",
         ),
         ("00h 42m, 05h 07m", "zero hours forty two minutes, five hours seven minutes"),
         ("4-4:45p, 4-4:45", "four to four forty five PM, four-four forty five"),

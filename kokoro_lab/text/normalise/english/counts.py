@@ -151,7 +151,7 @@ BEFORE_UNITS: tuple[Rule, ...] = (
     digit_rule(
         "group by its age",  # `under-12s`
         r"""(?:(?<=\b(?i:under|over)-)|(?<=\b(?i:the|for|our)\ (?i:under|over)\ ))(?P<number>\d{1,2})s
-        (?![\p{L}\p{N}_'])""",
+        (?!'?[\p{L}\p{N}_])""",
         lambda match: _plural(number(match["number"])),
         also="s",
     ),

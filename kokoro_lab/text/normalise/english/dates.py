@@ -254,7 +254,7 @@ RULES: tuple[Rule, ...] = (
     digit_rule(
         "month and day",
         rf"""(?<=\b(?:(?i:{any_word("before a short date")})|(?:{any_of(DAYS)}|{SHORT_DAY}\.?),?
-        |\d\ (?i:{MONTH})\ (?:&|and))\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
+        |\d{{1,2}}\ (?i:{MONTH})\ (?:&|and))\ )(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}}){END}
         (?P<year>(?![/.-]\d|\ (?:of|cups?|inch|full|price)\b))""",
         _slashed,
     ),
