@@ -78,6 +78,8 @@ _NOTE = regex.compile(
     regex.VERBOSE,
 )
 """The sign of a note, or the end of what is emphasised."""
+_SUM = regex.compile(r"[=×÷≤≥≠≈](?!=)")
+"""A sign with which no sentence begins: `5! = 120`."""
 _QUOTED = regex.compile(r"[」』]$")
 _GOES_ON = regex.compile(r"(?:と|って|など)(?!ても)")
 
@@ -204,7 +206,7 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
         return True
     if code == "hi" and rest and _HINDI_UNIT.search(tail):
         return True
-    if rest[:1] in ",;:&ºª" or (rest[:1].islower() and _SHORT_WORD.search(tail)):
+    if rest[:1] in ",;:&ºª" or _SUM.match(rest) or (rest[:1].islower() and _SHORT_WORD.search(tail)):
         return True  # an abbreviation that is in no list
     return bool(_QUOTED.search(tail) and _GOES_ON.match(rest))
 

@@ -20,11 +20,13 @@ from kokoro_lab.text import han
 from kokoro_lab.text.aligned import AlignedText
 from kokoro_lab.text.detect import LATIN, Known, LatinWord, detect
 from kokoro_lab.text.language import SPOKEN, english_of
+from kokoro_lab.text.tables import words as word_lists
 
 Forced = Sequence[tuple[int, int, str]]
 """Half-open ranges of the original text, each with the canonical tag of its language. The last range that
 contains a word decides, so inner ranges follow outer ones."""
 
+_WORDS = word_lists(__package__)
 _OPENING = r"[(\[{¿¡“‘「『（【《〈〔]"
 _OPENS = regex.compile(rf"{_OPENING}|[\"']$")
 _ENDS = regex.compile(r"[.!?…:。！？]\s|[.!?…:。！？“\"¿¡「『]\W*$")
@@ -187,6 +189,14 @@ def _detected(
         found[k] = home
     if addresses:  # they tell no language
         latin = [k for k in latin if not _within(words[k], addresses)]
+    scales = _WORDS.get(f"{home[:2]} scale behind a number")
+    if scales:  # `60,3 mi`, where `mi` is no Spanish word
+        latin = [
+            k
+            for k in latin
+            if text[words[k].start : words[k].end] not in scales
+            or not _NUMBER_BEFORE.search(text, 0, words[k].start)
+        ]
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]

@@ -102,6 +102,20 @@ def test_spanish_sentences_still_end(text: str, parts: list[str]) -> None:
     assert cut(text, "es") == parts
 
 
+@pytest.mark.parametrize("language", ["es", "fr-fr", "it", "pt-br", "en-us"])
+def test_no_sentence_begins_with_a_sign_of_a_sum(language: str) -> None:
+    assert cut("5! = 120", language) == ["5! = 120"]
+    assert len(cut("Ok! Si 5 = 5.", language)) == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("fr-fr", "Né v. 1855, à Paris."), ("it", "Visto ep. 7 di 10."), ("es", "Visto el ep. 8 hoy.")],
+)
+def test_a_number_follows_an_abbreviation_in_its_sentence(language: str, text: str) -> None:
+    assert cut(text, language) == [text]
+
+
 def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
     assert cut("Lo ve Pza. Ana.", "es") == ["Lo ve Pza. Ana."]
     assert cut("Lo ve Pza. Ana.", "en-us") == ["Lo ve Pza.", "Ana."]

@@ -60,6 +60,11 @@ def test_script_decides_first(base: str, text: str, parts: list[tuple[str, str]]
     assert cut(text, base) == parts
 
 
+def test_short_forms_at_a_number_stay_in_the_language_of_the_sentence() -> None:
+    text = "dos votos válidos (60,3 mi) contra 49,1%."
+    assert cut(text, "pt-br", known=None) == [("pt-br", text)]
+
+
 @pytest.mark.parametrize(
     ("text", "base", "accent", "english"),
     [

@@ -135,6 +135,28 @@ def _date(match: Any) -> str | None:
     return date(year, month, day) if known else None
 
 
+def _day(match: Any) -> str | None:
+    month, day = int(match["month"]), int(match["day"])
+    return date(None, month, day) if in_calendar(None, month, day) else None
+
+
+def _life(match: Any) -> str | None:
+    """The words for two years in brackets; None if they are round, as amounts are."""
+    first, last = match["n"], match["last"]
+    if first >= last or (first[2:] == "00" and last[2:] == "00"):
+        return None
+    return f"{digits(first)}到{digits(last)}"
+
+
+def _sets(match: Any) -> str | None:
+    """The words for the scores of several sets. None if each pair counts up: those may be ranges of pages."""
+    pairs = regex.findall(r"(\d+)-(\d+)", match.group())
+    if all(int(first) < int(last) for first, last in pairs):
+        return None
+    said = regex.sub(r"\d+", lambda found: number(found.group()), match.group())
+    return str(said.replace("-", "比"))
+
+
 def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
     """A number with the word for its sign, or two numbers as a range. `of` is put between the sign's word and
     the number. The second number of `-10~-5`, and of `-10--5`, is below zero, too."""
@@ -241,6 +263,27 @@ RULES: tuple[Rule, ...] = (
         "date", rf"{_START}(?<year>\d{{4}})(?<by>[-/.])(?<month>\d\d?)(?P=by)(?<day>\d\d?)(?![\d/-])", _date
     ),
     _rule("year and month", rf"{_START}(?<year>\d{{4}})[-/](?<month>[01]?\d)(?<day>)(?![\d/-])", _date),
+    _rule(
+        "date without a year",  # in `等于1/2`, there is none
+        rf"""(?:(?<=(?:[请定将订已]于|截至|截止至?|日期[为是:：]?|[日时]间[为是:：])\s?)
+            (?<month>1[0-2]|0?[1-9])/(?<day>3[01]|[12]\d|0?[1-9])
+            |{_START}(?<!/)(?<month>1[0-2]|0?[1-9])/(?<day>3[01]|[12]\d|0?[1-9])
+            (?=之?前|以前|[起（(\s]?\s?(?:周|星期)[一二三四五六日天]|\s?[上下]午|\s\d\d?[:：]\d\d))(?![\d/.])""",
+        _day,
+        wakes="/",
+    ),
+    _rule(
+        "years of a life",  # `（1654—1722）`
+        r"(?<=[(（]\s?)(?<n>1\d{3}|20\d\d)\s?[-~—]{1,2}\s?(?<last>1\d{3}|20\d\d)(?=\s?[)）])",
+        _life,
+        wakes="-~—–－～〜",
+    ),
+    _rule(
+        "year of a document",  # `京法〔2023〕18号`
+        r"(?<=[〔\[(（])(?:19|20)\d\d(?=[〕\])）]\s?(?:第\s?)?\d+号)",
+        lambda m: digits(m.group()),
+        also="〔[(（",
+    ),
     _rule("zero in front", r"(?<!\d)0(?<n>[1-9])(?=[月日号])", lambda m: cardinal(int(m["n"]))),
     _rule(
         "years",
@@ -265,6 +308,19 @@ RULES: tuple[Rule, ...] = (
             |\(?0\d{{2,3}}(?:\)\s?|-)\d{{7,8}}|[48]00(?!000){_DASH}\d{{3}}{_DASH}\d{{4}}
             |\+\d{{1,3}}(?:{_DASH}\d{{2,4}}){{2,5}}|12306|1008[56]|10010)(?!\d|[.,]\d)""",
         _telephone,
+    ),
+    _rule(
+        "scores of several sets",
+        rf"{_START}(?<![-/:A-Za-z])\d{{1,3}}-\d{{1,3}}(?:[、，,]\s?\d{{1,3}}-\d{{1,3}})+(?![\d\-./])",
+        _sets,
+        wakes="-－–",
+    ),
+    _rule(
+        "model with a dash",  # `i7-13700K`
+        r"(?<=(?<![A-Za-z])(?:i|[A-Za-z](?=\d+-\d+[A-Za-z])))(?<n>\d\d?)-(?<model>\d{3,5})"
+        r"(?=[A-Za-z]{0,3}(?![A-Za-z\d]))",
+        lambda m: f"{number(m['n'])} {digits(m['model'])}",
+        wakes="-",
     ),
     _rule("code with dashes", r"(?<![\d.])\d+(?:-\d+){2,}(?![\d.])", lambda m: code(m.group())),
     _rule(
@@ -347,6 +403,18 @@ RULES: tuple[Rule, ...] = (
         lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
     ),
     _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
+    _rule(
+        "each so many",  # `3g/24h`
+        rf"(?<=\d\s?{_UNIT}|[元克升])/(?=(?:\d\d?\s?(?:h|小时)|10{{2,3}}\s?(?:g|克|m[lL]|毫升|km|公里))(?![A-Za-z]))",
+        lambda _: "每",
+        wakes="/／",
+    ),
+    _rule(
+        "arrow between quantities",
+        r"(?<=[\d%‰℃万亿元]\s?)→(?=\s?[-+¥$]?\d)",
+        lambda _: "到",
+        wakes="→",
+    ),
     _rule(
         "each",
         rf"(?<=[元块]|\d\s?(?:\p{{Han}}{{1,2}}|{_UNIT}))/(?=\p{{Han}}|\d)|(?<={_CURRENCY}\s?[\d.,]{{1,12}})/(?=\p{{Han}})",

@@ -32,6 +32,7 @@ _BESIDE = {
     "behind a scale": (r"(?<=(?:लाख|करोड़|हज़ार|हजार|अरब)\ )", ""),
     "anywhere": (_APART, ""),
     "before a name": (_APART, r"(?=[\s-](?:(?:d[aeou]s?|de[il]l?[aeo]?|l[ae]s?)\s)*\p{Lu}|/\p{Lu})"),
+    "before a year": (rf"{_APART}(?<!\d\ )", r"(?=\ ?1\d{3}(?!\w|[.,]\d))"),
     "before a number": (
         rf"{_APART}(?<!\d\ )",
         r"(?=\s?\d|\s(?:[IVXLC]+|(?![AEOYÀÈÉ]\s\p{Ll})\p{Lu})(?![\p{L}\p{N}'’]|\.\s?\p{Lu}))",
@@ -83,7 +84,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         comma = words["decimal mark"] == ","
         point = r"|\.(?P<part>\d\d?)(?!\d|\.\d)" if comma else ""  # as in English
         decimals = rf"(?:{mark}(?P<part>\d+){point})?"
-        number = rf"(?P<sign>(?<!\S)(?:[-+](?=\d)|±\ ?))?(?P<whole>{whole})"
+        number = rf"(?P<sign>(?<![^\s(])(?:[-+](?=\d)|±\ ?))?(?P<whole>{whole})"
         signs = any_of(self._currencies)
         feminine, ordinal = (
             any_of(entries(words[each])) for each in ("behind a feminine ordinal", "behind an ordinal")
@@ -92,6 +93,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         scales = any_of((*entries(words["magnitudes"]), *self._pairs("short magnitudes")))
         unit, word = any_of(self._units), r"[\p{L}\p{M}\p{N}²³]"
         spans = any_of({"h", "j", "gg", "d"} & set(self._units))
+        spells = r"(?:[2-9]|[1-7]\d)(?=\ ?(?:h|ore|horas)\b)"  # in hours
         return (
             *self._context_rules(),
             *self._code_rules(),
@@ -136,8 +138,9 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             Rule(
                 "price of one",
                 rf"(?<=(?:{signs})|(?:{signs})\s?[\d.,]*\d)\s?/\s?"
-                rf"(?:(?P<unit>{any_of((*self._units, *self._each))})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
-                lambda match: f" {self._per(match['unit'] or '')}{last_stop(match)}",
+                rf"(?:(?P<many>10{{1,3}}(?=\ ?(?:g|ml|mL|cl|kg|km|pz)\b)\ ?)?"
+                rf"(?P<unit>{any_of((*self._units, *self._each))})(?!{word})|(?=\p{{L}}[\p{{L}}\p{{M}}]))",
+                lambda match: f" {self._per(match['unit'] or '', match['many'])}{last_stop(match)}",
                 wakes="/",
             ),
             digit_rule("end of a price", rf"(?<=(?:{signs})\s?[\d.,]+)/-", lambda match: ""),
@@ -165,13 +168,17 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             digit_rule(
                 "unit",
                 rf"(?<![\w]){low}{number}{decimals}\s?(?P<unit>{unit})"
-                rf"(?:/(?:(?P<per>{unit})(?!{word})|(?P<each>\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?(?!{word}|/|\.\p{{L}})",
+                rf"(?:/(?:(?P<per>{unit})(?!{word})"
+                rf"|(?<!\d\ ?h/)(?P<many>{spells}|100{{1,2}})\ ?(?P<per>{unit})(?!{word})"
+                rf"|(?P<each>{any_of(self._each)}(?!{word})|\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?"
+                rf"(?!{word}|/(?!\d)|\.\p{{L}})",
                 self._measure,
             ),
             digit_rule(
                 "large amount",
-                rf"(?P<unit>{signs})\s?{number}{decimals}\s"
-                rf"(?P<scale>{scales})(?![\p{{L}}\p{{M}}])",
+                rf"(?P<unit>{signs})\s?(?:(?P<low>{whole}(?:{mark}\d+)?)(?:\s?[-–]\s?|\ {words['to']}\ "
+                rf"(?=[\d.,]+\ {scales}(?!\p{{L}}|\ \p{{Ll}}{{3,}}s\b))))?{number}{decimals}\s"
+                rf"(?P<scale>{scales}(?:\ {scales})?)(?![\p{{L}}\p{{M}}])",
                 self._large,
             ),
             digit_rule(
@@ -199,10 +206,10 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             ),
             digit_rule(
                 "degrees of heat",
-                rf"(?<=\b(?i:{any_of(entries(words['near degrees']))})\p{{L}}*\.?[^\d.!?]{{0,20}}"
-                r"(?:\d+\s?[º°][^\d.!?]{1,12})?|(?<!\S)-)(?<!\b(?:[iad]l|d[ae]l|[adn]?o)\ )"
-                r"(?P<whole>\d+)\s?[º°](?![\p{L}\d]|\ \p{Ll}{4})",
-                lambda match: f"{self._say(int(match['whole']))} {words['degrees']}",
+                rf"(?:(?<=\b(?i:{any_of(entries(words['near degrees']))})\p{{L}}*\.?[^\d.!?]{{0,20}}"
+                r"(?:\d+\s?[º°][^\d.!?]{1,12})?)|(?<![^\s(])(?=-))(?<!\b(?:[iad]l|d[ae]l|[adn]?o)\ )"
+                r"(?P<sign>(?<![^\s(])-)?(?P<whole>\d+)\s?[º°](?![\p{L}\d]|\ \p{Ll}{4})",
+                lambda match: f"{self._sign(match)}{self._say(int(match['whole']))} {words['degrees']}",
                 wakes="º°",
             ),
             digit_rule(
@@ -239,13 +246,14 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             )
         yield Rule(
             "plus between numbers",
-            r"(?<=\d['′]?\ ?)\+(?=\ ?\d)|(?<=\w\ )\+(?=\ \w)",
+            rf"(?<=\d(?:['′]|{any_of(entries(words['behind an ordinal']))})?\ ?)\+(?=\ ?\d)"
+            r"|(?<=\w\ )\+(?=\ \w)",
             lambda match: self._signs["+"],
             wakes="+",
         )
         yield Rule(
             "so many in each",
-            r"(?<=\d\ ?\p{L}[\p{L}\p{M}]*\.?\ ?)/\ ?"
+            rf"(?<=\d\ ?(?:{any_of(self._currencies)}\ )?\p{{L}}[\p{{L}}\p{{M}}]*\.?\ ?)/\ ?"
             rf"(?P<each>{any_of((*self._each, *self._units))})(?![\p{{L}}\p{{M}}\p{{N}}²³])",
             lambda match: f" {self._per(match['each'])}{last_stop(match)}",
             wakes="/",
@@ -282,10 +290,13 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         else:
             said = self._sign(match) + self._counted(int(whole), unit)
         if match["per"] or match["each"]:
-            said += f" {self._per(match['per'] or match['each'])}"
+            said += f" {self._per(match['per'] or match['each'], match['many'])}"
         return self._up_to(match, said) + last_stop(match)
 
-    def _per(self, unit: str) -> str:
+    def _per(self, unit: str, many: str | None = None) -> str:
+        """The words for one unit (after a slash), or for `many` of it: `3 g/24 h`."""
+        if many:
+            return f"{self._words['per']} {self._counted(int(many), self._units[unit])}"
         said = self._units[unit].one if unit in self._units else unit
         return self._each.get(unit) or spaced(f"{self._words['per']} {said}")
 
@@ -295,6 +306,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
 
     def _counting(self, match: Any) -> str | None:
         said = self._number(match)
+        if said and said.endswith("tré") and match.string.startswith(" mila", match.end()):
+            return f"{said[:-1]}e"  # the stress is on `mila`
         return self._agreeing(said, match) if said and not match["part"] else said
 
     def _large(self, match: Any) -> str | None:
@@ -307,7 +320,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
         if scale == "mil" and said == "um":
             said = ""
         counted = noun if scale == "mil" else self._of_a_million(noun)
-        return None if said is None else spaced(f"{said} {scale} {counted}")
+        return None if said is None else self._up_to(match, spaced(f"{said} {scale} {counted}"))
 
     def _mark(self, match: Any) -> str:
         """The words for a mark out of a full mark, such as "four out of five". Hindi says the full mark

@@ -63,6 +63,12 @@ class OtherCodes(OtherNumbers):
             ignore_case=True,
         )
         yield digit_rule(
+            "code",
+            rf"(?<=\b{any_of(entries(words['before a code']))}\ ?:?\ )\d{{4,8}}(?![\w/-]|[.,]\d)",
+            self._dialled,
+            ignore_case=True,
+        )
+        yield digit_rule(
             "version",
             r"(?<![\w.,-])(?:(?P<letter>v(?=\d)|v\.?\ ?(?=\d+\.\d))(?P<parts>\d+(?:\.\d+)*)"
             r"|(?!\d{1,3}(?:\.\d{3})+(?![\d.])|\d\d?\.\d\d?\.(?:\d{4}|\d\d)(?![\d.]))"  # thousands, dates

@@ -101,14 +101,20 @@ class OtherContext(OtherNumbers):
                 rf"(?:{short}\.?[^!?\n]{{1,40}}(?:[,;(/]\ ?|\b(?:ed?|l?a)\ ))?{short}\.?)",
                 self._greatest,
             )
+            yield digit_rule(
+                "greatest or least heat",
+                rf"(?<=(?:^|[:;,(–-]\ ?|\be\ ))(?P<short>(?i:{short}))\.?:?(?=\ -?\d+(?:[.,]\d+)?\ ?[°º])",
+                self._heat,
+                wakes="°º",
+            )
         if words["wind"]:
             sides = self._pairs("degrees of the compass")
             yield Rule(
                 "degree of the compass",
-                rf"(?P<side>{any_of(sides)})(?![\p{{L}}\p{{N}}.'’-]|\.\p{{L}})"
+                rf"(?P<side>{any_of(sides)})(?:\.(?!\ \p{{Lu}}))?(?![\p{{L}}\p{{N}}.'’-])"
                 rf"(?<=\b(?i:{any_of(entries(words['wind']))})\b[^.,;!?]{{0,40}}"
-                rf"\b(?:{any_of(entries(words['before a compass']))})\ \p{{Lu}}{{1,2}})",
-                lambda match: sides[match["side"]],
+                rf"\b(?:{any_of(entries(words['before a compass']))})(?:\ |(?<='))\p{{Lu}}{{1,2}}\.?)",
+                lambda match: sides[match["side"]] + last_stop(match),
                 wakes="".join({side[0] for side in sides}),
             )
         if words["locale"] != "hi":
@@ -130,6 +136,12 @@ class OtherContext(OtherNumbers):
                 ),
                 wakes="/",
             )
+
+    def _heat(self, match: Any) -> str | None:
+        """The highest or the lowest temperature; None if the text does not have both."""
+        pairs = self._pairs("greatest and least")
+        found = regex.findall(rf"(?<!\p{{L}}){any_of(pairs)}(?!\p{{L}})", match.string.lower())
+        return pairs[match["short"].lower()] if len({pairs[each] for each in found}) > 1 else None
 
     def _greatest(self, match: Any) -> str:
         said = self._pairs("greatest and least")[match["short"]]

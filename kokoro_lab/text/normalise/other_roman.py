@@ -31,7 +31,7 @@ class OtherRoman(OtherNumbers):
             yield Rule("Roman ordinal", rf"(?<!\p{{L}}){numeral}s?(?!\p{{L}})", valued(self._roman_ordinal))
             yield Rule(
                 "century",
-                r"(?<=\b(?:[IVX]+|\d+)e\ )s\.",
+                r"(?<=\b(?:[IVX]+|\d+)e\ )s\.(?!\p{L})",
                 lambda match: "siècle" if match.string[match.end() :].strip() else "siècle.",
             )
         if behind:

@@ -11,8 +11,12 @@ from kokoro_lab.text.normalise.other_numbers import OtherNumbers
 from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import CountedUnit, any_of, entries
 
-_SUMS = "=÷<>"
+_SUMS = "=÷<>≥≤≠≈"
 """Signs that are said between two numbers."""
+_OPERAND = r"(?:R?[$€£]\ ?)?(?:[-+]?\d|√|\p{L}(?!\p{L}))"
+_OF_A_SUM = r"(?:[^.,;?\n]|,(?=\d))"
+_EQUATION = rf"(?={_OF_A_SUM}{{1,40}}[=<>≥≤])|(?<=[=<>≥≤]{_OF_A_SUM}{{1,40}})"
+"""A pattern for a place with a sign of an equation within 40 characters, in the same part of a sentence."""
 
 
 class OtherSizes(OtherNumbers):
@@ -61,10 +65,52 @@ class OtherSizes(OtherNumbers):
         )
         yield Rule(
             "sign of a sum",
-            rf"(?<=\d\ ?(?:{unit}\ )?)[{_SUMS}](?=\ ?[-+]?\d)|(?<=\w\ )=(?=\ (?:R?[$€£]\ ?)?\d)",
+            rf"(?<=\d\ ?(?:{unit}\ )?)[{_SUMS}](?=\ ?[-+]?\d)|(?<=[\w²³!)]\ )=(?=\ {_OPERAND})"
+            rf"|(?<=(?<!\p{{L}})\p{{L}}[²³]?\ )[≥≤≠≈](?=\ {_OPERAND})",
             lambda match: self._signs.get(match.group()),
             wakes=_SUMS,
         )
+        yield Rule(
+            "number with a sign of its own",
+            r"(?<![\p{L}\d])[π∞](?!\p{L})",
+            lambda match: self._signs[match.group()],
+            wakes="π∞",
+        )
+        before_number, _, behind_number = words["root of a number"].partition("{}")
+        operand = r"(?=[\d(\p{L}])" if before_number else rf"(?P<of>\d+(?:{mark}\d+)?|\p{{L}})(?!\w)"
+        yield Rule(
+            "root",
+            r"√\ ?" + operand,
+            lambda match: before_number.strip() or f"{self._root(match['of'])}{behind_number}",
+            wakes="√",
+        )
+        yield Rule(
+            "minus in a sum",
+            rf"(?<=(?:(?<!\p{{L}})\p{{L}}|[\d)²³])\ )-(?=\ (?:[\d(√]|\p{{L}}(?!\p{{L}})))(?:{_EQUATION})",
+            lambda match: words["minus"],
+            wakes="-",
+            also="=<>≥≤",
+        )
+        yield digit_rule(
+            "factorial", r"(?<=\d)!(?=\ ?[=+×÷/*])", lambda match: f" {words['factorial']}", wakes="!"
+        )
+        if words["parts of a whole"]:
+            beside = r"\ ?[-+×÷=]\ ?"
+            yield digit_rule(
+                "fraction in a sum",
+                r"(?<![\w/.,])(?P<top>[1-9]\d?)/(?P<bottom>[2-9]|[1-9]\d)(?![\w/]|[.,]\d)"
+                rf"(?:(?={beside}[\d(])|(?<=[\d)]{beside}\d\d?/\d\d?))",
+                self._summand,
+                wakes="/",
+                also="-+×÷=",
+            )
+        if words["between equal spans"]:
+            yield digit_rule(
+                "time after time",  # `de 8/8 h`
+                r"(?<![\w/.,])(?!24/)(?P<whole>\d{1,2})/(?P=whole)\ ?(?P<unit>h|hs|horas|min|dias)(?![\w/])",
+                self._every,
+                wakes="/",
+            )
         before = self._pairs("sign before a number")
         yield Rule(
             "sign before a number",
@@ -86,6 +132,27 @@ class OtherSizes(OtherNumbers):
             lambda match: f" {self._signs['+']}",
             wakes="+",
         )
+
+    def _root(self, of: str) -> str:
+        return self._decimal(of) if of[0].isdecimal() else of
+
+    def _summand(self, match: Any) -> str:
+        """The words for a fraction: "tre quarti", "um doze avos"."""
+        top, bottom, ending = int(match["top"]), int(match["bottom"]), self._words["ending of several parts"]
+        named = self._pairs("parts of a whole").get(str(bottom))
+        if self._words["locale"] == "pt_BR" and bottom > 10:
+            named = f"{self._say(bottom)} avos"
+        noun = named or self.ordinal(bottom)
+        if top > 1 and not noun.endswith("s"):
+            noun = f"{noun.removesuffix('o')}i" if ending == "i" else f"{noun}{ending}"
+        return f"{'un' if (top, ending) == (1, 'i') else self._say(top)} {noun}"
+
+    def _every(self, match: Any) -> str:
+        """`de 8/8 h`, as Brazilian doctors write: "de oito em oito horas"."""
+        unit = self._units.get(match["unit"]) or self._units["h" if match["unit"] == "horas" else "d"]
+        said = self._counted(int(match["whole"]), unit)
+        number = said.removesuffix(unit.many).removesuffix(unit.one)
+        return f"{number}{self._words['between equal spans']} {said}"
 
     def _size(self, match: Any) -> str:
         by = f" {self._words['times, of a size']} "

@@ -129,6 +129,22 @@ def test_what_stands_beside_a_number_or_a_word_decides(written: str, spoken: str
     assert _spaceless(read(written).text) == spoken
 
 
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("見積No.25-014、25-14ページ", "見積ナンバー二十五の零一四、二十五対十四ページ"),
+        ("地図→ maps.example.jp", "地図 mapsドットexampleドットジェーピー"),
+        ("東京→大阪", "東京から大阪"),
+        ("25-20、23-25、25-18", "二十五対二十、二十三対二十五、二十五対十八"),
+        ("3-5、7-9ページ", "三から五、七から九ページ"),
+        ("ID: 845 221 903", "アイディー: 八四五の二二一の九零三"),
+        ("番号12 2024年", "番号一二 二千二十四年"),
+    ],
+)
+def test_signs_mean_what_the_words_beside_them_show(written: str, spoken: str) -> None:
+    assert _spaceless(read(written).text) == _spaceless(spoken)
+
+
 @pytest.mark.parametrize("numeral", ["IIII", "IC", "VV", "IXI", "A", "XIIX"])
 def test_what_is_no_roman_numeral_has_no_value(numeral: str) -> None:
     assert roman(numeral) is None

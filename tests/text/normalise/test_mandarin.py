@@ -114,6 +114,28 @@ def test_what_stands_beside_a_number_decides(written: str, spoken: str) -> None:
     assert said(written) == spoken
 
 
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("请于10/15前回复", "请于十月十五日前回复"),
+        ("10/15（周三）", "十月十五日（周三）"),
+        ("等于1/2，在1/2处，1/3后", "等于二分之一，在二分之一处，三分之一后"),
+        ("康熙（1654—1722）", "康熙（一六五四到一七二二）"),
+        ("（1500—2000）", "（一千五百到两千）"),
+        ("京法〔2023〕18号", "京法〔二零二三〕十八号"),
+        ("（2023）", "（两千零二十三）"),
+        ("i7-13700K", "i七一三七零零K"),
+        ("A4-100张", "A四到一百张"),
+        ("25-20、23-25、25-18", "二十五比二十、二十三比二十五、二十五比十八"),
+        ("第3-5、7-9页", "第三到五、七到九页"),
+        ("3g/24h，6元/个", "三克每二十四小时，六元每个"),
+        ("42%→45%，A→B", "百分之四十二到百分之四十五，A→B"),
+    ],
+)
+def test_signs_mean_what_the_words_beside_them_show(written: str, spoken: str) -> None:
+    assert said(written) == spoken
+
+
 def test_a_day_that_there_is_not_is_no_date() -> None:
     assert "月" not in said("2025/13/40")
 

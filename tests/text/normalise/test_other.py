@@ -392,6 +392,70 @@ def test_what_looks_like_an_abbreviation_or_a_numeral_stays(language: str, writt
     assert normalise(AlignedText.of(written), language).text == written
 
 
+@pytest.mark.parametrize(
+    ("language", "written", "said"),
+    [
+        ("fr", "2x - 7 = 9, x - y", "deux x moins sept égal neuf, x - y"),
+        ("fr", "Paris - 3 = non", "Paris - trois = non"),
+        ("hi", "10 - 4 = 6", "दस माइनस चार बराबर छह"),
+        ("fr", "a ≥ 5 et x ≠ 3", "a supérieur ou égal à cinq et x différent de trois"),
+        ("it", "c² = 9, π ≈ 3,1", "c al quadrato uguale nove, pi greco circa uguale a tre virgola uno"),
+        ("pt", "10³ = 1.000, nome = José", "dez ao cubo igual mil, nome = José"),
+        ("fr", "√49 et √x", "racine carrée de quarante-neuf et racine carrée de x"),
+        ("fr", "√49 × 2", "racine carrée de quarante-neuf fois deux"),
+        ("hi", "√16 और √x", "सोलह का वर्गमूल और x का वर्गमूल"),
+        ("pt", "5! = 120. São 5! Sim", "cinco fatorial igual cento e vinte. São cinco! Sim"),
+        ("it", "1/2 + 1/3 = 5/6", "un mezzo più un terzo uguale cinque sesti"),
+        ("fr", "3/4 + 2/3, note 3/4", "trois quarts plus deux tiers, note trois sur quatre"),
+        ("pt", "1/12 + 3/4", "um doze avos mais três quartos"),
+        ("it", "(-2) e (+3%)", "(meno due) e (più tre per cento)"),
+        ("it", "oggi -3°, il 2° piano", "oggi meno tre gradi, il secondo piano"),
+        ("fr", "90e+3, 2e tour", "quatre-vingt-dixième plus trois, deuxième tour"),
+    ],
+)
+def test_signs_of_a_sum_are_said_and_others_are_not(language: str, written: str, said: str) -> None:
+    assert normalise(AlignedText.of(written), language).text == said
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "said"),
+    [
+        (
+            "fr",
+            "3 g/24 h, 90 km/h",
+            "trois grammes par vingt-quatre heures, quatre-vingt-dix kilomètres-heure",
+        ),
+        ("it", "12 €/100 g, 3 €/kg", "dodici euro per cento grammi, tre euro al chilo"),
+        ("pt", "8 GB/256 GB", "oito gigabytes duzentos e cinquenta e seis gigabytes"),
+        ("fr", "20 € brut/mois, oui/non", "vingt euros brut par mois, oui non"),
+        ("pt", "40h/sem., mas sem juros", "quarenta horas por semana, mas sem juros"),
+        ("pt", "de 8/8 h, nota 8/8", "de oito em oito horas, nota oito oito"),
+        ("pt", "2/2h, 24/24h", "duas em duas horas, vinte e quatro vinte e quatro horas"),
+        ("pt", "R$ 3 a 4 mil por mês", "três a quatro mil reais por mês"),
+        ("pt", "pago R$ 3 a 4 mil pessoas", "pago três reais a quatro mil pessoas"),
+        ("it", "€ 3-4 milioni", "tre a quattro milioni di euro"),
+        ("hi", "₹5 हज़ार करोड़, ₹2 लाख", "पाँच हज़ार करोड़ रुपये, दो लाख रुपये"),
+        ("it", "393 mila, 53", "trecentonovantatre mila, cinquantatré"),
+        ("pt", "mín. 14°C, máx. 30°C", "mínima catorze graus Celsius, máxima trinta graus Celsius"),
+        ("pt", "mín. 3 h, ângulo máx. 30°", "mínimo três horas, ângulo máximo trinta graus"),
+        ("pt", "banho: máx. 30°", "banho: máximo trinta graus"),
+        ("fr", "8h/12h", "huit heures douze heures"),
+        ("fr", "vent d'O. 40 km/h", "vent d'ouest quarante kilomètres-heure"),
+        ("fr", "vent de S. Roy, vent d'O.", "vent de S Roy, vent d'ouest."),
+        ("fr", "v. 1855, v. 12", "vers mille huit cent cinquante-cinq, v. douze"),
+        ("it", "c. 1855, c. 2", "circa milleottocentocinquantacinque, comma due"),
+        ("fr", "23e s.p., XXe s.", "vingt-troisième s.p., vingtième siècle."),
+        ("fr", "id : 845 221", "id : huit quatre cinq, deux deux un"),
+        ("fr", "un id 12", "un id douze"),
+        ("hi", "OTP 845221 है", "OTP आठ चार पाँच दो दो एक है"),
+        ("pt", "senha 1234, senha 12", "senha um dois três quatro, senha doze"),
+        ("pt", "2 comp., 1 suíte", "dois comprimidos, uma suíte"),
+    ],
+)
+def test_what_stands_beside_a_short_form_decides(language: str, written: str, said: str) -> None:
+    assert normalise(AlignedText.of(written), language).text == said
+
+
 @pytest.mark.parametrize("language", ["fr", "it", "pt-br", "hi"])
 def test_no_digit_is_left(language: str) -> None:
     text = "RTX4090 1.2.3 9" + "9" * 40 + " 31/02/2024 25:61 007 ½ १२ 1e10"

@@ -142,6 +142,32 @@ def test_context_decides(text: str, said: str) -> None:
     assert read(text) == said
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("3 hab. y 1 hab. doble", "tres habitaciones y una habitación doble"),
+        (
+            "un pueblo de 8 hab. y 28 hab./km²",
+            "un pueblo de ocho habitantes y veintiocho habitantes por kilómetro cuadrado",
+        ),
+        ("son 120 hab. y más", "son ciento veinte habitantes y más"),
+        ("2 comp. cada 8 h, 3 comp./día", "dos comprimidos cada ocho horas, tres comprimidos por día"),
+        ("mín. -2º, máx. 18 °C", "mínima menos dos grados, máxima dieciocho grados Celsius"),
+        ("mín. 3 h, ángulo máx. 30°", "mínimo tres horas, ángulo máximo treinta grados"),
+        ("baño: máx. 30º", "baño: máximo treinta grados"),
+        ("viento del O. a 20 km/h", "viento del oeste a veinte kilómetros por hora"),
+        ("viento de S. Pedro", "viento de san Pedro"),
+        ("30 € netos/hora, sí/no", "treinta euros netos por hora, sí no"),
+        ("3 g/24 h, 12 €/100 g", "tres gramos por veinticuatro horas, doce euros por cien gramos"),
+        ("8 GB/256 GB", "ocho gigabytes doscientos cincuenta y seis gigabytes"),
+        ("5! = 120", "cinco factorial igual a ciento veinte"),
+        ("PIN 1234, clave 12", "PIN uno dos tres cuatro, clave doce"),
+    ],
+)
+def test_what_stands_beside_a_short_form_decides(text: str, said: str) -> None:
+    assert normalise(sanitise(text), "es").text == said
+
+
 @pytest.mark.parametrize("numeral", ["IIII", "VX", "IC", "XXXX", "VV", "", "ABC", "IVI"])
 def test_what_only_looks_roman_is_no_number(numeral: str) -> None:
     assert roman.value_of(numeral) is None

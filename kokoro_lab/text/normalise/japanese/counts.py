@@ -57,6 +57,15 @@ def _span(match: Any) -> str:
     return number(match["left"]) + ("から" if 0 < left < right else "対")
 
 
+def _sets(match: Any) -> str | None:
+    """The words for the scores of several sets. None if each pair counts up: those may be ranges of pages."""
+    pairs = regex.findall(r"(\d+)-(\d+)", match.group())
+    if all(int(left) < int(right) for left, right in pairs):
+        return None
+    said = regex.sub(r"\d+", lambda found: number(found.group()), match.group())
+    return str(said.replace("-", "対"))
+
+
 _DECIMAL = "[一二三四五六七八九〇]"
 RULES_BEFORE: tuple[Rule, ...] = (
     Rule(
@@ -64,6 +73,11 @@ RULES_BEFORE: tuple[Rule, ...] = (
         rf"(?<=[一二三四五六七八九十〇])・(?={_DECIMAL}+(?:[度倍割秒億万兆%]|パー|ポイ|メート|キロ|センチ|ミリ|リット|グラ|トン))",
         lambda match: "点",
         wakes="・",
+    ),
+    with_dash(
+        "scores of several sets",
+        rf"{START}(?<![\-/:A-Za-z])\d{{1,3}}-\d{{1,3}}(?:[、,]\s?\d{{1,3}}-\d{{1,3}})+(?![\d\-./])",
+        _sets,
     ),
     with_dash("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
     with_dash(

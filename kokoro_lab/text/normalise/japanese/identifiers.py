@@ -43,6 +43,11 @@ def _dotted(match: Any) -> str:
     return version(match.group())
 
 
+def _in_parts(match: Any) -> str:
+    parts = regex.findall(r"\d+", match.group())
+    return "の".join(digits(part) if part[0] == "0" or len(part) > 4 else number(part) for part in parts)
+
+
 def _block(match: Any) -> str:
     return "の".join(cardinal(int(part)) for part in regex.findall(r"\d+", match.group()))
 
@@ -69,7 +74,9 @@ RULES: tuple[Rule, ...] = (
     either_width("telephone, announced", r"(?:TEL|Tel|tel|℡)(?:\.|:|\s)*(?=[\d(+])", lambda _: "電話番号"),
     either_width("facsimile, announced", r"(?:FAX|Fax|fax)(?:\.|:|\s)*(?=[\d(+])", lambda _: "ファックス"),
     digits_of_either_width(
-        "code", rf"(?<={_CODES})\d+(?:-\d+)*{_COUNTED}", lambda match: in_groups(match.group())
+        "code",
+        rf"(?<={_CODES})\d+(?:(?:-|\s(?=\d{{3}}))\d+)*{_COUNTED}",
+        lambda match: in_groups(match.group()),
     ),
     with_point(
         "address on a network or version in parts",
@@ -89,6 +96,12 @@ RULES: tuple[Rule, ...] = (
         "digits in long groups",
         rf"{_UNDER_WAY}(?:\d+{_DASH})*(?:\d{{3}}{_DASH}\d{{4}}|\d{{4}}{_DASH}\d{{2,6}}{_DASH}\d+)(?:{_DASH}\d+)*{_ALONE}",
         lambda match: in_groups(match.group()),
+    ),
+    digits_of_either_width(
+        "number in parts",  # `No.25-014`
+        rf"(?<=(?<![A-Za-z])(?i:No\.?|№)\s?)\d+(?:{_DASH}\d+)+(?![\d.])",
+        _in_parts,
+        wakes="-ー—",
     ),
     digits_of_either_width(
         "block and house", rf"{_UNDER_WAY}\d{{1,4}}(?:{_DASH}\d{{1,4}}){{2,}}{_ALONE}", _block, wakes="-ー—"

@@ -54,6 +54,13 @@ BEFORE_NUMBERS: tuple[Rule, ...] = (
         lambda m: _ABBREVIATED[m.group()],
     ),
     either_width("right or wrong", "[○◯〇]×", lambda _: "マルバツ", wakes="×"),
+    either_width(
+        "arrow to an address",
+        r"→(?=\s?(?:https?:|www\.|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[a-z]{2,}))",
+        lambda _: "",
+        wakes="→",
+        also=".:",
+    ),
     either_width("arrow that leads nowhere", r"(?<!\w\s?)→|→(?!\s?\w)", lambda _: "矢印", wakes="→"),
     either_width(
         "Roman numeral of a sequel",

@@ -37,11 +37,17 @@ def narrow(text: str) -> str:
     return text.translate(_NARROW)
 
 
-def either_width(name: str, pattern: str, say: Say, *, wakes: str = "", ignore_case: bool = False) -> Rule:
+def _of_both_widths(signs: str) -> str:
+    return signs + "".join(chr(code) for code in _NARROW if narrow(chr(code)) in signs)
+
+
+def either_width(
+    name: str, pattern: str, say: Say, *, wakes: str = "", also: str = "", ignore_case: bool = False
+) -> Rule:
     """A `Rule` that reads characters of both widths. Its pattern and its `say` get the narrow form, and the
-    wide forms of `wakes` are added to `wakes`."""
-    wide = "".join(chr(code) for code in _NARROW if narrow(chr(code)) in wakes)
-    return Rule(name, pattern, say, wakes=wakes + wide, ignore_case=ignore_case, seen=narrow)
+    wide forms of `wakes` and `also` are added to them."""
+    wakes, also = map(_of_both_widths, (wakes, also))
+    return Rule(name, pattern, say, wakes=wakes, also=also, ignore_case=ignore_case, seen=narrow)
 
 
 with_slash, with_point, with_dash, with_tilde, with_colon = (

@@ -101,6 +101,7 @@ abbreviations, to save time."""
 _EDGE = r"(?<![\p{L}\d])(?<!\p{Lu}\.[ ]?)"
 
 LONGEST = 5
+_INHABITED = regex.compile(r"\b(?i:puebl|alde|poblaci|municipi|densidad|caserío|censo|localidad)")
 _LOWERED = "₀₁₂₃₄₅₆₇₈₉"
 _SUBSCRIPTS = str.maketrans(_LOWERED, "0123456789")
 
@@ -115,6 +116,15 @@ def _acronym(match: Any) -> str | None:
     if _shouts(match.string) and is_sayable(letters):
         return None
     return spell(letters)
+
+
+def _rooms(match: Any) -> str | None:
+    """The word for the rooms of a flat; None if the text is about a place and those who live there."""
+    if _INHABITED.search(match.string):
+        return None
+    number = int(match["number"])
+    noun = "habitación" if number == 1 else "habitaciones"
+    return f"{cardinal(number, gender='f')} {noun}{final_stop(match)}"
 
 
 def _ampersand(match: Any) -> str:
@@ -155,6 +165,17 @@ RULES: tuple[Rule, ...] = (
         r"(?:m[áí][xn]\.?[^!?\n]{1,40}(?:[,;(/]\ ?|\b(?:y|la)\ ))?m[áí][xn]\.?)",
         lambda m: f"{m['short']}ima{m['many'][-1:]}{final_stop(m)}",
         wakes="áí",
+    ),
+    Rule(
+        "greatest or least heat",
+        r"(?<=(?:^|[:;,(–-][ ]?|\by[ ]))(?P<short>(?i:máx|mín))\.?:?(?=[ ]-?\d+(?:[.,]\d+)?[ ]?[°º])",
+        lambda m: f"{m['short']}ima" if regex.search(r"(?i:mín.*máx|máx.*mín)", m.string) else None,
+        wakes="°º",
+    ),
+    digit_rule(
+        "rooms",  # of a flat: `3 hab., 2 baños`
+        r"(?<![\w.,])(?P<number>\d)[ ]hab\.(?![ ]?/)",
+        _rooms,
     ),
     Rule("era in capitals", r"(?<=[\dIVX][ ])(?:A|D)\.[ ]?C\.?(?!\w)", _era, wakes="."),
     Rule(

@@ -184,6 +184,12 @@ _IDENTIFIES = 8
 
 VERSIONS: tuple[Rule, ...] = (
     digit_rule(
+        "code",
+        r"(?<=\b(?:código|clave|pin|otp)[ ]?:?[ ])\d{4,8}(?![\w/-]|[ .,]\d)",
+        lambda match: digits(match.group()),
+        ignore_case=True,
+    ),
+    digit_rule(
         "version or address of a machine",
         r"""(?<![\w.,-])(?:
               (?P<letter>[vV]\.?[ ]?)(?P<parts>\d{1,4}(?:\.\d{1,4}){0,3})

@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import CountedUnit, any_of, names, units, words
 UNITS = units(__package__, "units.tsv")
 _WORDS = words(__package__)
 _SYMBOLS = any_of(UNITS)
-_PER = rf"(?:/(?P<per>{any_of(_WORDS['per'])}))?"
+_PER = rf"(?:\.?/(?P<per>{any_of(_WORDS['per'])}))?"
 _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 
@@ -197,10 +197,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "degree of the compass",
-        rf"(?P<side>{any_of(names(__package__)['degree of the compass'])})(?![\w.'’-])"
-        r"(?<=\b(?i:vientos?|brisa|rachas|ráfagas)\b[^.,;!?]{0,40}\bdel?[ ]\p{Lu}{2})",
+        rf"(?P<side>{any_of(names(__package__)['degree of the compass'])})"
+        r"(?:\.(?=[ ][\d\p{Ll}]))?(?![\w.'’-])"
+        r"(?<=\b(?i:vientos?|brisa|rachas|ráfagas)\b[^.,;!?]{0,40}\bdel?[ ]\p{Lu}{1,2}\.?)",
         lambda match: names(__package__)["degree of the compass"][match["side"]],
-        wakes="NS",
+        wakes="NSEO",
     ),
     # With the sign of an ordinal, as it is often typed; no ordinal is below zero
     digit_rule(
@@ -225,6 +226,19 @@ RULES: tuple[Rule, ...] = (
     ),
     digit_rule(
         "measure", rf"{START}{AMOUNT}[ ]?(?P<unit>{_SYMBOLS}){_PER}{_END}(?:\.(?=[ ]\p{{Ll}}))?", _measure
+    ),
+    digit_rule(
+        "per so many",  # `3 g/24 h`, `12 €/100 g`
+        rf"(?<=\d[ ]?(?:{_SYMBOLS}|{_SIGNS}))/"
+        r"(?=(?:[2-9]|[1-7]\d)[ ]?h\b|10{2,3}[ ]?(?:g|ml|mL|cl|kg|km)\b)",
+        lambda _: " por",
+        wakes="/",
+    ),
+    digit_rule(
+        "stroke behind a unit",  # `8 GB/256 GB`
+        rf"(?<=\d[ ]?(?:{_SYMBOLS}))/(?=\d)",
+        lambda _: " ",
+        wakes="/",
     ),
     Rule(
         "unit alone",

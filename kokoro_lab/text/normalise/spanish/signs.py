@@ -62,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     Rule("compound sign", r"(?<=[\w\)][ ]?)(?P<sign><=|>=|!=|==)(?=[ ]?[\w(])", _named, wakes="<=>"),
     Rule("times", r"(?<=[\d)][ ]?)(?P<sign>[*·])(?=[ ]?[\d(])", _named, wakes="*·"),
     digit_rule("times, by an x", r"(?<=\d[ ]?|\d[ ]?\p{Ll}{1,2}[ ])[xX](?=[ ]?\d)", lambda _: "por"),
+    digit_rule("factorial", r"(?<=\d)!(?=[ ]?[=+×÷/*])", lambda _: " factorial", wakes="!"),
     Rule("raised to", r"(?<=[\w)])(?P<sign>\^)(?=[\w(-])", _named, wakes="^"),
     Rule("about", r"(?<!\w)(?P<sign>~)(?=[ ]?\d)", _named, wakes="~"),
     Rule("number sign", r"(?<!\w)\#(?=[ ]?\d)", lambda _: "número", wakes="#"),
@@ -88,7 +89,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "so many in each",
-        rf"(?<=\d[ ]\p{{Ll}}+)/(?=(?P<each>{any_of(_EACH)})(?!\w))",
+        rf"(?<=\d[ ](?:[$€£][ ])?\p{{Ll}}+)/(?=(?P<each>{any_of(_EACH)})(?!\w))",
         lambda match: _EACH[match["each"]],
         wakes="/",
     ),
