@@ -189,14 +189,13 @@ def _detected(
         found[k] = home
     if addresses:  # they tell no language
         latin = [k for k in latin if not _within(words[k], addresses)]
-    scales = _WORDS.get(f"{home[:2]} scale behind a number")
-    if scales:  # `60,3 mi`, where `mi` is no Spanish word
-        latin = [
-            k
-            for k in latin
-            if text[words[k].start : words[k].end] not in scales
-            or not _NUMBER_BEFORE.search(text, 0, words[k].start)
-        ]
+    units = _WORDS["unit behind a number"] | _WORDS.get(f"{home[:2]} scale behind a number", frozenset())
+    latin = [  # `57 Wh` is of every language, and `mi` in `60,3 mi` is no Spanish word
+        k
+        for k in latin
+        if text[words[k].start : words[k].end] not in units
+        or not _NUMBER_BEFORE.search(text, max(0, words[k].start - 2), words[k].start)
+    ]
     if mode == "auto":
         inverted = [m.end() for m in _INVERTED.finditer(text)]
         tokens = [_token(text, words, k, inverted) for k in latin]

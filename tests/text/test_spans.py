@@ -65,6 +65,11 @@ def test_short_forms_at_a_number_stay_in_the_language_of_the_sentence() -> None:
     assert cut(text, "pt-br", known=None) == [("pt-br", text)]
 
 
+def test_a_unit_behind_a_number_tells_no_language() -> None:
+    for text in ("batt. 57 Wh, 1,6 kg.", "2 porte USB 3.2, batt. 57 Wh, 1,6 kg."):
+        assert cut(text, "it", known=None) == [("it", text)]
+
+
 @pytest.mark.parametrize(
     ("text", "base", "accent", "english"),
     [

@@ -169,8 +169,10 @@ def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> 
 
 
 def _measure(match: Any) -> str:
-    unit, per = match["unit"], match["per"]
-    said = _amount(match, _counted) + _UNITS[unit] + (f"每{_PER[per]}" if per else "")
+    unit = match["unit"]
+    said = (
+        _amount(match, _counted) + _UNITS[unit] + "".join(f"每{_PER[per]}" for per in match.captures("per"))
+    )
     return said.replace(_BEFORE["-"], "零下") if unit in ("℃", "°C") else said
 
 
@@ -402,7 +404,9 @@ RULES: tuple[Rule, ...] = (
         rf"{_AMOUNT}\s?(?<of>[%‰])",
         lambda m: _amount(m, of="百分之" if m["of"] == "%" else "千分之"),
     ),
-    _rule("measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)}))?(?![A-Za-z\d])", _measure),
+    _rule(
+        "measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)})){{0,2}}(?![A-Za-z\d])", _measure
+    ),
     _rule(
         "each so many",  # `3g/24h`
         rf"(?<=\d\s?{_UNIT}|[元克升])/(?=(?:\d\d?\s?(?:h|小时)|10{{2,3}}\s?(?:g|克|m[lL]|毫升|km|公里))(?![A-Za-z]))",

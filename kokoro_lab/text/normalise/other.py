@@ -171,6 +171,7 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
                 rf"(?:/(?:(?P<per>{unit})(?!{word})"
                 rf"|(?<!\d\ ?h/)(?P<many>{spells}|100{{1,2}})\ ?(?P<per>{unit})(?!{word})"
                 rf"|(?P<each>{any_of(self._each)}(?!{word})|\p{{Ll}}[\p{{Ll}}\p{{M}}]{{2,}})))?"
+                rf"(?:(?<=/\S+)/(?P<then>{any_of((*self._each, *self._units))})(?!{word}))?"  # `mg/kg/h`
                 rf"(?!{word}|/(?!\d)|\.\p{{L}})",
                 self._measure,
             ),
@@ -291,6 +292,8 @@ class OtherReader(OtherAgreement, OtherDates, OtherCodes, OtherRoman, OtherSizes
             said = self._sign(match) + self._counted(int(whole), unit)
         if match["per"] or match["each"]:
             said += f" {self._per(match['per'] or match['each'], match['many'])}"
+        if match["then"]:
+            said += f" {self._per(match['then'])}"
         return self._up_to(match, said) + last_stop(match)
 
     def _per(self, unit: str, many: str | None = None) -> str:

@@ -87,7 +87,7 @@ class OtherDates(OtherNumbers):
         before = any_of((*entries(self._words["before a day"]), *self._days))
         yield digit_rule(
             "date without a year",
-            rf"(?<=\b(?:(?i:{before}):?|d[eua]l?\ \d\d?\ (?:au|al?))\ )"
+            rf"(?<=\b(?:(?i:{before})[.:]?|d[eua]l?\ \d\d?\ (?:au|al?))\ )"
             r"(?P<d>(?!0?[1-4]/[2-4]\b|6/8\b)[0-3]?\d)(?:[º°]|er)?"
             r"/(?P<m>0?[1-9]|1[0-2])(?![\w/]|[.,]\d|\ d)",
             self._day,
@@ -127,7 +127,10 @@ class OtherDates(OtherNumbers):
             day = any_of(self._days)
             months = any_of({*self._months.values(), *self._short_months})
             # Behind `mer.` a number alone may be 3 hours, and `mer` the sea
-            dated = rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)|[/.:h-]\d|\ ?h\b)"
+            dated = (
+                rf"\d{{1,2}}(?:\ (?:de\ )?(?:{months}(?!\p{{L}})|\p{{L}}{{3,4}}\.)"
+                r"|[/.:h-]\d|\ ?h\b|\ ?:(?!\d))"
+            )
             yield Rule(
                 "span of days of the week",
                 rf"(?<![\p{{L}}-])(?P<a>{day})\.?(?:\ ?[-–]\ ?|\ (?P<word>au?|à|all?a?)\ )(?P<b>{day})"

@@ -77,7 +77,7 @@ LEAST = {
     "further": 328,
     "common": 422,
     "languages": 144,
-    "everyday": 391,
+    "everyday": 404,
     "same": 275,
 }
-"""How many lines of each set are right, of 140, 336, 200, 100, 329, 440, 144, 392 and 275."""
+"""How many lines of each set are right, of 140, 336, 200, 100, 329, 440, 144, 427 and 275."""

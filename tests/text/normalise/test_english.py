@@ -336,6 +336,7 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
             "b. 1950, d. 2010, vitamin d. 20 of us",
             "born nineteen fifty, died twenty ten, vitamin d. twenty of us",
         ),
+        ("5 mL/kg/h, 3 km/h", "five milliliters per kilogram per hour, three kilometers per hour"),
         ("$3/mo. for it, $5-$10/hr", "three dollars per month for it, five to ten dollars per hour"),
         ("Mon/Wed/Fri; the Sun/moon", "Monday Wednesday Friday; the Sun moon"),
         ("the letter a is, the letter a man wrote", "the letter A is, the letter a man wrote"),

@@ -159,6 +159,10 @@ def test_context_decides(text: str, said: str) -> None:
         ("viento de S. Pedro", "viento de san Pedro"),
         ("30 € netos/hora, sí/no", "treinta euros netos por hora, sí no"),
         ("3 g/24 h, 12 €/100 g", "tres gramos por veinticuatro horas, doce euros por cien gramos"),
+        (
+            "60 mg/kg/día, 5 ml/kg/h",
+            "sesenta miligramos por kilogramo por día, cinco mililitros por kilogramo por hora",
+        ),
         ("8 GB/256 GB", "ocho gigabytes doscientos cincuenta y seis gigabytes"),
         ("5! = 120", "cinco factorial igual a ciento veinte"),
         ("PIN 1234, clave 12", "PIN uno dos tres cuatro, clave doce"),

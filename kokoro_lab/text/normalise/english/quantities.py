@@ -48,7 +48,7 @@ SPOKEN = frozenset(written for written, unit in UNITS.items() if written in (uni
 
 _UNIT, _WORD_UNIT = any_of(UNITS.keys() - SPOKEN), any_of(SPOKEN)
 _PER_UNIT = any_of(NAMES["per"].keys() | WORDS["shared per"])
-_PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END})?"
+_PER = rf"(?:/(?P<per>{_PER_UNIT}|head|\p{{Ll}}{{4,}}){LOOSE_END}(?:/(?P<then>{_PER_UNIT}){LOOSE_END})?)?"
 _SIGNED = r"(?P<sign>(?<![\p{L}\p{N}.)\]])(?:[-−–](?=[\d.])|(?<=^)[-−–]\ |[+±~≈<>≤≥]\ ?))?"
 _NO_NOUN = rf"(?!{any_word('no noun behind an amount')}\b)"
 _AMOUNT = r"(?:[\d.,]+(?:[-–][\d.,]+)?|(?:\d+[-\ ])?\d+/\d+)"
@@ -66,13 +66,11 @@ _LEFT = r"(?<![\p{L}\p{N}_.,/:]|\p{N}[.,])"
 
 
 def per(match: Any) -> str:
-    """If a slash and a unit follow an amount: ` per hour` or the like; else empty."""
-    unit, count = optional(match, "per"), optional(match, "count")
-    return (
-        f" per {scaled(count[:-1], count[-1]) if count else NAMES['per'].get(unit, unit)}"
-        if unit or count
-        else ""
-    )
+    """If a slash and a unit follow an amount, once or twice: ` per hour` or the like; else empty."""
+    unit, then, count = (optional(match, name) for name in ("per", "then", "count"))
+    if count:
+        return f" per {scaled(count[:-1], count[-1])}"
+    return "".join(f" per {NAMES['per'].get(each, each)}" for each in (unit, then) if each)
 
 
 def _quantity(match: Any) -> str | None:

@@ -46,22 +46,20 @@ UNITS = dict(_units())
 _PER, _PERCENT = NAMES["per"], NAMES["per cent"]
 _LENGTHS, _ALONE = any_of(WORDS["length"]), any_of(WORDS["unit read alone"])
 _BASE = rf"(?:{_LENGTHS}(?:\^?[23](?!\d)|[²³])|{any_of(UNITS)})"
-_COMPOUND = rf"{_BASE}(?:/(?:{any_of(_PER)}|{_BASE}))?"
+_COMPOUND = rf"{_BASE}(?:/(?:{any_of(_PER)}|{_BASE})){{0,2}}"
 _COMPATIBLE = "㎜㎝㎞㎟㎠㎡㎢㎣㎤㎥㎦㎎㎏㎍㎖㎗㎘㎐㎑㎒㎓㎾㎿㎉㎈㏄㎅㎆㎇㎳㎲㎱㏈㎩㎪㎫㏊㎧㎨"
 
 
 def _unit(written: str) -> str:
-    """The name of a unit, of a unit's power (`m²`), or of one unit per another (`km/h`)."""
-    base, _, per = written.partition("/")
+    """The name of a unit, of a unit's power (`m²`), or of one unit per others (`km/h`, `mg/kg/日`)."""
+    base, *pers = written.split("/")
     for power, name in NAMES["power of a length"].items():
         if base.endswith(power) and base.removesuffix(power) in WORDS["length"]:
             said = name + UNITS[base.removesuffix(power)]
             break
     else:
         said = UNITS[base]
-    if not per:
-        return said
-    return said + (_PER.get(per) or "毎" + _unit(per))
+    return said + "".join(_PER.get(per) or "毎" + _unit(per) for per in pers)
 
 
 def _measure(match: Any) -> str:

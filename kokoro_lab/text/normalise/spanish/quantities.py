@@ -26,7 +26,7 @@ from kokoro_lab.text.tables import CountedUnit, any_of, names, units, words
 UNITS = units(__package__, "units.tsv")
 _WORDS = words(__package__)
 _SYMBOLS = any_of(UNITS)
-_PER = rf"(?:\.?/(?P<per>{any_of(_WORDS['per'])}))?"
+_PER = rf"(?:\.?/(?P<per>{any_of(_WORDS['per'])})(?:/(?P<then>{any_of(_WORDS['per'])}))?)?"
 _END = r"(?![\w²³°]|/\p{L}|'\w|\.\p{L})"
 
 
@@ -44,6 +44,8 @@ def _measure(match: Any) -> str | None:
     name = unit.one if amount.is_one else unit.many
     if match["per"]:
         name = f"{name} por {unit_name(match['per'])}"
+    if match["then"]:  # `mg/kg/día`
+        name = f"{name} por {unit_name(match['then'])}"
     return amount.words(unit.gender) + amount.last.link + name
 
 
