@@ -408,12 +408,6 @@ RULES: tuple[Rule, ...] = (
         "measure", rf"{_AMOUNT}\s?(?<unit>{_UNIT})(?:/(?<per>{any_of(_PER)})){{0,2}}(?![A-Za-z\d])", _measure
     ),
     _rule(
-        "each so many",  # `3g/24h`
-        rf"(?<=\d\s?{_UNIT}|[元克升])/(?=(?:\d\d?\s?(?:h|小时)|10{{2,3}}\s?(?:g|克|m[lL]|毫升|km|公里))(?![A-Za-z]))",
-        lambda _: "每",
-        wakes="/／",
-    ),
-    _rule(
         "arrow between quantities",
         r"(?<=[\d%‰℃万亿元]\s?)→(?=\s?[-+¥$]?\d)",
         lambda _: "到",

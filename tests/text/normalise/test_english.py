@@ -427,6 +427,7 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ),
         ("c u l8r m8, an M8 bolt", "c u later mate, an M eight bolt"),
         ("I <3 you, <3 years", "I heart you, less than three years"),
+        ("thanks <3", "thanks heart"),
         ("bye :P, a:P", "bye , a:P"),
         (
             "UA 2214: on time, UA 2214 of it",
