@@ -228,16 +228,31 @@ class _Cut(NamedTuple):
 def _cuts(sentence: SpokenSentence, least: int, *, at_stops: bool) -> Iterator[_Cut]:
     """The borders between the sentence's words, in order, at which a pause fits at least as well as `least`.
 
-    With `at_stops`, a mark at which a sentence may end is as good as one that divides clauses.
+    With `at_stops`, a mark at which a sentence may end is as good as one that divides clauses. A border
+    without a mark may divide a part of the text, such as `44h`, only if `SHORT_TOKENS` of it are on either
+    side.
     """
     tokens = 0
-    for i, strength in enumerate(borders(sentence.words)):
+    for i, (strength, least_side) in enumerate(zip(borders(sentence.words), _sides(sentence), strict=True)):
         word = sentence.words[i]
         tokens += len(sentence.ids[i]) + word.space_after
         if at_stops and ends_with_pause(word):
             strength = MARK
-        if strength >= least:
+        if strength >= least and (strength == MARK or least_side >= SHORT_TOKENS):
             yield _Cut(strength, i + 1, tokens)
+
+
+def _sides(sentence: SpokenSentence) -> list[int]:
+    """For each border between two words of the same part of the text, how many of the part's token ids are on
+    its shorter side; `MAX_TOKENS` for the other borders."""
+    words, found, part = sentence.words, list[int](), [0]
+    for i, ids in enumerate(sentence.ids):
+        part.append(part[-1] + len(ids))
+        following = words[i + 1] if i + 1 < len(words) else None
+        if following is None or following.start >= words[i].end or following.end <= words[i].start:
+            found += [min(ahead, part[-1] - ahead) for ahead in part[1:-1]] + [MAX_TOKENS]
+            part = [0]
+    return found[:-1]
 
 
 def _first_cut(sentence: SpokenSentence) -> int:

@@ -185,6 +185,28 @@ def test_a_long_first_sentence_is_cut_where_a_speaker_would_pause(
     assert 0.08 <= segments[0].pause_after_s <= 0.12
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("pt-br", "Aux. adm.: 44h por semana, R$ 1.800 e mais nada."),
+        ("fr-fr", "Enfant : 15 mg/kg toutes les six heures, et rien de plus que cela."),
+        ("en-us", "We counted slowly and found 128,543 of them in all of the old wooden boxes."),
+        ("hi", "वेतन ₹15,000-18,000 हर महीने और खाना भी मिलेगा।"),
+    ],
+)
+def test_no_first_segment_ends_within_a_number(front_end: FrontEnd, language: str, text: str) -> None:
+    first, second, *_ = front_end.segments(text, language, lambda _: None)
+    assert max(word.end for word in first.words) <= min(word.start for word in second.words)
+
+
+def test_a_first_segment_may_end_within_a_long_number(front_end: FrontEnd) -> None:
+    """Its reading would last longer than a listener should wait for the first sound."""
+    text = "Son 612 345 678 habitantes."
+    first, second = front_end.segments(text, "es", lambda _: None)
+    assert first.end > second.start
+    assert min(len(first.token_ids), len(second.token_ids)) >= SHORT_TOKENS
+
+
 def test_between_a_subject_and_its_verb_only_a_very_long_first_sentence_is_cut(front_end: FrontEnd) -> None:
     text = "The enormous mechanical elephant was entirely covered."
     assert len(list(front_end.segments(text, "en-us", lambda _: None))) == 1
