@@ -258,7 +258,6 @@ RULES: tuple[Rule, ...] = (
         "mobile telephone",
         rf"{START}[Mm]ob(?:\.|:|(?=\ ))(?=\ ?(?:\+\d|\(?0\d{{2,4}}))",
         lambda match: f"{'M' if match.group()[0] == 'M' else 'm'}obile",
-        also="+0",
     ),
     digit_rule(
         "school year",
