@@ -14,6 +14,7 @@ from typing import Any
 
 import regex
 
+from kokoro_lab.text.normalise.pasted import sets
 from kokoro_lab.text.normalise.rules import DIGITS, Rule, in_calendar
 from kokoro_lab.text.tables import any_of, names
 
@@ -146,15 +147,6 @@ def _life(match: Any) -> str | None:
     if first >= last or (first[2:] == "00" and last[2:] == "00"):
         return None
     return f"{digits(first)}到{digits(last)}"
-
-
-def _sets(match: Any) -> str | None:
-    """The words for the scores of several sets. None if each pair counts up: those may be ranges of pages."""
-    pairs = regex.findall(r"(\d+)-(\d+)", match.group())
-    if all(int(first) < int(last) for first, last in pairs):
-        return None
-    said = regex.sub(r"\d+", lambda found: number(found.group()), match.group())
-    return str(said.replace("-", "比"))
 
 
 def _amount(match: Any, say: Callable[[str], str] = number, *, of: str = "") -> str:
@@ -314,7 +306,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "scores of several sets",
         rf"{_START}(?<![-/:A-Za-z])\d{{1,3}}-\d{{1,3}}(?:[、，,]\s?\d{{1,3}}-\d{{1,3}})+(?![\d\-./])",
-        _sets,
+        sets(number, "比"),
         wakes="-－–",
     ),
     _rule(

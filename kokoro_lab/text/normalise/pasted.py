@@ -119,6 +119,20 @@ def numerals(cardinal: Callable[[int], str]) -> Rule:
     )
 
 
+def sets(number: Callable[[str], str], to: str) -> Callable[[Any], str | None]:
+    """What puts the scores of several sets, `6-4, 3-6`, into words, with `to` for the dash. It gives None if
+    each pair counts up: those may be ranges of pages."""
+
+    def said(match: Any) -> str | None:
+        pairs = regex.findall(r"(\d+)-(\d+)", match.group())
+        if all(int(left) < int(right) for left, right in pairs):
+            return None
+        words = regex.sub(r"\d+", lambda found: number(found.group()), match.group())
+        return str(words.replace("-", to))
+
+    return said
+
+
 _MOST_STARS = 9
 """A longer row is an ornament, whose stars nobody counts."""
 _NUMBER_OF_STARS = regex.compile(r"(?:\d[.,/]\d|½|(?<![\d.,/])(\d))\ ?$")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kokoro_lab.text.normalise import normalise
 from kokoro_lab.text.normalise.english import cardinal, date, ordinal, time
+from kokoro_lab.text.normalise.english.money import CURRENCIES
 from kokoro_lab.text.normalise.english.numerals import mixed, number, year
 from kokoro_lab.text.normalise.english.patterns import WORDS
-from kokoro_lab.text.normalise.english.quantities import CURRENCIES
 from kokoro_lab.text.normalise.roman import roman
 from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import sentences

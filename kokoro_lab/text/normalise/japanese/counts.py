@@ -22,6 +22,7 @@ from kokoro_lab.text.normalise.japanese.written import (
     with_slash,
     with_tilde,
 )
+from kokoro_lab.text.normalise.pasted import sets
 from kokoro_lab.text.normalise.rules import Rule
 
 _VULGAR = "".join(
@@ -57,15 +58,6 @@ def _span(match: Any) -> str:
     return number(match["left"]) + ("から" if 0 < left < right else "対")
 
 
-def _sets(match: Any) -> str | None:
-    """The words for the scores of several sets. None if each pair counts up: those may be ranges of pages."""
-    pairs = regex.findall(r"(\d+)-(\d+)", match.group())
-    if all(int(left) < int(right) for left, right in pairs):
-        return None
-    said = regex.sub(r"\d+", lambda found: number(found.group()), match.group())
-    return str(said.replace("-", "対"))
-
-
 _DECIMAL = "[一二三四五六七八九〇]"
 RULES_BEFORE: tuple[Rule, ...] = (
     Rule(
@@ -77,7 +69,7 @@ RULES_BEFORE: tuple[Rule, ...] = (
     with_dash(
         "scores of several sets",
         rf"{START}(?<![\-/:A-Za-z])\d{{1,3}}-\d{{1,3}}(?:[、,]\s?\d{{1,3}}-\d{{1,3}})+(?![\d\-./])",
-        _sets,
+        sets(number, "対"),
     ),
     with_dash("score", rf"{START}(?<!-)(?<left>\d{{1,3}})-(?<right>\d{{1,3}})(?={_OUTCOME})", _versus),
     with_dash(
