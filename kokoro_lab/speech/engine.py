@@ -384,15 +384,20 @@ class Engine:
         return shrink_arenas()
 
     def warm(
-        self, voice: str = "af_heart", language: str | None = None, text: str = WARM_TEXT
+        self,
+        voice: str = "af_heart",
+        language: str | None = None,
+        text: str = WARM_TEXT,
+        *,
+        stop: threading.Event | None = None,
     ) -> SynthesisReport:
         """Stream a long sentence to nobody, so that parts which load at their first use are loaded, and the
         memory that long segments take is allocated, before somebody listens. Before a single utterance, a
-        short `text` will do."""
+        short `text` will do. If `stop` is set meanwhile, `Interrupted` is raised."""
         language = resolve_language(language or self.voice(voice).language)
         self.front_end.warm(language)
         asked = checked_utterance(self.parts, text, {"voice": voice, "language": language}, streamed=True)
-        stream = SpeechStream(self.parts, asked, cached=False, listened=False)
+        stream = SpeechStream(self.parts, asked, cached=False, listened=False, stop=stop)
         for _ in stream:
             pass
         return stream.report

@@ -295,7 +295,9 @@ class Preparation:
         at_end_s = added(asked_s, at_end_s)
         if not spoken:
             self.wordless = True
-            at_end_s = _breaks_s(self._text) or WORDLESS_S
+            breaks_s = _breaks_s(self._text)
+            heard = round(breaks_s * SAMPLE_RATE_HZ) > 0  # a break may be shorter than a sample
+            at_end_s = breaks_s if heard else WORDLESS_S
             self.fallbacks.append(
                 Fallback("text", f"no word is in this text: {1000 * at_end_s:.0f} ms of silence instead")
             )

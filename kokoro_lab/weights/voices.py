@@ -77,6 +77,8 @@ def language_of(spec: str) -> str:
 MOST_KEPT = 64
 _PART = re.compile(r"\s*([a-z]\w*)\s*(?:\(\s*(\d+(?:\.\d+)?)\s*\))?\s*", re.IGNORECASE)
 MAX_BLEND = 8
+WEIGHTS_BELOW = 10_000
+"""Limit of a voice's weight in a blend. Far larger ones add up to infinity, and the blend to no numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +226,15 @@ def parts_of(spec: str) -> Iterator[tuple[str, float]]:
                 value=match[1],
                 mend=f"{meant}`kokoro-lab fetch --list` lists all of them.",
             )
-        yield name, float(match[2] or 1)
+        weight = float(match[2] or 1)
+        if weight >= WEIGHTS_BELOW:
+            raise VoiceError(
+                f"The weight of {name} is too large.",
+                field="voice",
+                value=match[2][:80],
+                allowed=f"below {WEIGHTS_BELOW}",
+            )
+        yield name, weight
 
 
 def _pack(name: str, home: Path | None) -> npt.NDArray[np.float32]:

@@ -29,10 +29,12 @@ from kokoro_lab.lab.bench.timing import InProcess, measure_considerately
 from kokoro_lab.serve import create_app
 from kokoro_lab.server.health import operations
 from kokoro_lab.server.health.background import WarmUp, needed_pre_buffer_s
+from kokoro_lab.server.health.lifecycle import begin_to_stop
 from kokoro_lab.server.health.logs import JsonLines
 from kokoro_lab.server.health.objectives import ServedRequest
 from kokoro_lab.server.requests.slots import Slots
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.speech.stream import SpeechStream
 from tests.server.conftest import SETTINGS, state_of, wait_until
 from tests.server.scripted import Scripted
 
@@ -358,7 +360,7 @@ def test_the_warm_up_makes_way_for_who_came_meanwhile(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warmed: list[str] = []
-    monkeypatch.setattr(engine, "warm", warmed.append)
+    monkeypatch.setattr(engine, "warm", lambda voice, **_: warmed.append(voice))
     slots, heard = Slots(1), threading.Event()
     slot = slots.take()
     warm_up = WarmUp({"weights": 0.1})
@@ -383,7 +385,7 @@ def test_a_slow_machine_rehearses_and_a_quick_one_is_ready_at_once(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, compute_s: float, rehearsals: int
 ) -> None:
     report = replace(engine.warm("hum"), compute_s=compute_s, audio_s=1.0)
-    monkeypatch.setattr(engine, "warm", lambda voice: report)
+    monkeypatch.setattr(engine, "warm", lambda voice, **_: report)
     needed: list[float] = []
     warm_up = WarmUp()
     warm_up.rehearsed = needed.append
@@ -397,7 +399,7 @@ def test_a_rehearsal_is_broken_off_and_counts_for_nothing_when_a_client_comes(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = replace(engine.warm("hum"), compute_s=1.0, audio_s=1.0)
-    monkeypatch.setattr(engine, "warm", lambda voice: report)
+    monkeypatch.setattr(engine, "warm", lambda voice, **_: report)
     slots, streams = Slots(1), []
     stream_of = engine.stream
 
@@ -415,6 +417,35 @@ def test_a_rehearsal_is_broken_off_and_counts_for_nothing_when_a_client_comes(
     assert len(streams) == 1
     assert not streams[0].is_computed
     assert needed == []
+
+
+@pytest.mark.parametrize("rehearses", [False, True])
+def test_a_server_that_is_stopped_breaks_its_warm_up_off(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, rehearses: bool
+) -> None:
+    """A process waits for native code for 5 s at most, and then aborts."""
+    stream_of, quick = SpeechStream.__next__, replace(engine.warm("hum"), compute_s=1.0, audio_s=1.0)
+    under_way, go_on, handed_out = threading.Event(), threading.Event(), []
+
+    def slow(stream: SpeechStream) -> AudioChunk:
+        chunk = stream_of(stream)
+        handed_out.append(chunk)
+        under_way.set()
+        go_on.wait()
+        return chunk
+
+    monkeypatch.setattr(SpeechStream, "__next__", slow)
+    if rehearses:
+        monkeypatch.setattr(engine, "warm", lambda voice, **_: quick)
+    state = state_of(create_app(engine, Settings(**{**SETTINGS, "degrade": "auto"})))
+    assert under_way.wait(60)
+    timer = begin_to_stop(state, 600)
+    go_on.set()
+    wait_until(lambda: state.warm_up.complete)
+    timer.cancel()
+    assert len(handed_out) == 1
+    assert state.warm_up.state == "failed"
+    assert state.warm_up.reason == "The server was stopped before it was warm."
 
 
 def test_a_rehearsal_needs_what_its_latest_chunk_needed() -> None:

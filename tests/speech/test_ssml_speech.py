@@ -113,6 +113,13 @@ def test_a_break_is_exactly_as_long_as_it_is_asked_for(following: Engine, asked_
     )
 
 
+def test_a_break_shorter_than_a_sample_is_as_if_there_were_none(following: Engine) -> None:
+    clip = speak(following, "<break time='0.01ms'/>")
+    assert len(clip.samples) == 2400
+    assert clip.report.fallbacks[-1].reason == "no word is in this text: 100 ms of silence instead"
+    assert len(speak(following, "<break time='1ms'/>").samples) == 24
+
+
 def test_breaks_in_a_row_add_up_and_speed_does_not_change_them(following: Engine) -> None:
     clip = speak(following, "zoo<break time='0.5s'/> <break strength='x-weak'/>zoo", speed=2.0)
     assert pauses_s(clip.samples)[1] == pytest.approx(0.75, abs=1e-4)

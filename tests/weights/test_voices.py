@@ -17,6 +17,7 @@ from kokoro_lab.weights.voices import (
     level_lufs,
     level_slope_lu,
     load_voice,
+    parts_of,
     usual_energy,
 )
 
@@ -82,6 +83,10 @@ def test_a_blend_of_nothing_or_of_too_much_is_refused() -> None:
         load_voice("af_heart(0)+af_sky(0)")
     with pytest.raises(VoiceError, match="too many"):
         load_voice("+".join(["af_heart"] * 9))
+    for huge in ("10000", "9" * 400, f"{'9' * 308}.5"):
+        with pytest.raises(VoiceError, match="too large"):
+            load_voice(f"af_heart({huge})+af_sky")
+    assert list(parts_of("af_heart(9999.9)+af_sky")) == [("af_heart", 9999.9), ("af_sky", 1.0)]
 
 
 @pytest.mark.model

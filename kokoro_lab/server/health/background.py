@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Literal
 
 from kokoro_lab.datatypes import AudioChunk, SynthesisReport
-from kokoro_lab.errors import KokoroLabError
+from kokoro_lab.errors import Interrupted, KokoroLabError
 from kokoro_lab.scheduling.kept_threads import SPEAKING
 from kokoro_lab.scheduling.native_work import native_work
 from kokoro_lab.scheduling.priority import keep_collector_off
@@ -129,6 +129,12 @@ class WarmUp:
         self.complete = False
         self.measured: Callable[[SynthesisReport], None] = lambda report: None
         self.rehearsed: Callable[[float], None] | None = None
+        self._stop = threading.Event()
+
+    def end(self) -> None:
+        """Break off behind the step that is under way, since nobody needs what would be loaded. A process
+        that ends waits for native code only for a while."""
+        self._stop.set()
 
     def start(
         self,
@@ -200,6 +206,10 @@ class WarmUp:
             with native_work():
                 engine.front_end.warm(language)
             self.stages.end()
+        except Interrupted:
+            self.state, self.reason = "failed", "The server was stopped before it was warm."
+            log.info("The warm-up was broken off, because the server is being stopped.")
+            return None
         except Exception as error:
             known = isinstance(error, KokoroLabError)
             self.reason = str(error) if known else f"{type(error).__name__}; the log says more."
@@ -220,10 +230,10 @@ class WarmUp:
             if spoken():
                 return
             time.sleep(LOOK_S)
-        report = SPEAKING.submit(lambda: engine.warm(voice)).result()
+        report = SPEAKING.submit(lambda: engine.warm(voice, stop=self._stop)).result()
         self.measured(report)
         if self.rehearsed is not None and report.compute_s > SLOW * report.audio_s and slots.idle():
-            stream = engine.stream(REHEARSED, voice=voice, cached=False)
+            stream = engine.stream(REHEARSED, voice=voice, cached=False, stop=self._stop)
             alone = takewhile(lambda _: slots.idle(), stream)
             needed_s = SPEAKING.submit(lambda: needed_pre_buffer_s(alone)).result()
             stream.close()
@@ -235,6 +245,8 @@ class WarmUp:
         for tag in list(self.languages)[1:]:
             if slots is not None:
                 wait_until_idle(slots)
+            if self._stop.is_set():
+                return
             try:
                 with native_work():
                     engine.front_end.warm(tag)

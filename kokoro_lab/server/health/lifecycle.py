@@ -178,6 +178,7 @@ def begin_to_stop(state: ServerState, within_s: float) -> threading.Timer:
         ),
         for_good=True,
     )
+    state.warm_up.end()
     under_way = len(state.syntheses.under_way())
     log.info("Stopping: nothing new is taken, %d under way may go on for %g s.", under_way, within_s)
     timer = threading.Timer(max(within_s - GOODBYE_S, within_s / 2), say_goodbye, (state,))
