@@ -172,13 +172,16 @@ def verdict(table: pd.DataFrame, what: str) -> str:
     if not within.empty:
         best = within.loc[within.compute_ratio.idxmin()]
         worth = bool(best.compute_high <= WORTH)
-        saved = max(0.0, 100 * (1 - float(best.compute_ratio)))
+        ratios = (best.compute_ratio, best.compute_high, best.compute_low)
+        saved, least, most = (100 * (1 - float(ratio)) for ratio in ratios)
         said = (
-            f"within the limits of quality, {what} ({best.name}) saves {saved:.1f} % of the computing time, "
-            f"where {asked:.0f} % was asked for"
+            f"within the limits of quality, {what} ({best.name}) saves {saved:.1f} % of the computing time "
+            f"(95 % interval: {least:.1f} to {most:.1f} %), where at least {asked:.0f} % was asked for"
         )
     if worth:
         return f"worth it: {said}"
+    if not within.empty and best.compute_ratio <= WORTH:
+        return f"not worth it: {said}, by the lower end of the interval"
     at = pesq_at(table, WORTH)
     limit = f"PESQ is {at:.2f} where {asked:.0f} % is saved ({(1 - LOSS) * PESQ_CEILING:.2f} is the limit)"
     missed = limit if np.isfinite(at) else f"no candidate saves {asked:.0f} %"

@@ -153,6 +153,16 @@ def test_a_candidate_is_worth_it_where_it_saves_enough_within_the_limits(seconds
     assert 3.7 < candidates.pesq_at(curve, 0.7) < 4.6
 
 
+def test_a_saving_counts_by_the_lower_end_of_its_interval() -> None:
+    heard = rows({candidates.UNCUT: 0.0, "20 %": 0.02})
+    curve = candidates.curve(heard, trials({candidates.UNCUT: 1.0, "20 %": 0.84}))
+    curve.loc["20 %", ["compute_low", "compute_high"]] = 0.82, 0.87
+    assert candidates.verdict(curve, "a cut model") == (
+        "not worth it: within the limits of quality, a cut model (20 %) saves 16.0 % of the computing time "
+        "(95 % interval: 13.0 to 18.0 %), where at least 15 % was asked for, by the lower end of the interval"
+    )
+
+
 def test_words_that_are_lost_are_beyond_the_limits_too() -> None:
     heard = rows({candidates.UNCUT: 0.0, "10 %": 0.02}, {"10 %": 1})
     curve = candidates.curve(heard, trials({candidates.UNCUT: 1.0, "10 %": 0.9}))
