@@ -22,7 +22,7 @@ from kokoro_lab.datatypes import Fallback, Word
 from kokoro_lab.g2p.dictionary import Dictionary
 from kokoro_lab.g2p.english_numbers import CURRENCIES
 from kokoro_lab.g2p.english_words import UNKNOWN, EnglishToken, read
-from kokoro_lab.g2p.espeak import EspeakEnglish
+from kokoro_lab.g2p.espeak import EspeakEnglish, plainer
 from kokoro_lab.g2p.heteronyms import Heteronyms
 from kokoro_lab.g2p.protocol import FixedReading, OnFallback, Readings, parts
 from kokoro_lab.g2p.tagger import Tagger
@@ -127,10 +127,11 @@ class EnglishG2P:
     def _words(self, sentence: AlignedText, on_fallback: OnFallback, given: Readings) -> list[Word]:
         words: list[Word] = []
         at = 0
-        tokens = self._tokens(sentence.text, given)
+        plain = plainer(sentence.text, marks=False)
+        tokens = self._tokens(plain, given)
         starts = {fixed.start for fixed in given}
         for token, following in zip(tokens, [*tokens[1:], None], strict=True):
-            i, j = locate(sentence.text, token.text, at)
+            i, j = locate(plain, token.text, at)
             at = j
             start, end = sentence.span(i, j)
             if token.text in CURRENCIES and following is not None and following.text[:1].isdigit():

@@ -55,6 +55,9 @@ read in parts of `PART_LETTERS`, and so is a word without a vowel, which eSpeak 
 that."""
 _VOWELS = frozenset("aeiouy")
 _SCRIPTS = regex.compile(r"[\p{Latin}\p{Common}\p{Inherited}]+|\P{Latin}+")
+_NAMED = regex.compile("[\u1e00-\u1eff]")
+"""Latin letters that eSpeak says by their numbers: those of Vietnamese, and of names from India and Arabia in
+Latin letters."""
 _SPACES = (int.from_bytes(b" " * 8),) * 64
 
 
@@ -72,6 +75,25 @@ def _short(word: str) -> list[str]:
     if len(word) <= (PART_LETTERS if spelt else WORD_LETTERS):
         return [word]
     return [word[at : at + PART_LETTERS] for at in range(0, len(word), PART_LETTERS)]
+
+
+def plainer(text: str, *, marks: bool = True) -> str:
+    """`text`, as long as before, without letters that eSpeak says by their numbers.
+
+    Parameters
+    ----------
+    text : str
+    marks : bool
+        Whether a letter keeps the mark that eSpeak can read: `Nguyễn` as `Nguyên`. Else it is `Nguyen`, as
+        English dictionaries have it.
+    """
+
+    def plain(match: Any) -> str:
+        parts = unicodedata.normalize("NFD", match[0])
+        marked = unicodedata.normalize("NFC", parts[:2])
+        return marked if marks and len(marked) == 1 and not _NAMED.match(marked) else parts[0]
+
+    return str(_NAMED.sub(plain, text))
 
 
 @cache
@@ -144,7 +166,7 @@ class EspeakEnglish:
     def _say(self, text: str) -> str:
         if self._backend is None:
             self._backend = _backend("en-gb" if self._british else "en-us")
-        said = self._backend.phonemize([text])
+        said = self._backend.phonemize([plainer(text)])
         phonemes = _replaced(said[0].strip() if said else "", _ENGLISH)
         phonemes = _SYLLABIC.sub(r"ᵊ\1", phonemes).replace("\u0329", "")
         return _replaced(_replaced(phonemes, _BRITISH if self._british else _AMERICAN), _EVERY_ACCENT)
@@ -262,7 +284,7 @@ class EspeakG2P:
         if self._english is not None:
             return " ".join(self._english(word) or "" for word in text.split())
         with self._lock:
-            said = self._backend.phonemize([text])
+            said = self._backend.phonemize([plainer(text)])
         return _composed(_replaced(" ".join(part.strip() for part in said), _OTHERS))
 
 

@@ -53,13 +53,13 @@ _VOWELS = {"A": "Ah", "E": "Eh", "I": "Ì", "O": "Oh"}
 _NAME = regex.compile(r"(?:\p{Lu}\. ?){0,3}(\p{Lu}\p{Ll}+|\p{Lu}'\p{Lu}|(?<=\. ?)$)")
 _NUMBER_OF_ITEM = regex.compile(r"[.!?…][\"”')]*\s+(\d{1,2}\.)$")
 _AHEAD = 12
-"""Number of characters on either side of a border that are examined."""
+"""Number of characters before a border that are examined; behind it, twice as many are."""
 _DOT_OF_WORD = regex.compile(r"(?:^|\s)\.$")
 """A point that begins a word, as in `.NET`."""
 _GLUED = regex.compile(r"[.．][-–/\p{Lu}\p{Nd}]|[!?][-_/@#%&+=]")
 """A point right before a letter, a digit or a stroke is inside a name, an address or a number; so is another
 mark right before a sign."""
-_SHORT_WORD = regex.compile(r"(?<!\p{L})\p{L}{1,5}\.$")
+_SHORT_WORD = regex.compile(r"(?<!\p{L})(?:\p{L}{1,5}|approx)\.$")
 _ANSWER = regex.compile(r"No\.\s+(?=[¿¡]*\p{Lu}(?!\p{Lu}|\b[.)]))")
 _NUMBER = regex.compile(r"\d{1,3}\.")
 _ROMAN_NUMBER = regex.compile(r"(?:^|\s[–—] )(?:[VX]|[IVX]{2,5})\.$")
@@ -78,6 +78,21 @@ _NOTE = regex.compile(
     regex.VERBOSE,
 )
 """The sign of a note, or the end of what is emphasised."""
+TIME_ZONE = any_of(_WORDS["en time zone"])
+_GOES_ON_IN_ENGLISH = (
+    (  # `8 p.m. EST` and `8 p.m. Saturday`, but not `8 p.m. Saturday is a holiday.`
+        regex.compile(r"\d ?[ap]\.m\.$"),
+        regex.compile(
+            rf"(?:{TIME_ZONE}|Eastern|Central|Mountain|Pacific)(?!\w)|{any_of(_WORDS['en month'])}\b\.? \d"
+            rf"|{any_of(_WORDS['en day'])}\b\.?(?! (?:\p{{Ll}}+s|was|were|will|had|came|went)\b)"
+        ),
+    ),
+    (  # `2 hrs. 30 mins.`
+        regex.compile(r"\d ?(?:hrs?|mins?|ft|lbs?)\.$"),
+        regex.compile(r"\d{1,2} ?(?:mins?|secs?|in|oz)\b"),
+    ),
+)
+"""Patterns for what stands before and behind a point that ends no sentence."""
 _SUM = regex.compile(r"[=×÷≤≥≠≈](?!=)")
 """A sign with which no sentence begins: `5! = 120`."""
 _QUOTED = regex.compile(r"[」』]$")
@@ -162,7 +177,7 @@ def _ranges(text: str, code: str) -> Iterator[tuple[int, int]]:
     for (first, end), following in zip(found, [*found[1:], None], strict=True):
         start = first if start is None else start
         said = text[start:end].rstrip()
-        behind = text[start + len(said) : start + len(said) + _AHEAD]
+        behind = text[start + len(said) : start + len(said) + 2 * _AHEAD]
         rest = behind.lstrip()
         if following is not None and "\n" not in behind[: len(behind) - len(rest)]:
             glued = behind == rest and (_DOT_OF_WORD.search(said) or _GLUED.search(said[-1:] + rest[:1]))
@@ -203,6 +218,8 @@ def _goes_on(said: str, rest: str, code: str) -> bool:
     if (rest[:1].isupper() or code == "hi") and code in _TITLE and _TITLE[code].search(tail):
         return True
     if is_initial(said, rest, code):
+        return True
+    if code == "en" and any(p.search(tail) and q.match(rest) for p, q in _GOES_ON_IN_ENGLISH):
         return True
     if code == "hi" and rest and _HINDI_UNIT.search(tail):
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback, Segment
 from kokoro_lab.errors import LanguageError, TextError
-from kokoro_lab.g2p import english_words
+from kokoro_lab.g2p import english_words, espeak
 from kokoro_lab.g2p.english import EnglishG2P, locate
 from kokoro_lab.g2p.english_words import EnglishToken
 from kokoro_lab.g2p.frontend import FrontEnd
@@ -56,6 +57,17 @@ def test_curly_apostrophes_keep_their_negation(front_end: FrontEnd, curly: str, 
 def test_a_letter_among_letters_is_no_article(front_end: FrontEnd) -> None:
     assert phonemes(front_end, "AT&T.").startswith("ˈA ")
     assert phonemes(front_end, "A man.").startswith("ɐ ")
+
+
+def test_letters_of_names_that_espeak_says_by_number_are_read_without_their_marks(
+    front_end: FrontEnd,
+) -> None:
+    assert phonemes(front_end, "Muḥammad met Trần.") == phonemes(front_end, "Muhammad met Tran.")
+    (segment,), _ = read(front_end, "Ms. Trần.")
+    assert [word.text for word in segment.words] == ["Miz", "Trần", "."]
+    for marked in map(chr, range(0x1E00, 0x1F00)):
+        assert espeak.plainer(marked) < "\u1e00" or unicodedata.normalize("NFD", marked) == marked
+        assert len(espeak.plainer(marked)) == len(espeak.plainer(marked, marks=False)) == 1
 
 
 def test_wasnt_says_its_n_and_t(front_end: FrontEnd) -> None:

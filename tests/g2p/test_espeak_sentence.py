@@ -54,6 +54,14 @@ def test_french_words_run_together_and_each_keeps_its_own() -> None:
     assert not words[1].space_after  # the space before a French mark is no pause
 
 
+@pytest.mark.parametrize("language", ["fr", "es", "it", "pt"])
+def test_letters_that_espeak_says_by_number_are_read_without_a_mark(language: str) -> None:
+    g2p = EspeakG2P(language)
+    assert [w.phonemes for w in read(g2p, "Trần Muḥammad")[0]] == [
+        w.phonemes for w in read(g2p, "Trân Muhammad")[0]
+    ]
+
+
 def test_numbers_do_not_end_the_sentence() -> None:
     words, _ = read(EspeakG2P("es"), "Tengo 1.234,56 euros y 21 años")
     assert [w.text for w in words if w.text.isalpha()] == ["Tengo", "euros", "y", "años"]

@@ -141,6 +141,14 @@ def test_an_abbreviation_of_another_language_ends_a_sentence() -> None:
         ("He read a vol. I wanted it.", ["He read a vol.", "I wanted it."]),
         ("We ship to the U.K. Orders over $50 go.", ["We ship to the U.K.", "Orders over $50 go."]),
         ("The U.K. Orders over 50 years came.", ["The U.K. Orders over 50 years came."]),
+        ("The call is at 5 p.m. EST on Friday.", ["The call is at 5 p.m. EST on Friday."]),
+        ("Doors open 8 p.m. Saturday at noon.", ["Doors open 8 p.m. Saturday at noon."]),
+        ("It shut at 5 p.m. Saturday was busy.", ["It shut at 5 p.m.", "Saturday was busy."]),
+        ("It is due 5 p.m. March 3 at noon.", ["It is due 5 p.m. March 3 at noon."]),
+        ("It shut at 5 p.m. May I go?", ["It shut at 5 p.m.", "May I go?"]),
+        ("Bake it 2 hrs. 30 mins. at 180°C.", ["Bake it 2 hrs. 30 mins. at 180°C."]),
+        ("It took 5 hrs. 30 people came.", ["It took 5 hrs.", "30 people came."]),
+        ("See the approx. value.", ["See the approx. value."]),
     ],
 )
 def test_a_letter_may_end_an_english_sentence(text: str, parts: list[str]) -> None:

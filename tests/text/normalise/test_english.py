@@ -485,6 +485,21 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("0.5 ºC, 5º", "zero point five degrees Celsius, fifth"),
         ("Sr. SWE, Sr. Maria", "Senior SWE, Sister Maria"),
         ("a txn, 24 sts", "a transaction, twenty four stitches"),
+        ("123 Main St. Apt 4B, St. Aptus", "one twenty three Main Street Apartment four B, Saint Aptus"),
+        ("45 Oak Dr. Unit 5, Dr. Unitas", "forty five Oak Drive Unit five, Doctor Unitas"),
+        (
+            "10 000 €, 1 234,50 €",
+            "ten thousand euros, one thousand two hundred thirty four euros and fifty cents",
+        ),
+        ("€1.500, 1.500 €, €1.50", "one thousand five hundred euros, " * 2 + "one euro and fifty cents"),
+        ("in 2024 500 € more", "in twenty twenty four five hundred euros more"),
+        ("20:00 hrs, 18:30 hrs", "twenty hundred hours, eighteen thirty hours"),
+        ("4:33/km, 4:33 min/km", "four thirty three per kilometer, four thirty three per kilometer"),
+        ("8:00/mi, 8:00", "eight minutes per mile, eight o'clock"),
+        ("page xx, thanks xx", "page twenty, thanks kiss kiss"),
+        ("chapter vi, open vi", "chapter six, open V I"),
+        ("pls. find it, pls", "please find it, please"),
+        ("expires 12/27", "expires December twenty seventh"),
     ],
 )
 def test_what_is_written_alike_is_told_apart(written: str, said: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kokoro_lab.datatypes import Fallback
@@ -118,6 +118,8 @@ MARKS = [
 @given(st.lists(st.sampled_from([*MARKS, "word ", "\n", ". ", ":"]), max_size=20))
 def test_nothing_is_lost_and_places_are_right(parts: list[str]) -> None:
     source = "".join(parts)
+    loose = source.replace("[a](/b/)", "").replace("[a](/?/)", "")
+    assume("](/" not in loose or "[" not in loose.rpartition("](/")[0])  # else the pieces are a reading, too
     found, noted = read(source)
     text = found.text
     assert list(text.starts) == sorted(text.starts)

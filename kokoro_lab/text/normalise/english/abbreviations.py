@@ -113,11 +113,15 @@ def _contraction(match: Any) -> str:
     return words.capitalize() if match.group()[0].isupper() else words
 
 
+_A_NAME = regex.compile(rf"\ (?!{any_word('part of a building')}\b)\p{{Lu}}", regex.VERBOSE)
+
+
 def _before_name(match: Any) -> bool:
-    """Whether a name follows: then `St.` is a saint and `Dr.` a doctor, whatever stands before."""
+    """Whether a name follows: then `St.` is a saint and `Dr.` a doctor, whatever stands before. `Apt.` is no
+    name."""
     following = match.string[match.end() :]
-    named = following[:1] == " " and following[1:2].isupper() and match["direction"] is None
-    return named and match["street"] in ("St", "Dr")
+    named = _A_NAME.match(following) and match["direction"] is None
+    return bool(named) and match["street"] in ("St", "Dr")
 
 
 _NAME = r"\p{Lu}[\p{Ll}'’]+"
@@ -402,7 +406,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "short word without a point",
-        rf"{START}(?P<short>vs|etc|Jr|[Qq]ty|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc|[Tt]xns?){END}(?!\.)",
+        rf"""{START}(?P<short>vs|etc|Jr|[Qq]ty|aka|AKA|hrs|mins|secs|yrs|[Pp]ls|mkt|Ctrl|Esc|[Tt]xns?){END}
+        (?:(?!\.)|(?<=[Pp]ls)\.(?=\ \p{{Ll}}))""",
         _plain,
     ),
     Rule("with", r"(?<![\p{L}\p{N}/])w/(?=\ \p{L}|\p{L}{2})", lambda match: "with", wakes="/"),

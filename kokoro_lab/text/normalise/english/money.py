@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import regex
+
 from kokoro_lab.text.normalise.english.numerals import (
     counted,
     is_one,
@@ -42,6 +44,9 @@ _PER_PRICE = (
     rf"(?:/(?:(?P<per>{any_word('per of a price')})|(?P<count>\d+[KkM]))(?!\w)(?:\.(?=\ \p{{Ll}}))?)?"
 )
 _CODE = rf"(?P<code>{any_word('currency code')})"
+_SPACED, _GROUPS = r"\d{1,3}(?:\s\d{3})+(?:,\d\d)?", r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?"
+_BEHIND_SIGNS = "€£¥₹₩₽₪₺₴₫฿₱₦₿$"
+_BEHIND = rf"(?:[{_BEHIND_SIGNS}]|zł)"
 _NO_DECIMALS = r"(?<![.,]\d*)"
 
 
@@ -95,6 +100,15 @@ def _pence(match: Any) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "amount with groups of thousands as in Europe",  # `10 000 €`, `€1.500`
+        rf"""{_SIGN}{START}(?<![.,]\d*|\d\ |[$€£¥]\ ?)(?:(?P<symbol>€)\ ?(?P<amount>{_GROUPS})
+        |(?P<amount>{_SPACED}|{_GROUPS}(?=\ ?€))\ ?(?P<symbol>{_BEHIND}))(?!\p{{N}}|[.,]\d){_PER_PRICE}""",
+        lambda m: (
+            sign(m) + amount(m["symbol"], regex.sub(r"[.\s]", "", m["amount"]).replace(",", ".")) + per(m)
+        ),
+        wakes=f"{_BEHIND_SIGNS}ł",
+    ),
     Rule(
         "pence to pounds",  # `50p-£5`
         rf"{START}(?<![.,£])(?P<pence>\d{{1,2}})p\ ?[-–]\ ?£(?P<pounds>{DECIMAL})(?![\p{{L}}\p{{N}}]|[.,]\d)",

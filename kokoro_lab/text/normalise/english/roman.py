@@ -114,6 +114,11 @@ RULES: tuple[Rule, ...] = (
         _cardinal,
     ),
     roman_rule(
+        "no Roman number",  # eSpeak would read `open it in vi` and `Thanks! xx` as numbers
+        r"(?<![\p{L}\p{N}_.&/-])(?P<letters>vi(?![\p{L}\p{N}_&/-]|\.\p{L}|')|xx(?=[\s.!]*$))",
+        lambda match: {"vi": "V I", "xx": "kiss kiss"}[match["letters"]],
+    ),
+    roman_rule(
         "Roman number of a person",
         rf"(?<=\b{GIVEN}\ (?:\p{{Lu}}\.\ )?\p{{Lu}}\p{{Ll}}+\ )(?P<roman>II|III|IV|V)(?P<own>'s)?{_END}",
         _regnal,

@@ -6,6 +6,7 @@ from typing import Any
 
 import regex
 
+from kokoro_lab.text.boundaries import TIME_ZONE
 from kokoro_lab.text.normalise.english.dates import DAYS, SHORT_DAY
 from kokoro_lab.text.normalise.english.numerals import cardinal, counted, number, two_digits
 from kokoro_lab.text.normalise.english.patterns import (
@@ -22,7 +23,7 @@ from kokoro_lab.text.normalise.rules import Rule, digit_rule
 from kokoro_lab.text.tables import any_of
 
 HALF = r"(?:[AaPp]\.\ ?[Mm]\.?|[AaPp][Mm])"
-ZONE = rf"""(?:\ (?P<zone>{any_word("time zone")}(?P<offset>[+-]\d{{1,2}})?){END}
+ZONE = rf"""(?:\ (?P<zone>{TIME_ZONE}(?P<offset>[+-]\d{{1,2}})?){END}
 |(?<=:\d\d)\ (?P<shift>[+-]\d{{4}}){END})?"""
 _MILITARY = regex.compile(r"(?P<hour>\d\d)(?P<minute>\d\d)")
 HOUR_24, MINUTE = r"(?:[01]?\d|2[0-4])", r"[0-5]\d"
@@ -102,6 +103,12 @@ def _either_hour(match: Any) -> str | None:
     return f"{cardinal(first)} {joint} {cardinal(last)} {half}{stop(match)}{_zone(match)}"
 
 
+def _pace(match: Any) -> str:
+    minutes, seconds = int(match["minutes"]), int(match["seconds"])
+    per = "kilometer" if match["per"] == "km" else "mile"
+    return f"{cardinal(minutes)} {two_digits(seconds) if seconds else 'minutes'} per {per}"
+
+
 def _military(match: Any) -> str:
     hour, minute = int(match["hour"]), int(match["minute"])
     lead = f"zero {cardinal(hour)}" if hour < 10 else cardinal(hour)
@@ -170,8 +177,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "stroke between times",
-        rf"""(?<=\d\ ?{HALF}|\d\ ?(?:{HALF}\ )?{any_word("time zone")})\ ?/
-        (?=\ ?\d{{1,2}}(?:[:.]{MINUTE})?\ ?(?:{HALF}|{any_word("time zone")}))""",
+        rf"""(?<=\d\ ?{HALF}|\d\ ?(?:{HALF}\ )?{TIME_ZONE})\ ?/
+        (?=\ ?\d{{1,2}}(?:[:.]{MINUTE})?\ ?(?:{HALF}|{TIME_ZONE}))""",
         lambda match: ",",
         wakes="/",
     ),
@@ -183,6 +190,18 @@ RULES: tuple[Rule, ...] = (
         lambda m: " to ".join(
             _clock(f"{each}m" if each[-1] in "ap" else each) for each in m.group("first", "last") if each
         ),
+    ),
+    digit_rule(
+        "military time",
+        rf"{START}(?P<hour>[01]\d|2[0-3]):?(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
+        _military,
+    ),
+    digit_rule(
+        "pace of a runner",  # `4:33/km`, `4:33 min/km`
+        rf"""{START}(?P<minutes>\d{{1,2}}):(?P<seconds>[0-5]\d)\ ?(?:mins?)?\ ?/\ ?
+        (?P<per>km|mi(?:le)?){END}""",
+        _pace,
+        also="/",
     ),
     digit_rule(
         "time of a race",
@@ -221,11 +240,6 @@ RULES: tuple[Rule, ...] = (
         "time with h",
         rf"{START}(?P<hour>{HOUR_24})h(?P<minute>{MINUTE}){END}",
         _time,
-    ),
-    digit_rule(
-        "military time",
-        rf"{START}(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)\ (?:hrs|hours|h){END}",
-        _military,
     ),
     digit_rule(
         "military time with its zone",  # `0630L`, `1915Z`
