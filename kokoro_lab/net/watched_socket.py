@@ -61,7 +61,14 @@ class WatchedSocket:
         return self._connection.fileno()
 
     def close(self) -> None:
-        """Do nothing: the server closes the connection. The watch ends with `shutdown`."""
+        """Do nothing: the server closes the connection. The watch ends with `shutdown` or `release`."""
+
+    def release(self) -> None:
+        """End the watch and leave the connection open, with `stall_s` as the time limit of each call: the
+        server may still answer over it."""
+        self._over.set()
+        with suppress(OSError):  # it is closed
+            self._connection.settimeout(self._stall_s)
 
     def take_leave(self, reader: threading.Thread, within_s: float) -> None:
         """Shut down sending, read what the client still sends until it closes, and end the connection.

@@ -75,3 +75,18 @@ def test_while_somebody_still_reads_nobody_else_does(ends: tuple[socket.socket, 
     over.set()
     assert client.recv(1) == b""
     assert server.recv(14, socket.MSG_WAITALL) == b"for the reader"
+
+
+def test_who_is_released_is_watched_no_more_and_still_answered(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    server, client = ends
+    before = set(threading.enumerate())
+    watched = WatchedSocket(server, PATIENCE_S)
+    (watch,) = set(threading.enumerate()) - before
+    watched.release()
+    watch.join(PATIENCE_S / 2)
+    assert not watch.is_alive()
+    assert server.gettimeout() == PATIENCE_S
+    server.sendall(b"no")
+    assert client.recv(2, socket.MSG_WAITALL) == b"no"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 from flask import Blueprint, current_app, g, request
 from flask_sock import Sock
 from simple_websocket import ConnectionClosed, Server
-from werkzeug.exceptions import HTTPException, TooManyRequests
+from werkzeug.exceptions import BadRequest, HTTPException, TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.net.watched_socket import WatchedSocket
@@ -27,6 +28,12 @@ PING_S = 20
 """Seconds between two pings. A client that has not answered a ping before the next one has gone."""
 GOODBYE_S = 1.0
 """How long the server waits for the client's half of the closing handshake."""
+
+VERSION = "13"
+"""The version of the protocol: that of RFC 6455."""
+_UNREADABLE_OFFER = re.compile(r"[^ -~]|_max_window_bits(?! *(?:= *[0-9]{1,2} *)?(?:[;,]|$))")
+"""What wsproto cannot read in an offer of compression. It reads sizes as bare numbers alone, while RFC 7692
+also allows them in quotation marks."""
 
 PATH = "/v1/audio/speech/ws"
 MISTRAL = "/v1/audio/speech/realtime"
@@ -45,14 +52,15 @@ def options(settings: Settings) -> dict[str, Any]:
 
 
 class UpgradeRequired(HTTPException):
-    """A plain request came to a WebSocket route."""
+    """A plain request came to a WebSocket route, or one for another version of the protocol."""
 
     code = 426
     name = "Upgrade Required"
-    description = "A WebSocket is spoken here: connect with a WebSocket client."
+    description = f"A WebSocket of version {VERSION} is spoken here: connect with a WebSocket client."
 
     def get_headers(self, *arguments: Any) -> list[tuple[str, str]]:
-        return [*super().get_headers(*arguments), ("Upgrade", "websocket"), ("Connection", "Upgrade")]
+        asked = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", VERSION)]
+        return [*super().get_headers(*arguments), *asked]
 
 
 @blueprint.before_request
@@ -61,6 +69,7 @@ def _admit() -> None:
     connection = client_socket()
     if connection is None or request.url_rule is None or not request.url_rule.websocket:
         return
+    _check_handshake()
     try:
         g.seat = server_state().sockets.take()
     except TooManyRequests as error:
@@ -68,11 +77,33 @@ def _admit() -> None:
             f"All {SOCKETS} WebSockets that may be open at a time are.", retry_after=error.retry_after
         ) from None
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-    request.environ["gunicorn.socket"] = WatchedSocket(connection, current_app.config["STALL_S"])
+    g.watched = WatchedSocket(connection, current_app.config["STALL_S"])
+    request.environ["gunicorn.socket"] = g.watched
+
+
+def _check_handshake() -> None:
+    """Refuse a handshake that the WebSocket library cannot answer: it raises errors of several types, which
+    would pass for errors of the server.
+
+    Compression whose offer the library cannot read is declined, and the connection does without it.
+    """
+    said = request.headers
+    if said.get("Sec-WebSocket-Version") != VERSION:
+        raise UpgradeRequired
+    if not said.get("Sec-WebSocket-Key"):
+        raise BadRequest("A WebSocket begins with the header Sec-WebSocket-Key, which is missing.")
+    for name in ("Connection", "Sec-WebSocket-Protocol"):
+        if not said.get(name, "").isascii():
+            raise BadRequest(f"The header {name} of a WebSocket is in ASCII.")
+    if _UNREADABLE_OFFER.search(said.get("Sec-WebSocket-Extensions", "")):
+        del request.environ["HTTP_SEC_WEBSOCKET_EXTENSIONS"]
 
 
 @blueprint.teardown_request
 def _leave(error: BaseException | None) -> None:
+    watched: WatchedSocket | None = g.pop("watched", None)
+    if watched is not None:
+        watched.release()  # after a handshake that failed, nobody else ends its watch
     seat: Slot | None = g.pop("seat", None)
     if seat is not None:
         seat.release()
