@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import select
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -141,19 +140,6 @@ def client_socket() -> socket.socket | None:
     """If the WSGI server is gunicorn: the socket of the current request; else None."""
     found = request.environ.get("gunicorn.socket")
     return found if isinstance(found, socket.socket) else None
-
-
-def has_left(connection: socket.socket) -> bool:
-    """Whether the client has closed its side; leaves the bytes that it sent unread."""
-    # Polled first, because `recv` waits for the socket's time limit whatever its flags
-    readable = select.poll()
-    readable.register(connection, select.POLLIN)
-    if not readable.poll(0):
-        return False
-    try:
-        return not connection.recv(1, socket.MSG_PEEK)
-    except OSError:
-        return True
 
 
 def _accept() -> None:

@@ -26,13 +26,13 @@ from kokoro_lab.server.http.delivery import (
     until_sent,
     warn_of_clipping,
 )
+from kokoro_lab.server.http.departure import ClientWatch, has_left
 from kokoro_lab.server.http.errors import body_of
 from kokoro_lab.server.http.guard import (
     REQUEST_ID,
     SEND_BUFFER_BYTES,
     caller,
     client_socket,
-    has_left,
     require_key,
 )
 from kokoro_lab.server.openapi.document import Parameter, described_headers, documented, operation_id
@@ -40,6 +40,7 @@ from kokoro_lab.server.openapi.request_schema import CLIENT, anchored, limit
 from kokoro_lab.server.openapi.schemas import SpeechEvent, Stopped, TimedSpeech
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.opening import open_stream, synthesis_of
+from kokoro_lab.server.requests.slots import ClientLeft
 from kokoro_lab.server.requests.speech_events import by_stage, timed, usage_of
 from kokoro_lab.server.requests.speech_request import SpeechRequest, read_speech_request
 from kokoro_lab.server.requests.syntheses import Synthesis
@@ -181,12 +182,15 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
         client=synthesis.caller,
     )
     state.syntheses.begin(synthesis, stream, streamed=False, tells=True)
+    client = ClientWatch(client_socket(), synthesis.stop.set)
     try:
-        with closing(encoder):
+        with closing(encoder), client:
             for chunk in stream:  # each is freed once it is encoded
                 encoder.push(chunk.samples)
             whole = encoder.finish()
     except Interrupted as error:
+        if client.left and account.interruption is None:
+            raise ClientLeft from error
         raise account.reason(error) from error
     report = stream.report
     account.chunk(report.audio_s, cached=not report.segments)

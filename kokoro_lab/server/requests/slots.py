@@ -25,12 +25,12 @@ LOOK_S = 0.1
 
 
 class ClientLeft(HTTPException):
-    """The client closed its connection while its request waited. The status is nginx' 499; nobody reads the
+    """The client closed its connection before its answer began. The status is nginx' 499; nobody reads the
     answer."""
 
     code = 499
     name = "Client Closed Request"
-    description = "The client closed its connection while its request waited."
+    description = "The client closed its connection before its answer began."
 
 
 class _Ticket(NamedTuple):

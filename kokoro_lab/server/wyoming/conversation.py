@@ -33,8 +33,9 @@ from kokoro_lab.errors import Interrupted, LanguageError, ParameterError
 from kokoro_lab.net.watched_socket import WatchedSocket
 from kokoro_lab.server.health.figures import Outcome
 from kokoro_lab.server.health.lifecycle import STOPPING
+from kokoro_lab.server.http.departure import has_left
 from kokoro_lab.server.http.errors import body_of, code_of, log_failure
-from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, has_left, max_body_bytes
+from kokoro_lab.server.http.guard import SEND_BUFFER_BYTES, max_body_bytes
 from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.opening import LiveText, open_stream, synthesis_of
 from kokoro_lab.server.requests.slots import ClientLeft
