@@ -18,7 +18,7 @@ from typing import Any
 
 from flask import current_app, g
 from simple_websocket import ConnectionClosed, Server
-from werkzeug.exceptions import HTTPException
+from simple_websocket.ws import LocalProtocolError
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.errors import Interrupted, KokoroLabError, ParameterError, TextError
@@ -141,7 +141,7 @@ class Conversation:
 
         Raises
         ------
-        simple_websocket.ConnectionClosed, OSError
+        simple_websocket.ConnectionClosed
             The client has gone, or its connection was cut.
         """
         while not self._over:
@@ -186,11 +186,14 @@ class Conversation:
     def _waited_s(self) -> float:
         return time.monotonic() - self._since_s
 
-    def _attempt(self, act: Callable[[], None]) -> None:
+    def _attempt(self, act: Callable[[], None], *, ends: bool = False) -> None:
+        """Carry `act` out; the client gets its error, whatever it is. A client that has gone gets none."""
         try:
             act()
-        except (KokoroLabError, HTTPException) as error:
-            self._refuse(error)
+        except ConnectionClosed:
+            raise
+        except Exception as error:
+            self._refuse(error, ends=ends)
 
     def _hear(self, message: str | bytes) -> None:
         self._heed(control_of(message))
@@ -263,7 +266,7 @@ class Conversation:
             self._refuse(error, ends=True)
             return
         synthesis.sending = True
-        self._send(event, events.encoder)
+        self._attempt(partial(self._send, event, events.encoder), ends=True)
         synthesis.sending = False
         self._since_s = time.monotonic()
 
@@ -286,7 +289,20 @@ class Conversation:
             self._tell_waiting()
 
     def _say(self, **fields: Any) -> None:
-        self._ws.send(json.dumps(fields, ensure_ascii=False))
+        self._deliver(json.dumps(fields, ensure_ascii=False))
+
+    def _deliver(self, message: str | bytes) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        simple_websocket.ConnectionClosed
+            The client has gone. Its own type tells that from an OSError of the engine.
+        """
+        try:
+            self._ws.send(message)
+        except (OSError, LocalProtocolError) as error:  # it is cut, or the client has just said goodbye
+            raise ConnectionClosed from error
 
     def _described(self, error: Exception) -> dict[str, Any]:
         """An error in OpenAI's shape."""

@@ -153,7 +153,7 @@ class WebSocketConversation(Conversation):
             resume = {} if frame.token is None else {"resume": frame.token}
             self._say(type="segment", segment_id=frame.segment_id, start_s=start_s, **resume)
         for message in messages_of(frame):
-            self._ws.send(message)
+            self._deliver(message)
             self._credit -= 1
 
     def _tell_words(self, words: Words) -> None:
