@@ -362,6 +362,19 @@ def test_a_wrong_message_is_told_and_the_connection_closed(server: RunningServer
     wait_until(lambda: server.status()["active"] == 0)
 
 
+@pytest.mark.parametrize("kind", ["stream-input", "multi-stream-input"])
+def test_a_wrong_message_within_speech_counts_as_what_it_is(server: RunningServer, kind: str) -> None:
+    before = server.status()["requests"]
+    with listening(server, kind) as client:
+        client.say(text="And this is a slow one. " * 40, flush=True)
+        client.until("audio")
+        client.say(sing=1)
+        assert client.until("message")["code"] == client.hear()["closed"] == 1008
+    after = server.status()["requests"]
+    assert (after["invalid"] - before["invalid"], after["cancelled"] - before["cancelled"]) == (1, 0)
+    assert server.status()["active"] == 0
+
+
 def test_the_settings_of_a_voice_do_not_change(server: RunningServer) -> None:
     with listening(server) as client:
         client.say(text=" ", voice_settings={"speed": 1.5})

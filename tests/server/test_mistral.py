@@ -112,6 +112,20 @@ def test_a_wrong_message_is_told_and_the_connection_closed(
         assert client.hear()["closed"] == 1008
 
 
+def test_a_wrong_message_within_speech_counts_as_what_it_is(server: RunningServer) -> None:
+    before = server.status()["requests"]
+    with connected(server) as client:
+        client.kind("session.created")
+        client.say(type="input_text.append", text="And this is a slow one. " * 40)
+        assert client.hear()["type"] == "speech.audio.delta"
+        client.say(type="sing")
+        assert client.kind("error")["error"]["code"] == 400
+        assert client.hear()["closed"] == 1008
+    after = server.status()["requests"]
+    assert (after["invalid"] - before["invalid"], after["cancelled"] - before["cancelled"]) == (1, 0)
+    assert server.status()["active"] == 0
+
+
 @pytest.mark.parametrize("query", ["model=fp16", "model=kokoro&speed=2"])
 def test_what_the_address_must_not_say_is_told(server: RunningServer, query: str) -> None:
     with connected(server, query) as client:

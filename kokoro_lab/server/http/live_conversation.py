@@ -180,6 +180,10 @@ class LiveConversation(Conversation):
         notes = {**self._notes, **({"fallbacks": fallbacks} if fallbacks else {})}
         self._tell_end(self._turns.popleft(), done, **notes)
 
+    def _refuse(self, error: Exception, *, ends: bool = True) -> None:
+        """Send an error, which ends the connection here, and with it the text under way."""
+        super()._refuse(error, ends=True)
+
     def _tell_error(self, error: Exception) -> None:
         described, status = self._described(error), status_of(error)
         code = TRY_LATER if status in RETRYABLE else REFUSED if status < 500 else FAILED
