@@ -92,6 +92,7 @@ LINES = (
     Line("kokoro-lab doctor --deep", r"ok +weights fp32: complete", slow=True),
     Line("kokoro-lab fetch --list", r"af_heart"),
     Line("kokoro-lab fetch", r"", smaller="kokoro-lab fetch --variant int8"),
+    Line("kokoro-lab fetch --variant int8", r"files? fetched|were there"),
     Line("kokoro-lab fetch --to", tested_by="tests/weights/test_store.py"),
     Line("kokoro-lab fetch --recogniser", r"", smaller="kokoro-lab fetch --variant int8 --recogniser"),
     Line("kokoro-lab fetch --voice-encoder", r"", smaller="kokoro-lab fetch --variant int8 --voice-encoder"),
