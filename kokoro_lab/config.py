@@ -220,14 +220,14 @@ class Settings(BaseSettings):
     queue: int = Field(4, ge=0, le=256)
     """Requests that may wait for their turn. A further request is answered with 429"""
     first_audio_deadline_s: float = Field(30.0, gt=0)
-    """Seconds that a request may take until its first audio, waiting included. After that, the server stops
-    it"""
+    """Seconds that a request may wait for its turn; after that, it gets 429. A stream is stopped with
+    `deadline_exceeded` if its first audio is not ready this long after its request came"""
     deadline_s: float = Field(14_400.0, gt=0)
     """Seconds that a request may take until the end of its answer. After that, the server breaks the answer
     off"""
     shutdown_s: int = Field(30, ge=1, le=3600)
-    """Seconds for which streams may continue after SIGTERM. After that, the server ends them with the error
-    `server_stopping`"""
+    """Seconds for which streams may continue after SIGTERM, less 3 s (half of it below 6 s). After that, the
+    server ends them with the error `server_stopping`"""
     memory_limit_mb: int = Field(0, ge=0)
     """Most resident memory of the server, in MiB; 0 sets three quarters of the machine's memory"""
     disable_memory_mgmt: bool = False

