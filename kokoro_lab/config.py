@@ -1,6 +1,6 @@
-"""Settings: the only module that reads the environment.
+"""Settings: the only module that reads `KOKORO_` variables.
 
-`Settings` holds what an operator sets once (`KOKORO_` variables). What one engine is made with is
+`Settings` holds what an operator sets once. What one engine is made with is
 `engine_config.EngineConfig`; what a single request may choose is in `datatypes.Utterance`.
 """
 

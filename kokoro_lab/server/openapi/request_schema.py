@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kokoro_lab.config import VARIANTS
+from kokoro_lab.containers import FORMATS
 from kokoro_lab.g2p.lexicon_entries import (
     FLAGS,
     MAX_GRAPHEME_CHARS,
@@ -62,12 +63,13 @@ def describe(schema: Schema) -> None:
     _of_text(fields["client"], pattern=anchored(CLIENT))
     _of_text(fields["resume"], pattern=anchored(TOKEN))
     _of_text(fields["last_id"], pattern=anchored(FRAME_ID))
-    fields["response_format"]["anyOf"].append({"const": "ogg"})
+    endings = (suffix[1:] for names in FORMATS.values() for suffix in names.suffixes)
+    fields["response_format"]["anyOf"] += [{"const": ending} for ending in endings if ending not in FORMATS]
     _also(fields["speed"], {"type": "string", "pattern": SPEED_IN_TEXT})
     _also(fields["sample_rate"], {"enum": [str(rate) for rate in fields["sample_rate"]["enum"]]})
-    for name in ("speed", "sample_rate", "input_format", "code", "emoji", "stream_format", "stream",
-                 "detect_languages", "ephemeral", "timestamps", "dither"):  # fmt: skip
-        _also(fields[name], {"type": "null"})
+    for field in fields.values():
+        if field.get("default") is not None:  # null means that the field was not given
+            _also(field, {"type": "null"})
     fields["lexicon"]["anyOf"] = [*_lexicons(), {"type": "null"}]
     for alias, ours in ALIASES.items():
         fields[alias] = {**fields[ours], "description": f"The same as `{ours}`"}
