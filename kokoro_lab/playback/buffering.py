@@ -122,6 +122,12 @@ class PreBuffer:
         """A pre-buffer of constant length, which does not learn."""
         return cls(held_s, least_s=held_s, most_s=held_s)
 
+    @property
+    def runs_out_s(self) -> float:
+        """When all that arrived has been played, on the clock of the arrivals; before the first chunk, always
+        over."""
+        return -math.inf if self._pace_s is None else self._pace_s + self._held_s
+
     def begin_stream(self) -> None:
         """Forget the times of the last stream: the next chunk is the first of a new one."""
         self._pace_s = None

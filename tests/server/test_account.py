@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import random
 from typing import Any
 
 import pytest
@@ -88,6 +89,70 @@ def test_the_time_in_which_a_client_takes_nothing_is_its_own(clock: Clock) -> No
     account.taken()
     account.chunk(0.050)
     assert account.underruns == 0
+
+
+def spoken_late(clock: Clock, pauses: int, wait_s: float) -> ServedRequest:
+    """What a live text is counted as, of which each second of speech takes 1.5 s. Its writer pauses for 2 s
+    every 40 chunks; after a pause, the next chunk is ready `wait_s` after its text came."""
+    served: list[ServedRequest] = []
+    account = Account("a", ServerFigures(), served.append)
+    account.streams(STABLE)
+    text_came_s = None
+    for _ in range(pauses + 1):
+        for _ in range(40):
+            account.chunk(0.050, text_came_s=text_came_s)
+            account.taken()
+            clock.now_s += 0.075
+        text_came_s = clock.now_s + 2
+        clock.now_s = text_came_s + wait_s
+    account.close("completed")
+    assert account.chunks == 40 * (pauses + 1)
+    return served[0]
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.04, 0.4])
+def test_a_writer_who_pauses_while_speech_is_late_does_not_end_it(clock: Clock, wait_s: float) -> None:
+    assert spoken_late(clock, pauses=1, wait_s=wait_s).underruns > 40, "each chunk but the first ones"
+
+
+def test_the_lateness_before_a_pause_of_the_writer_does_not_count_after_it(clock: Clock) -> None:
+    for pauses in (0, 1, 5):
+        assert spoken_late(clock, pauses, wait_s=0.0).needed_s == pytest.approx(39 * 0.025)
+    assert spoken_late(clock, 5, wait_s=0.1).needed_s == pytest.approx(39 * 0.025 + 0.1)
+
+
+def test_times_that_are_rounded_do_not_end_a_stream(clock: Clock) -> None:
+    """A client takes each chunk after some minutes, and the next chunk comes at that moment."""
+    chance = random.Random(5)
+    clock.now_s = 12345.678
+    account = Account("a", ServerFigures())
+    account.streams(STABLE)
+    for _ in range(1000):
+        account.chunk(0.050)
+        clock.now_s += 1000 * chance.random()
+        account.taken()
+    assert account.chunks == 1000
+
+
+def test_a_late_listener_waits_for_the_writer_once_all_is_heard(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """1 s late, the listener has heard all only at 102 s, and in time the player would have held back 0.1 s
+    of it."""
+    for text_came_s, starved_s in ((101.6, 0.0), (103.0, 1.1)):
+        clock.now_s = 100.0
+        account = Account("a", ServerFigures())
+        account.streams(STABLE)
+        for at_s in (100.0, *[101.0] * 20):
+            clock.now_s = at_s
+            account.chunk(0.050)
+            account.taken()
+        clock.now_s = text_came_s + 0.09
+        account.chunk(0.050, text_came_s=text_came_s)
+        assert account.underruns == 1, "the second chunk"
+        with caplog.at_level(logging.INFO, "kokoro_lab"):
+            account.close("completed")
+        assert json.loads(JsonLines().format(caplog.records[-1]))["starved_s"] == pytest.approx(starved_s)
 
 
 def test_first_audio_from_the_cache_is_no_ttfa(clock: Clock) -> None:

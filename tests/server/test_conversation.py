@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -10,11 +11,20 @@ import pytest
 from flask import Flask
 
 from kokoro_lab.config import settings
+from kokoro_lab.containers import Encoder
+from kokoro_lab.datatypes import AudioChunk
 from kokoro_lab.errors import Interrupted, TextError, Unavailable
+from kokoro_lab.playback.buffering import STABLE
+from kokoro_lab.server.health.figures import ServerFigures
 from kokoro_lab.server.health.lifecycle import STOPPING
 from kokoro_lab.server.http.conversation import Conversation
 from kokoro_lab.server.http.guard import max_body_bytes
+from kokoro_lab.server.requests import account as account_module
+from kokoro_lab.server.requests.account import Account
 from kokoro_lab.server.requests.slots import Admission
+from kokoro_lab.server.requests.speech_events import AudioBytes, SpeechEvents
+from tests.server.test_account import Clock
+from tests.server.test_speech_events import LateStream
 
 
 class Scripted(Conversation):
@@ -94,3 +104,41 @@ def test_of_what_is_said_before_a_text_begins_only_so_much_is_kept(app: Flask) -
     with pytest.raises(TextError, match="Too much was written"):
         conversation._given_up()
     assert not conversation._said_meanwhile
+
+
+def test_a_live_text_whose_writer_pauses_while_speech_is_late_goes_on(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Paused(LateStream):
+        def __next__(self) -> AudioChunk:
+            chunk = super().__next__()
+            self.text_came_s = 104.0 if chunk.chunk_id == 11 else None
+            return chunk
+
+    class Listener(Scripted):
+        heard = 0
+
+        def _tell_audio(self, frame: AudioBytes) -> None:
+            self.heard += 1
+            account.taken()  # at once
+
+    clock = Clock()
+    monkeypatch.setattr(account_module, "time", clock)
+    account = Account("a", ServerFigures())
+    account.streams(STABLE)
+    listener = Listener(app)
+    synthesis: Any = SimpleNamespace(
+        account=account, stop=threading.Event(), live=SimpleNamespace(starving_s=0.0)
+    )
+    listener._synthesis = synthesis
+    stream: Any = Paused()
+    encoder = Encoder("pcm", 24_000, 0)
+    listener._events = SpeechEvents(
+        synthesis, stream, encoder, lambda _: None, words=False, after=-1, encode_all=False, stall_s=5
+    )
+    for number in range(12):  # each chunk of 50 ms after 0.2 s, and the last one 0.4 s after its text
+        clock.now_s = 104.4 if number == 11 else 100 + 0.2 * number
+        while listener.heard == number and not listener.told:
+            listener._speak_on()
+    assert (listener.told, listener.heard) == ([], 12)
+    listener._events.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -99,9 +100,9 @@ class Account:
         self._player = PreBuffer()
         self._first_arrival_s: float | None = None
         self._first_made_s = 0.0
-        self._last_s = self._last_length_s = self._heard_s = 0.0
+        self._last_s, self._last_length_s, self._heard_s = -math.inf, 0.0, 0.0
         self._sent_s: float | None = None
-        self._blocked_s = self._starved_s = 0.0
+        self._blocked_s = self._starved_s = self._behind_s = 0.0
         self._needed_s = self._longest_gap_s = 0.0
         self.chunks = 0
 
@@ -176,9 +177,8 @@ class Account:
         self.chunks += 1
         # While the socket takes nothing, the client is slow: that time is not ours
         if text_came_s is not None and self._first_arrival_s is not None:
-            all_heard_s = self._first_arrival_s + self._heard_s + self._blocked_s + self._starved_s
-            self._starved_s += max(0.0, text_came_s - all_heard_s)
-        arrived_s = now_s - self._blocked_s - self._starved_s
+            self._waited_for_text(text_came_s, self._first_arrival_s + self._heard_s)
+        arrived_s = max(self._last_s, now_s - self._blocked_s - self._starved_s)  # sums may be rounded down
         self._sent_s = now_s
         self._player.arrived(arrived_s, length_s)
         made_s = arrived_s if made_s is None else made_s - self._blocked_s - self._starved_s
@@ -189,9 +189,22 @@ class Account:
             self._figures.measured("chunk_gap_s", gap_s)
             self._longest_gap_s = max(self._longest_gap_s, gap_s)
             # By when chunks were made: a first chunk that was held back does not make the others come sooner
-            self._needed_s = max(self._needed_s, made_s - self._first_made_s - self._heard_s)
+            late_s = made_s - self._first_made_s - self._heard_s - self._behind_s
+            self._needed_s = max(self._needed_s, late_s)
         self._heard_s += length_s
         self._last_s, self._last_length_s = arrived_s, length_s
+
+    def _waited_for_text(self, text_came_s: float, on_time_s: float) -> None:
+        """Count how long a listener who had heard everything waited for the text that came at `text_came_s`.
+
+        Without late chunks, the listener would have heard everything at `on_time_s`. After the wait, its
+        player holds back its pre-buffer once more, and the lateness before the wait counts no more.
+        """
+        all_heard_s = max(self._last_s, self._player.runs_out_s - self._player.target_s)
+        starved_s = text_came_s - self._blocked_s - self._starved_s - all_heard_s
+        if starved_s > 0:
+            self._starved_s += starved_s
+            self._behind_s = all_heard_s - on_time_s
 
     def taken(self) -> None:
         """Record that the socket has taken the last chunk."""
