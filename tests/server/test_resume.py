@@ -13,9 +13,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.speech.engine import Engine
 from tests.server.conftest import RunningServer, running
 from tests.server.events import ServerEvent, audio_of, read_events
+from tests.server.scripted import Scripted
 from tests.server.test_speech import URL, pcm_of_stream
 
 TEXT = (
@@ -157,6 +159,44 @@ def test_a_token_holds_no_text(client: FlaskClient) -> None:
     assert abs(int(issued_s) - time.time()) < 60
     assert int(digest, 16)
     assert all(number.isdecimal() for number in numbers)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("fields", [{"response_format": "mp3"}, {"dither": "shaped"}, {"ephemeral": True}])
+def test_what_is_computed_again_may_take_longer_than_a_first_sound(
+    client: FlaskClient,
+    decoder: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: dict[str, Any],
+    begun: bool,
+) -> None:
+    """The first deadline is over before any chunk has come, or once chunks of the first segment have."""
+    deltas = [event for event in whole(client, **fields) if event.id]
+    due: list[Callable[[], None]] = []
+    decode = decoder.decode
+
+    def late(asked: Any) -> Any:
+        if due and (not begun or len(segments) > 1):
+            due.pop()()
+        segments.append(asked)
+        return decode(asked)
+
+    def keep(_: Synthesis, seconds: float, work: Callable[[], None]) -> None:
+        if 10 < seconds < 60:  # the others are those of the end, and of a client that is told
+            due.append(work)
+
+    segments: list[Any] = []
+    monkeypatch.setattr(decoder, "decode", late)
+    monkeypatch.setattr(Synthesis, "_after", keep)
+    body = {**BODY, **fields, "last_id": deltas[-2].id}
+    again = events_of(client.post(URL, json=body).text)
+    assert not due
+    if begun:
+        assert (ids(again), again[-1].kind) == ([deltas[-1].id], "speech.audio.done")
+    else:
+        assert again[-1].data["error"]["code"] == "deadline_exceeded"
+    completed, expired = (client.get("/status").json["requests"][name] for name in ("completed", "expired"))
+    assert (completed, expired) == ((2, 0) if begun else (1, 1))
 
 
 # ------------------------------------------------------------------------------------------ gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 
 from kokoro_lab.containers import Encoder
 from kokoro_lab.datatypes import AudioChunk
-from kokoro_lab.server.requests.speech_events import AudioBytes, SpeechEvents
+from kokoro_lab.errors import SynthesisError
+from kokoro_lab.server.requests import speech_events
+from kokoro_lab.server.requests.speech_events import AudioBytes, KeepAlive, SpeechEvents
 
 
 class LateStream(Iterator[AudioChunk]):
@@ -47,6 +50,13 @@ class Ledger:
     def __init__(self) -> None:
         self.booked: list[dict[str, Any]] = []
         self.held_back_s: float | None = None
+        self.passed = self.stalls = 0
+
+    def passed_over(self) -> None:
+        self.passed += 1
+
+    def stalled(self) -> None:
+        self.stalls += 1
 
     def chunk(self, length_s: float, **how: Any) -> None:
         self.booked.append(how)
@@ -64,13 +74,13 @@ def ledger() -> Ledger:
 def events_of(ledger: Ledger) -> Iterator[Callable[..., SpeechEvents]]:
     opened: list[SpeechEvents] = []
 
-    def events(stream: Any = None, held_back_s: float = 0.0) -> SpeechEvents:
+    def events(stream: Any = None, held_back_s: float = 0.0, after: int = -1) -> SpeechEvents:
         synthesis: Any = SimpleNamespace(account=ledger, stop=threading.Event(), live=None)
         encoder = Encoder("pcm", 24_000, 0)
         opened.append(
             SpeechEvents(
-                synthesis, stream or LateStream(), encoder, lambda _: None, words=False, after=-1,
-                encode_all=False, stall_s=5, held_back_s=held_back_s,
+                synthesis, stream or LateStream(), encoder, lambda _: None, words=False, after=after,
+                encode_all=after >= 0, stall_s=5, held_back_s=held_back_s,
             )
         )  # fmt: skip
         return opened[-1]
@@ -124,3 +134,54 @@ def test_speech_whose_beginning_was_in_the_cache_is_not_held_back(
     stream.primed = True
     next(events_of(stream, held_back_s=3600))
     assert ledger.held_back_s is None
+
+
+class Gated(LateStream):
+    """Waits before chunk 6 until its gate is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def __next__(self) -> AudioChunk:
+        chunk = super().__next__()
+        assert chunk.chunk_id != 6 or self.gate.wait(60)
+        return chunk
+
+
+def test_chunks_that_the_client_has_are_no_reason_not_to_listen_to_it(
+    ledger: Ledger, events_of: Callable[..., SpeechEvents]
+) -> None:
+    stream = Gated()
+    events = events_of(stream, after=8)
+    while ledger.passed < 6:
+        assert not events.ready(timeout_s=0)
+    assert not events.ready(timeout_s=0)
+    stream.gate.set()
+    assert events.ready(timeout_s=60)
+    first = next(events)
+    assert isinstance(first, AudioBytes)
+    assert (first.chunk_id, ledger.passed) == (9, 9)
+
+
+def test_while_chunks_are_passed_over_the_client_hears_that_the_stream_is_alive(
+    ledger: Ledger, events_of: Callable[..., SpeechEvents], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seconds pass each time that somebody looks at the clock, and 5 s without an event are a stall."""
+    now_s = count(0.0, 2.0)
+    clock = SimpleNamespace(monotonic=lambda: next(now_s), perf_counter=time.perf_counter, sleep=time.sleep)
+    monkeypatch.setattr(speech_events, "time", clock)
+    told = list(islice(events_of(after=8), 4))
+    alive = [event for event in told if isinstance(event, KeepAlive)]
+    assert len(alive) == ledger.stalls >= 3
+
+
+def test_a_chunk_that_is_lost_while_others_are_passed_over_is_an_error_of_the_stream(
+    events_of: Callable[..., SpeechEvents],
+) -> None:
+    stream = LateStream()
+    next(stream)
+    events = events_of(stream, after=8)
+    assert events.ready(timeout_s=60), "it is told by `next`"
+    with pytest.raises(SynthesisError, match="Chunk 0 was lost"):
+        next(events)

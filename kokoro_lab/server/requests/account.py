@@ -98,6 +98,7 @@ class Account:
         self._queue_s = 0.0
         self._streamed = self._cached = False
         self._player = PreBuffer()
+        self._passed_over = False
         self._first_arrival_s: float | None = None
         self._first_made_s = 0.0
         self._last_s, self._last_length_s, self._heard_s = -math.inf, 0.0, 0.0
@@ -211,6 +212,15 @@ class Account:
         if self._sent_s is not None:
             self._blocked_s += time.perf_counter() - self._sent_s
             self._sent_s = None
+
+    def passed_over(self) -> None:
+        """Record that a chunk was computed that the client of a resumed stream already has."""
+        self._passed_over = True
+
+    @property
+    def speaks(self) -> bool:
+        """Whether speech is being computed: a chunk was sent, or passed over."""
+        return self._passed_over or self.first_audio_s is not None
 
     def stalled(self) -> None:
         """Record a stall: no audio was ready for so long that the client gets a keep-alive."""

@@ -150,7 +150,7 @@ class SpeechEvents(Iterator[Event]):
     encode_all : bool
         Whether the encoder must get the chunks that the client already has, too.
     stall_s : float
-        The seconds without a chunk that count as a stall.
+        The seconds without an event that count as a stall. Chunks that the client already has are no events.
     held_back_s : float
         How long after it was computed the first chunk is sent, so that a slow machine has the next ones in
         time. Speech whose beginning was in the cache is not held back.
@@ -176,6 +176,7 @@ class SpeechEvents(Iterator[Event]):
         self._held_s = 0.0
         self._ending = False
         self._item: _Computed | None = None
+        self._at_hand: _Computed | Words | Done | BaseException | None = None
         self._release_s = -math.inf
         self._queue: queue.Queue[_Computed | Words | Done | BaseException] = queue.Queue(AHEAD)
         self._computing: Future[None] | None = None
@@ -188,10 +189,10 @@ class SpeechEvents(Iterator[Event]):
 
     def ready(self, timeout_s: float) -> bool:
         """Whether `next` will return an event within `timeout_s`, for a thread that must also listen to its
-        client."""
+        client. Chunks that the client already has are passed over meanwhile."""
         self._begin()
         deadline_s = time.monotonic() + timeout_s
-        while not self._ending and (self._queue.empty() or self._is_held_back()):
+        while not self._ending and (not self._finds(timeout_s) or self._is_held_back()):
             if time.monotonic() > deadline_s:
                 return False
             time.sleep(POLL_S)
@@ -215,13 +216,13 @@ class SpeechEvents(Iterator[Event]):
     def _run(self) -> Generator[Event]:
         self._begin()
         while True:
-            try:
-                item = self._queue.get(timeout=self.stall_s)
-            except queue.Empty:
+            if not self._finds(self.stall_s):
                 if self.synthesis.live is None:  # else it waits for the writer, which is no stall
                     self.synthesis.account.stalled()
                 yield KeepAlive()
                 continue
+            item, self._at_hand = self._at_hand, None
+            assert item is not None
             if isinstance(item, BaseException):
                 raise item
             if isinstance(item, _Computed):
@@ -239,10 +240,30 @@ class SpeechEvents(Iterator[Event]):
                 return
             yield item
 
+    def _finds(self, timeout_s: float) -> bool:
+        """Whether something that is to be sent comes within `timeout_s`. Meanwhile, chunks that the client
+        already has are passed over: for some streams, all of them have to be computed again."""
+        until_s = time.monotonic() + timeout_s
+        while self._at_hand is None:
+            try:
+                item = self._queue.get(timeout=max(0.0, until_s - time.monotonic()))
+                if not (isinstance(item, _Computed) and item.chunk.chunk_id <= self.after):
+                    self._at_hand = item
+                    break
+                self._encoded(item.chunk)
+                self.synthesis.account.passed_over()
+            except queue.Empty:
+                return False
+            except Exception as error:
+                self._at_hand = error  # `next` raises it
+            if time.monotonic() > until_s:
+                break
+        return self._at_hand is not None
+
     def _is_held_back(self) -> bool:
         return time.perf_counter() < self._release_s
 
-    def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
+    def _encoded(self, chunk: AudioChunk) -> bytes:
         due = 0 if self._last is None else self._last.chunk_id + 1
         # Chunks that the client has are not encoded, unless the encoder needs them
         due = due if self.encode_all else max(due, self.after + 1)
@@ -250,10 +271,12 @@ class SpeechEvents(Iterator[Event]):
             raise _lost(due)
         self._last = chunk
         wanted = chunk.chunk_id > self.after
-        data = self.encoder.push(chunk.samples) if wanted or self.encode_all else b""
-        if wanted:
-            self._held_s += chunk.duration_s
-        if not (wanted and data):  # a resampler or a codec holds the first milliseconds back
+        return self.encoder.push(chunk.samples) if wanted or self.encode_all else b""
+
+    def _framed(self, chunk: AudioChunk) -> Iterator[AudioBytes]:
+        data = self._encoded(chunk)
+        self._held_s += chunk.duration_s
+        if not data:  # a resampler or a codec holds the first milliseconds back
             return
         if self.encoder.audible:
             self._ready_to_send()

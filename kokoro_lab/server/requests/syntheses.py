@@ -175,7 +175,8 @@ class Synthesis:
 
     def expire_after(self, first_audio_s: float, total_s: float) -> None:
         """Stop it if it has not begun to sound `first_audio_s` after its acceptance, or has not ended
-        `total_s` after it."""
+        `total_s` after it. A resumed stream that is computed from its beginning sounds only once all is
+        computed that its client has: it need only have begun to be computed."""
         age_s = self.account.age_s
         if self.streamed and self.live is None:  # else the writer may be the one who takes so long
             self._after(first_audio_s - age_s, lambda: self._expire_silent(first_audio_s))
@@ -222,7 +223,7 @@ class Synthesis:
                 self.cut()
 
     def _expire_silent(self, limit_s: float) -> None:
-        if self.account.first_audio_s is None:
+        if not self.account.speaks:
             self._expire("first audio", "first_audio_deadline_s", limit_s)
 
     def _expire(self, what: str, setting: str, limit_s: float) -> None:
