@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from kokoro_lab.server.requests.syntheses import Synthesis
 from kokoro_lab.speech.engine import Engine
-from tests.server.conftest import RunningServer, running
+from tests.server.conftest import RunningServer, running, state_of
 from tests.server.events import ServerEvent, audio_of, read_events
 from tests.server.scripted import Scripted
 from tests.server.test_speech import URL, pcm_of_stream
@@ -86,6 +86,18 @@ def test_what_is_computed_again_to_go_on_says_nothing_of_the_pace(client: FlaskC
     assert answer.json["rtf"] == before
     assert "NaN" not in answer.text
     assert "NaN" not in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("token", [True, False])
+def test_what_is_computed_again_says_nothing_of_what_speech_costs(app: Flask, token: bool) -> None:
+    client = app.test_client()
+    deltas = [event for event in whole(client) if event.id]
+    before = state_of(app).syntheses.costs.figures()
+    back = came_back(deltas[:-1])
+    if not token:
+        del back["resume"]
+    assert client.post(URL, json={**BODY, **back}).status_code == 200
+    assert state_of(app).syntheses.costs.figures() == before
 
 
 def test_the_header_will_do_for_the_last_id(client: FlaskClient) -> None:

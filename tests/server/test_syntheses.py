@@ -13,7 +13,7 @@ from werkzeug.exceptions import TooManyRequests
 
 from kokoro_lab.config import Settings
 from kokoro_lab.server.requests.slots import Admission, Slots
-from kokoro_lab.server.requests.syntheses import KNOWN_S, Syntheses, Synthesis
+from kokoro_lab.server.requests.syntheses import CHARACTERS_PER_S, KNOWN_S, Syntheses, Synthesis
 
 PLACES = 16
 
@@ -27,11 +27,13 @@ class Room:
         self.syntheses = Syntheses(self.slots, Admission(), settings)
         self.syntheses.costs.note("hum", 0.2, 1.0)
 
-    def comes(self, *, streamed: bool = True, text: str = "x" * 150, voice: str = "hum") -> Synthesis:
+    def comes(
+        self, *, streamed: bool = True, text: str = "x" * 150, voice: str = "hum", resumed: bool = False
+    ) -> Synthesis:
         """One more, admitted."""
         account: Any = SimpleNamespace(
             request_id=f"{self.slots.active}",
-            asked={"streamed": streamed},
+            asked={"streamed": streamed, "resumed": resumed},
             age_s=0.0,
             admitted=lambda: None,
             first_audio_s=None,
@@ -146,3 +148,18 @@ def test_what_has_ended_is_measured_once(room: Room) -> None:
     for _ in range(2):
         synthesis.end()
     assert room.syntheses.costs.of("new") == pytest.approx(0.4)
+
+
+def test_a_resumed_stream_says_nothing_of_what_speech_costs(room: Room) -> None:
+    """All of it was computed again, and the listener was given only its last 10 s."""
+    resumed = room.comes(resumed=True)
+    room.speaks(resumed, given_s=10.0, compute_s=100.0)
+    assert resumed.load(room.syntheses.costs) == pytest.approx(0.2)
+    resumed.end()
+    assert room.syntheses.costs.of("hum") == pytest.approx(0.2)
+
+
+def test_what_is_left_of_a_resumed_stream_is_not_counted_by_what_was_given(room: Room) -> None:
+    resumed = room.comes(text="x" * 450, resumed=True)
+    room.speaks(resumed, done=300, given_s=10.0, compute_s=2.0)
+    assert resumed.left_s(room.syntheses.costs) == pytest.approx(150 / CHARACTERS_PER_S)

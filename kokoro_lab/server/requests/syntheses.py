@@ -124,13 +124,19 @@ class Synthesis:
         """Whether it is heard while it is computed."""
         return bool(self.account.asked["streamed"])
 
+    @property
+    def is_resumed(self) -> bool:
+        """Whether its stream broke before. Then more is computed than its listener is given, so that it says
+        nothing of what speech costs."""
+        return bool(self.account.asked.get("resumed"))
+
     def load(self, costs: MeasuredCosts) -> float:
         """Seconds of computing that it needs in each second, so that its listener never runs out of
         speech."""
         stream = self.stream
         if not self.is_listened or (stream is not None and stream.is_computed):
             return 0.0
-        if stream is None or stream.claim.given_s < KNOWN_S:
+        if stream is None or stream.claim.given_s < KNOWN_S or self.is_resumed:
             cost = costs.of(self.utterance.voice)
         else:
             cost = stream.compute_s / stream.claim.given_s
@@ -142,7 +148,8 @@ class Synthesis:
         if stream is not None:
             done = stream.segments[-1].end if stream.segments else 0
             given_s, pace = stream.claim.given_s, max(stream.claim.pace, 1e-3)
-        per_character_s = given_s / done if given_s >= KNOWN_S and done else 1 / CHARACTERS_PER_S
+        known = given_s >= KNOWN_S and done and not self.is_resumed
+        per_character_s = given_s / done if known else 1 / CHARACTERS_PER_S
         characters = len(self.utterance.text) if stream is None else stream.characters
         left_s = max(0, characters - done) * per_character_s
         return left_s / pace if self.is_listened else left_s * costs.of(self.utterance.voice)
@@ -375,7 +382,7 @@ class Syntheses:
                 return
             del self._entered[synthesis.account.request_id]
         stream = synthesis.stream
-        if stream is not None and stream.claim.given_s:
+        if stream is not None and stream.claim.given_s and not synthesis.is_resumed:
             self.costs.note(synthesis.utterance.voice, stream.compute_s, stream.claim.given_s)
 
     def _speaking(self) -> list[Synthesis]:
