@@ -150,6 +150,33 @@ def test_it_goes_on_in_the_frames_that_it_began_with_whatever_the_mode_is_now(
         assert audio_of(deltas[:cut]) + audio_of(again) == audio_of(deltas)
 
 
+@pytest.mark.parametrize("ephemeral", [True, False])
+@pytest.mark.parametrize("now", ["off", "reduce-ttfa", "avoid-underrun", "stability-first"])
+def test_without_a_token_too_whatever_the_mode_is_now(
+    make_app: Callable[..., Flask], now: str, ephemeral: bool
+) -> None:
+    deltas = [event for event in whole(make_app().test_client(), ephemeral=ephemeral) if event.id]
+    cut = len(deltas) // 4
+    body = {**BODY, "ephemeral": ephemeral, "last_id": deltas[cut - 1].id}
+    again = events_of(make_app(degrade=now).test_client().post(URL, json=body).text)
+    assert ids(again) == ids(deltas[cut:])
+    assert audio_of(again) == audio_of(deltas[cut:])
+
+
+@pytest.mark.parametrize("fields", [{}, {"chunk_ms": 80}])
+@pytest.mark.parametrize("changed", [{}, {"buffer_profile": "safe"}])
+def test_a_stream_without_tokens_has_chunks_of_the_same_length_in_every_mode(
+    make_app: Callable[..., Flask], changed: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    begun = make_app(degrade="avoid-underrun", **changed).test_client()
+    deltas = [event for event in whole(begun, ephemeral=True, **fields) if event.id]
+    cut = len(deltas) // 4
+    body = {**BODY, **fields, "ephemeral": True, "last_id": deltas[cut - 1].id}
+    again = events_of(make_app(**changed).test_client().post(URL, json=body).text)
+    assert ids(again) == ids(deltas[cut:])
+    assert audio_of(again) == audio_of(deltas[cut:])
+
+
 def test_a_stream_that_goes_on_is_no_time_to_first_audio(client: FlaskClient) -> None:
     deltas = [event for event in whole(client) if event.id]
     rest(client, deltas[:9])

@@ -2,7 +2,8 @@
 
 A table has a row for each mode: what triggers it, what it changes, and when it ends. A mode changes the
 length of chunks, how long the first sound is held back, and how many requests are served at a time. No mode
-changes a sample. A request that names its `chunk_ms` gets it in every mode.
+changes a sample. A request that names its `chunk_ms` gets it in every mode. A stream without resume tokens
+has the chunks of the settings in every mode.
 """
 
 from __future__ import annotations
@@ -233,6 +234,11 @@ class Degrader:
     def profile(self) -> BufferProfile:
         """The chunk length and advised pre-buffer of the next stream."""
         return self.mode.profile or self._profile
+
+    @property
+    def usual_profile(self) -> BufferProfile:
+        """The profile of the settings, which no mode changes."""
+        return self._profile
 
     @property
     def held_back_s(self) -> float:

@@ -81,10 +81,12 @@ def open_stream(
         The request cannot be spoken or resumed, or asks for another chunk length than the stream had.
     """
     account, asked, utterance = synthesis.account, synthesis.asked, synthesis.utterance
-    profile = state.degrader.profile()
+    ephemeral = bool(account.asked["ephemeral"])
+    # Where no token holds the length of chunks, it is the same in every mode, since ids count chunks
+    tells_length = asked.resume is not None or not (ephemeral or asked.last_id is not None)
+    profile = state.degrader.profile() if tells_length else state.degrader.usual_profile
     if asked.chunk_ms is not None:
         profile = profile.cut_by(asked.chunk_ms / 1000)
-    ephemeral = bool(account.asked["ephemeral"])
 
     def digest(chunk_s: float) -> str:
         written: tuple[object, ...] = (asked.kind, asked.sample_rate, asked.dither)

@@ -105,7 +105,7 @@ def resumption_of(
     ttl_s : float
         Seconds after its beginning in which a stream may be resumed.
     chunk_s : float
-        The present length of chunks, used if there is no token.
+        The length by which chunks are counted if there is no token.
 
     Raises
     ------
