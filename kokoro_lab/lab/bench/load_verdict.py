@@ -98,7 +98,7 @@ def machines(listeners: int) -> pd.DataFrame:
 def judge(load: Load, *, decides: bool = True) -> list[Check]:
     """The checks: every stream is complete and exact, and a full server answers 429. If `decides`, also: 429
     and `/health` come within `ANSWER_S`, and a crowd of the machine's capacity, and one of half that size,
-    are served in time."""
+    are served in time, with nobody refused."""
     crowds = load.crowds
     streams = pd.concat([one.streams for one in crowds])
     heard = streams[streams.fault == ""]
@@ -133,8 +133,12 @@ def _most(load: Load, listeners: int) -> Crowd:
 
 
 def _in_time(load: Load, crowd: Crowd, later: float) -> list[Check]:
+    """The checks of one crowd: nobody was refused, not even for a while, and the others heard no gap and did
+    not wait long."""
     row = _row(load, crowd)
     return [
+        Check("refused_count", row["refused"], high=0),
+        Check("gave_up_count", row["gave_up"], high=0),
         Check("underruns_in_10_minutes_count", row["underruns_in_10_minutes_count"], high=UNDERRUNS),
         Check("ttfa_p95_to_alone_ratio", row["ttfa_to_alone_ratio"], high=later),
     ]
@@ -162,7 +166,13 @@ def controls(load: Load) -> list[NegativeControl]:
         "a sample off by one bit": spoilt(sha256="another"),
         "a stream that broke off": spoilt(fault="The server broke off."),
     }
-    late = {"a silence in every stream": spoilt(underruns=1), load.stalled.name: load.stalled}
+    gave_up = alone.streams.assign(fault="The server is busy.", retry_after_s=60.0)
+    late = {
+        "a silence in every stream": spoilt(underruns=1),
+        "streams that are refused once": spoilt(refused=1),
+        "every second listener gives up": replace(alone, streams=pd.concat([alone.streams, gave_up])),
+        load.stalled.name: load.stalled,
+    }
     judged = {name: judge(replace(load, crowds=[one]), decides=False) for name, one in unsound.items()}
     judged |= {name: _in_time(load, one, LATER) for name, one in late.items()}
     return [NegativeControl(name, bool(failed(checks))) for name, checks in judged.items()]

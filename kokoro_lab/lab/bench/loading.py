@@ -59,7 +59,7 @@ class Crowd:
         How many there are; for a crowd that comes at random, their average number.
     streams : pandas.DataFrame
         The table of `soak.attended`, with one more column: how often each stream was `refused` before it was
-        heard.
+        heard. `at_s` and `ttfa_s` count from the first time that the stream was asked for.
     run_s : float
     cpu_s, own_cpu_s : float
         CPU seconds of the server during the run, and those of the listeners.
@@ -193,14 +193,15 @@ def _crowd(server: OwnServer, name: str, listeners: float, listen: Callable[[], 
 def _persistent(
     server: OwnServer, reading: SoakReading, way: Transport, number: int, at_s: float
 ) -> dict[str, Any]:
-    """Read a stream at a player's pace, and return what `listened` measured. If the server refuses, ask again
-    after the wait that its answer names, for `PATIENCE_S` at most."""
+    """Read a stream at a player's pace, and return what `listened` measured, with TTFA from the first
+    request. If the server refuses, ask again after the wait that its answer names, for `PATIENCE_S` at
+    most."""
     began_s, refused = time.monotonic(), 0
     while True:
         late_s = time.monotonic() - began_s
-        one = listened(server, reading, way, number, at_s + late_s, most_in_hand_s=MOST_IN_HAND_S)
+        one = listened(server, reading, way, number, at_s, most_in_hand_s=MOST_IN_HAND_S)
         if not late_s + one["retry_after_s"] <= PATIENCE_S:
-            return one | {"refused": refused}
+            return one | {"ttfa_s": late_s + one["ttfa_s"], "refused": refused}
         refused += 1
         time.sleep(one["retry_after_s"])
 

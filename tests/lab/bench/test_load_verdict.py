@@ -45,6 +45,11 @@ def load(*crowds: Crowd, **changed: Any) -> Load:
     return Load(**{**fields, **changed})
 
 
+def half_gave_up() -> Crowd:
+    """Eight listeners: the first four are heard at once, the others give up."""
+    return crowd(8, fault=[""] * 4 + ["busy"] * 4, retry_after_s=[math.nan] * 4 + [60.0] * 4)
+
+
 def test_a_load_that_is_borne_passes(tmp_path: Path) -> None:
     found = load()
     result = conclude(open_run("bench-load", tmp_path), found)
@@ -68,6 +73,9 @@ def test_a_load_that_is_borne_passes(tmp_path: Path) -> None:
         (load(crowd(1), crowd(4), crowd(8, underruns=1)), " underruns_in_10_minutes_count"),
         (load(crowd(1), crowd(4), crowd(8, ttfa_s=0.41)), " ttfa_p95_to_alone_ratio"),
         (load(crowd(1), crowd(4, ttfa_s=0.21), crowd(8)), "half_ttfa_p95_to_alone_ratio"),
+        (load(crowd(1), crowd(4), crowd(8, refused=[0] * 7 + [1])), " refused_count"),
+        (load(crowd(1), crowd(4, refused=1), crowd(8)), "half_refused_count"),
+        (load(crowd(1), crowd(4), half_gave_up()), " gave_up_count"),
         (load(stalled=crowd(4)), "MISSED  4 listeners"),
     ],
 )
@@ -82,6 +90,13 @@ def test_who_is_told_to_come_back_later_is_not_broken_off() -> None:
     row = curve(load(crowd(1), patient)).loc["8 listeners"]
     assert (row.gave_up, row.broken, row.streams) == (8, 0, 8)
     assert not failed(judge(load(crowd(1), patient), decides=False))
+
+
+def test_who_is_turned_away_is_not_served_in_time() -> None:
+    assert knee(load(crowd(1), crowd(4), half_gave_up())) == 4
+    assert knee(load(crowd(1), crowd(4, refused=5), crowd(8))) == 1
+    caught = {control.name for control in controls(load()) if control.caught}
+    assert {"streams that are refused once", "every second listener gives up"} <= caught
 
 
 def test_more_than_should_be_borne_decides_nothing() -> None:

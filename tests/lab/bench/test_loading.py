@@ -67,11 +67,15 @@ def test_who_is_refused_comes_back_when_told_to(
     monkeypatch: pytest.MonkeyPatch, answers: tuple[float, ...], slept_s: list[float], refused: int
 ) -> None:
     told, slept = iter(answers), list[float]()
-    monkeypatch.setattr(loading, "listened", lambda *_, **__: {"retry_after_s": next(told)})
+    monkeypatch.setattr(
+        loading, "listened", lambda *one, **_: {"at_s": one[4], "ttfa_s": 0.1, "retry_after_s": next(told)}
+    )
     monkeypatch.setattr("kokoro_lab.lab.bench.loading.time.sleep", slept.append)
+    monkeypatch.setattr("kokoro_lab.lab.bench.loading.time.monotonic", lambda: sum(slept))
     ask = partial(loading._persistent, OwnServer("http://127.0.0.1:1", None))  # type: ignore[arg-type]
-    one = ask(SoakReading("0", "A.", "hum"), "http", 0, 0.0)
+    one = ask(SoakReading("0", "A.", "hum"), "http", 0, 7.0)
     assert (slept, one["refused"]) == (slept_s, refused)
+    assert (one["at_s"], one["ttfa_s"]) == (7.0, pytest.approx(sum(slept_s) + 0.1)), "of the first request"
     assert next(told, None) is None
 
 
