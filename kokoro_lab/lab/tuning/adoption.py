@@ -8,12 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, pooled, ratio
+from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, noise_at_the_end, pooled, ratio
 from kokoro_lab.lab.compare.configurations import Configuration
 from kokoro_lab.lab.compare.engine_process import EngineFailed
 from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.lab.tuning import candidate
-from kokoro_lab.lab.tuning.candidate import CANDIDATE, COSTS, DEFAULTS, MARGINS, OBJECTIVES, figures_of
+from kokoro_lab.lab.tuning.candidate import (
+    CANDIDATE,
+    COSTS,
+    DEFAULTS,
+    MARGINS,
+    OBJECTIVES,
+    excess_db_of,
+    figures_of,
+)
 from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate
 from kokoro_lab.typed import require_range
 
@@ -128,11 +136,14 @@ def made_up_controls() -> list[NegativeControl]:
         return DefaultsComparison(ratios_of(changed), excess_db).adopted
 
     better = dict.fromkeys(COSTS.values(), 0.9)
+    noisy_end = noise_at_the_end()
+    noisy_end_db = excess_db_of(noisy_end["snr_db"], noisy_end["pesq"])
     faults = {
         "the defaults against themselves": judged({}),
         "a tenth sooner, with a tenth more memory": judged(better | {"rss_peak_mb": 1.1}),
         "a tenth less computing, heard a tenth later": judged(better | {"ttfa_s": 1.1}),
         "a tenth better in everything, and it sounds otherwise": judged(better, excess_db=6.0),
+        "a tenth better in everything, and noise at the end": judged(better, excess_db=noisy_end_db),
     }
     # A rule that never adopts would catch them all, so one must be adopted
     blind = NegativeControl("a tenth better in everything is adopted", caught=judged(better))

@@ -69,9 +69,13 @@ class CandidateFigures:
 
     @property
     def excess_db(self) -> float:
-        """By how many dB the SNR misses its limit; 0 if PESQ reaches the limit of PESQ. At or below 0, the
-        candidate may be chosen."""
-        return 0.0 if self.pesq >= PESQ_LOW else SNR_LOW_DB - self.snr_db
+        """`excess_db_of` the text whose audio differs most. At or below 0, the candidate may be chosen."""
+        return excess_db_of(self.snr_db, self.pesq)
+
+
+def excess_db_of(snr_db: float, pesq: float) -> float:
+    """By how many dB the SNR misses its limit; 0 if PESQ reaches the limit of PESQ."""
+    return 0.0 if pesq >= PESQ_LOW else SNR_LOW_DB - snr_db
 
 
 class CandidateFailed(TuningError):

@@ -135,4 +135,4 @@ def test_too_few_rounds_or_texts_say_nothing() -> None:
 
 def test_the_controls_are_caught() -> None:
     assert [control.name for control in made_up_controls() if not control.caught] == []
-    assert len(made_up_controls()) == 5
+    assert len(made_up_controls()) == 6
