@@ -11,21 +11,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from kokoro_lab.containers.plain_json import read_object
 from kokoro_lab.datatypes import Clip
 from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab.fixtures import FixtureText, load_texts
+from kokoro_lab.lab.results import Check
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.model.decoder import SegmentRequest
 from kokoro_lab.speech.engine import Engine
+from kokoro_lab.typed import require_range
 from kokoro_lab.weights.voices import ENERGY_SLOPE, MEASURED_TOKENS, REFERENCE_TOKENS
 
 LEVELS_FILE = Path(__file__).parents[2] / "weights" / "voice_levels.json"
 PLAIN_KINDS = ("prose", "punctuation")
 USUAL_SLOPE_LU = -0.8
 """Change of a voice's loudness when segments get twice as long: the mean over 28 English voices."""
+LARGEST_DIFFERENCE_LU = 1.0
+FEWEST_TEXTS = 8
+"""The fewest texts from which levels are written: all plain fixtures. With fewer, level and slope depend on
+the texts."""
 LIMITER_ROUNDS = 2
 USUAL_WEIGHT = 1.0
 """Weight of the usual slope in squared octaves. Two clips whose lengths are 1.4 octaves apart weigh as
@@ -148,15 +156,52 @@ def level_of(lengths_octaves: Sequence[float], lufs: Sequence[float]) -> VoiceLe
     return VoiceLevel(float(levels.mean() - slope * lengths.mean()), slope)
 
 
+def beside_shipped(levels: Mapping[str, VoiceLevel]) -> pd.DataFrame:
+    """A row for each voice: its level, slope and energy, and beside them shipped_lufs, shipped_slope_lu and
+    difference_lu, NaN if no level of the voice ships."""
+    table, shipped = pd.DataFrame.from_dict(levels, orient="index"), read_object(LEVELS_FILE)
+    for name in ("lufs", "slope_lu"):
+        table[f"shipped_{name}"] = pd.Series(shipped[name], dtype=float).reindex(table.index)
+    return table.assign(difference_lu=table.lufs - table.shipped_lufs)
+
+
+def judge(table: pd.DataFrame) -> list[Check]:
+    """The check of the table of `beside_shipped`: every voice has a shipped level, and none is further from
+    it than 1 LU. A run that writes new levels is judged by the old ones, too."""
+    worst = table.difference_lu.abs().max(skipna=False)
+    return [Check("largest_difference_lu", worst, high=LARGEST_DIFFERENCE_LU)]
+
+
 def write_voice_levels(levels: Mapping[str, VoiceLevel], *, model_sha256: str, texts: Sequence[str]) -> Path:
-    """Write `levels` into the package, with the facts of the measurement."""
-    by_name = sorted(levels.items())
+    """Write `levels` into the package, with the facts of the measurement. The levels of other voices stay.
+
+    Raises
+    ------
+    ParameterError
+        There are too few texts, a level is not finite, or other voices would stay that were measured with
+        another model or other texts.
+    """
+    require_range("texts", len(texts), FEWEST_TEXTS, message="A level from few texts depends on the texts.")
+    shipped = read_object(LEVELS_FILE)
+    for name, level in levels.items():
+        if not np.isfinite((level.lufs, level.slope_lu)).all():
+            raise ParameterError("This voice has no level.", field="voices", value=name)
+    measured_with = {"model_sha256": model_sha256, "texts": list(texts)}
+    kept = sorted(set(shipped["lufs"]) - set(levels))
+    if kept and any(shipped[fact] != value for fact, value in measured_with.items()):
+        raise ParameterError(
+            "The levels of the other voices were measured with another model or other texts.",
+            field="voices",
+            value=f"without {kept[0]}" + f" and {len(kept) - 1} more" * (len(kept) > 1),
+            allowed="all",
+        )
+    old = {name: VoiceLevel(*(shipped[key][name] for key in VoiceLevel._fields)) for name in kept}
+    by_name = sorted({**old, **levels}.items())
     table = {
         "about": f"Average loudness of each voice before gain in segments of {REFERENCE_TOKENS} token ids, "
         "LUFS, how much louder it is in segments twice as long, LU, and the energy that the model predicts; "
         "written by notebook 50_voice_levels",
-        "model_sha256": model_sha256,
-        "texts": list(texts),
+        **measured_with,
         "lufs": {name: round(level.lufs, 2) for name, level in by_name},
         "slope_lu": {name: round(level.slope_lu, 2) for name, level in by_name},
         "energy": {name: round(level.energy or 0.0, 2) for name, level in by_name},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,14 +15,21 @@ import pytest
 from kokoro_lab.dsp import Gain, Limiter, voice_gain_db
 from kokoro_lab.dsp.loudness import TARGET_LUFS
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.lab.results import failed
+from kokoro_lab.lab.tuning import voice_levels
 from kokoro_lab.lab.tuning.voice_levels import (
+    FEWEST_TEXTS,
     USUAL_SLOPE_LU,
+    VoiceLevel,
     behind_the_limiter,
+    beside_shipped,
+    judge,
     level_of,
     measure_voice_levels,
     octaves,
     plain_texts,
     usual_energy,
+    write_voice_levels,
 )
 from kokoro_lab.metrics.loudness import integrated_lufs
 from kokoro_lab.model.decoder import SegmentRequest
@@ -78,3 +89,71 @@ def test_what_the_limiter_takes_away_is_made_up_for(hum: Engine) -> None:
     heard = Limiter(24_000).run(Gain(gain_db).run(peaks))
     assert integrated_lufs(heard, 24_000) == pytest.approx(TARGET_LUFS, abs=0.3)
     assert found.lufs < before.lufs - 0.3
+
+
+TEXTS = [f"text {number}" for number in range(FEWEST_TEXTS)]
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of two voices in place of the package's."""
+    path = tmp_path / "voice_levels.json"
+    path.write_text(
+        json.dumps(
+            {"model_sha256": "model", "texts": TEXTS}
+            | {
+                "lufs": {"a": -20.0, "b": -21.0},
+                "slope_lu": {"a": -0.8, "b": -0.7},
+                "energy": {"a": 1, "b": 2},
+            }
+        )
+    )
+    monkeypatch.setattr(voice_levels, "LEVELS_FILE", path)
+    return path
+
+
+def test_levels_of_voices_that_were_not_measured_stay(shipped: Path) -> None:
+    write_voice_levels({"b": VoiceLevel(-19.5, -0.9, 3.0)}, model_sha256="model", texts=TEXTS)
+    table = json.loads(shipped.read_text())
+    assert table["lufs"] == {"a": -20.0, "b": -19.5}
+    assert table["slope_lu"] == {"a": -0.8, "b": -0.9}
+    assert table["energy"] == {"a": 1.0, "b": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("measured_with", "level", "said"),
+    [
+        ({"texts": TEXTS[:2]}, -20.0, "few texts"),
+        ({"model_sha256": "another"}, -20.0, "another model"),
+        ({"texts": [*TEXTS[1:], "other"]}, -20.0, "other texts"),
+        ({}, math.nan, "has no level"),
+    ],
+)
+def test_levels_that_would_not_fit_the_others_are_not_written(
+    shipped: Path, measured_with: Mapping[str, object], level: float, said: str
+) -> None:
+    before = shipped.read_text()
+    facts = {"model_sha256": "model", "texts": TEXTS, **measured_with}
+    with pytest.raises(ParameterError, match=said):
+        write_voice_levels({"b": VoiceLevel(level, -0.8)}, **facts)  # type: ignore[arg-type]
+    assert shipped.read_text() == before
+
+
+def test_all_voices_may_be_measured_anew_with_another_model(shipped: Path) -> None:
+    levels = {name: VoiceLevel(-18.0, -0.8, 1.0) for name in "ab"}
+    write_voice_levels(levels, model_sha256="another", texts=TEXTS)
+    assert json.loads(shipped.read_text())["model_sha256"] == "another"
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_voice_off_its_shipped_level_fails_and_so_does_one_without() -> None:
+    right, off = VoiceLevel(-20.5, -0.8), VoiceLevel(-22.1, -0.8)
+    assert not failed(judge(beside_shipped({"a": right, "b": right})))
+    for wrong in ({"a": right, "b": off}, {"a": right, "new": right}, {"a": VoiceLevel(math.nan, 0.0)}):
+        assert failed(judge(beside_shipped(wrong))) == ["largest_difference_lu"]
+
+
+def test_the_table_that_ships_was_measured_with_enough_texts() -> None:
+    table = json.loads(voice_levels.LEVELS_FILE.read_text())
+    assert len(table["texts"]) >= FEWEST_TEXTS
+    assert table["texts"] == [text.id for text in plain_texts()]
