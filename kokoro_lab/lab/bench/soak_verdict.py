@@ -120,10 +120,14 @@ def figures(soak: Soak) -> dict[str, float]:
 
 
 def remarks(soak: Soak) -> list[str]:
-    """Remarks: what the run was too short to judge."""
+    """Remarks on what was not judged: because the run was too short, or because of other clients."""
     short = {"growth": soak.minutes < GROWTH_FROM_MINUTES, "times": soak.minutes < TIMES_FROM_MINUTES}
     unjudged = " and ".join(name for name, is_short in short.items() if is_short)
-    return [f"too short to judge {unjudged}"] if unjudged else []
+    crowded = "no time decides: several listeners, or clients that misbehave, were there"
+    return [
+        *[f"too short to judge {unjudged}"] * bool(unjudged),
+        *[crowded] * (not short["times"] and not soak.nominal),
+    ]
 
 
 def conclude(run: Run, soak: Soak, controls: list[NegativeControl]) -> Finished:

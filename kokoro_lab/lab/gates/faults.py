@@ -209,6 +209,12 @@ def judge(table: pd.DataFrame, asked: int, rtf: float) -> list[Check]:
     return [*checks, *(Check(name, found[name], high=limits[name]) for name in found)]
 
 
+def remarks(rtf: float) -> list[str]:
+    """Remarks on what the verdict does not cover."""
+    slow = f"no time decides: the RTF of undisturbed streams is {rtf:.2f}, and at most {KEEPS_UP:g} is needed"
+    return [slow] if rtf > KEEPS_UP else []
+
+
 def timed(table: pd.DataFrame) -> dict[str, float]:
     """The times that have limits, by the names of their checks, as far as their scenarios were run."""
     found = {"longest_silence_s": float(table[table.ended != ERROR].longest_silence_s.max())}

@@ -184,6 +184,12 @@ def judge(table: pd.DataFrame) -> list[Check]:
     return checks
 
 
+def remarks(table: pd.DataFrame) -> list[str]:
+    """Remarks on what the verdict does not cover."""
+    unranked = "no border of windows was compared with the same place decoded at once"
+    return [unranked] * (not table.seam_rank_change.notna().any())
+
+
 def judged_clips(spoken: Sequence[StreamedClip], table: pd.DataFrame) -> list[JudgedClip]:
     """Every stream beside its file: the worst is the one with the largest share of a limit of `CLIP_LIMITS`.
 

@@ -55,6 +55,9 @@ def test_memory_decides_from_two_minutes_on_and_times_from_ten() -> None:
     assert "ttfa_drift_percent" in {c.name for c in soak_verdict.judge(good)}
     for crowd in (replace(good, concurrency=4), replace(good, misbehaved={"left": 3})):
         assert "underruns_count" not in {c.name for c in soak_verdict.judge(crowd)}
+        (said,) = soak_verdict.remarks(crowd)
+        assert said == "no time decides: several listeners, or clients that misbehave, were there"
+    assert soak_verdict.remarks(good) == []
 
 
 def test_a_stream_that_ends_early_fails_the_run_and_is_told(tmp_path: Path) -> None:

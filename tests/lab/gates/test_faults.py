@@ -157,6 +157,9 @@ def test_on_a_machine_that_does_not_keep_up_words_are_judged_and_times_are_told(
     told = faults.figures(table, 0.9)
     assert (told["longest_silence_s"], told["g2p_stalled_ttfa_most_s"]) == (3.0, 0.8)
     assert told["rtf_undisturbed_max_ratio"] == 0.9
+    (said,) = faults.remarks(0.9)
+    assert said == "no time decides: the RTF of undisturbed streams is 0.90, and at most 0.5 is needed"
+    assert faults.remarks(0.3) == []
 
 
 def test_a_stream_that_was_not_run_fails() -> None:

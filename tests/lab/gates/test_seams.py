@@ -43,6 +43,14 @@ def test_what_is_whole_passes(clip: StreamedClip) -> None:
     assert all(check.passed for check in seams.judge_windows(seams.measure([clip])))
 
 
+def test_what_was_not_compared_with_undivided_speech_is_remarked(clip: StreamedClip) -> None:
+    assert seams.remarks(seams.measure([clip])) == []
+    undivided = replace(clip, decodes=clip.decodes._replace(borders=()))
+    table = seams.measure([undivided])
+    assert "seam_rank_change_mean" not in {check.name for check in seams.judge(table)}
+    assert seams.remarks(table) == ["no border of windows was compared with the same place decoded at once"]
+
+
 def test_every_fault_put_in_on_purpose_is_caught(clip: StreamedClip) -> None:
     found = seams.controls([clip], seams.detections([clip])) + seams.window_controls([clip])
     assert [control.name for control in found if not control.caught] == []
