@@ -3,7 +3,8 @@
 Units, such as texts, are resampled as a whole, because figures of one unit are not independent. Efron's BCa
 bootstrap (1987) assumes no distribution of the noise. A bootstrap never leaves the range of the units'
 values, which is too narrow for a handful of units; the interval of Student's t is wider then. A median's
-interval follows from the ranks of the values, for any distribution. A share has exact limits.
+interval follows from the ranks of the values, for any distribution. A share has exact limits if its trials
+are independent, and wider ones if some units have most of the hits.
 """
 
 from __future__ import annotations
@@ -217,8 +218,8 @@ def _bootstrap_ends(
     return ends[0], ends[1]
 
 
-def proportion_interval(count: int, trials: int) -> tuple[float, float]:
-    """Two-sided 95 % interval of a proportion.
+def proportion_interval(count: int, trials: int, confidence: float = 1 - ALPHA) -> tuple[float, float]:
+    """Two-sided interval of a proportion whose trials are independent.
 
     Returns
     -------
@@ -235,8 +236,39 @@ def proportion_interval(count: int, trials: int) -> tuple[float, float]:
     Clopper & Pearson, Biometrika 26(4), 1934: its coverage is never below 95 %.
     """
     check_counts(count, trials)
-    interval = stats.binomtest(count, trials).proportion_ci(1 - ALPHA, method="exact")
+    interval = stats.binomtest(count, trials).proportion_ci(confidence, method="exact")
     return float(interval.low), float(interval.high)
+
+
+def share_of(hits: npt.ArrayLike, *groupings: Sequence[Hashable], confidence: float = 1 - ALPHA) -> Estimate:
+    """A share of clips whose voices and texts recur, with its two-sided interval.
+
+    Parameters
+    ----------
+    hits : array_like
+        For each clip, whether it counts.
+    *groupings : sequence
+        The unit of each clip in one respect: its voice, its text.
+
+    Raises
+    ------
+    ParameterError
+        There is no clip, or the lengths differ.
+
+    Notes
+    -----
+    Clips of one voice resemble each other, so if one voice has all the hits, they say less than as many hits
+    in as many voices. Several intervals are computed: that of independent clips (`proportion_interval`), and
+    one for each grouping, of whose units whole ones are drawn (`rate_of`). Each end is the one that lies
+    furthest out. Where no clip or every clip counts, only independent clips have an interval.
+    """
+    counted = np.asarray(hits, np.float64)
+    ends = [proportion_interval(int(counted.sum()), len(counted), confidence)]
+    for units in groupings:
+        found = rate_of(counted, np.ones(len(counted)), units, confidence=confidence)
+        ends.append((found.low, found.high))
+    lows, highs = zip(*ends, strict=True)
+    return Estimate(float(counted.mean()), min(lows), max(highs), len(counted))
 
 
 def upper_limit(count: int, trials: int) -> float:

@@ -25,7 +25,7 @@ from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.loudness import CAUGHT, HIGHEST_LUFS, LOWEST_LUFS
 from kokoro_lab.lab.gates.seams import SEEN_ALONE, judge_clip
 from kokoro_lab.lab.results import Check, NegativeControl, failed
-from kokoro_lab.metrics.intervals import proportion_interval, upper_limit
+from kokoro_lab.metrics.intervals import share_of
 from kokoro_lab.metrics.loudness import integrated_lufs, true_peak_dbtp
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
@@ -156,15 +156,17 @@ def false_alarms(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each gate: clips, alarms, percent, its 95 % interval (Clopper & Pearson; low_95, high_95),
-        and its one-sided upper limit (upper_95).
+        A row for each gate: clips, alarms, percent, its 95 % interval (low_95, high_95) and its one-sided
+        upper limit (upper_95), both by `share_of` voices and texts.
     """
     clean = table[table.damage == CLEAN]
     rows = {}
+    clips = clean.drop_duplicates("name").set_index("name")
     for gate, alarms in _by_gate(clean).items():
-        low, high = proportion_interval(int(alarms.sum()), len(alarms))
-        upper = upper_limit(int(alarms.sum()), len(alarms))
-        shares = {"percent": alarms.mean(), "low_95": low, "high_95": high, "upper_95": upper}
+        groupings = [list(clips[column].loc[alarms.index]) for column in ("voice", "text")]
+        both = share_of(alarms, *groupings)
+        upper = share_of(alarms, *groupings, confidence=0.9).high  # 5 % of the time, the rate is above it
+        shares = {"percent": both.value, "low_95": both.low, "high_95": both.high, "upper_95": upper}
         rows[gate] = {"clips": len(alarms), "alarms": int(alarms.sum())} | {
             name: 100 * share for name, share in shares.items()
         }

@@ -28,7 +28,7 @@ from kokoro_lab.lab.fixtures import FixtureText, read_by, read_in, require_known
 from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics import ebu
-from kokoro_lab.metrics.intervals import proportion_interval
+from kokoro_lab.metrics.intervals import share_of
 from kokoro_lab.metrics.loudness import MOMENTARY_S, integrated_lufs, sample_peak_dbfs, true_peak_dbtp
 from kokoro_lab.speech.engine import Engine
 from kokoro_lab.speech.levelling import MEASURABLE_S
@@ -188,11 +188,13 @@ def judge_streams(table: pd.DataFrame) -> list[Check]:
 
 
 def figures(table: pd.DataFrame) -> dict[str, float]:
-    """Figures without a limit, among them the 95 % interval of the share of streams that are within −16 ±1
-    LUFS. That share itself is a check."""
+    """Figures without a limit, among them the 95 % interval (`share_of` voices and texts) of the share of
+    streams that are within −16 ±1 LUFS. That share itself is a check."""
     streams = judged(table[table.way == STREAM])
-    inside = int(within(streams).sum())
-    low, high = proportion_interval(inside, len(streams)) if len(streams) else (float("nan"),) * 2
+    inside, low, high = int(within(streams).sum()), float("nan"), float("nan")
+    if len(streams):
+        share = share_of(within(streams), list(streams.voice), list(streams.text))
+        low, high = share.low, share.high
     blends = streams[streams.voice.str.contains("+", regex=False)]
     return {
         "blends_within_band_percent": 100 * within(blends).mean(),

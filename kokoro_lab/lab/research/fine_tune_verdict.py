@@ -25,7 +25,7 @@ from kokoro_lab.lab.research.turns import ratios
 from kokoro_lab.lab.tuning.block import BEST
 from kokoro_lab.lab.tuning.comparison import distances, segments_of
 from kokoro_lab.lab.tuning.precision import PESQ_MEAN_LOW, VariantMaker, layers_in_float
-from kokoro_lab.metrics.intervals import Estimate, rate_of
+from kokoro_lab.metrics.intervals import FEWEST_UNITS, Estimate, rate_of
 from kokoro_lab.model.decoder import StagedDecoder
 
 SHIPS, SAME = "as it ships", "tuned, same layers in float"
@@ -39,6 +39,7 @@ it is the lower end of the interval."""
 LOSS_PESQ = 0.01
 """The most PESQ that they may lose against what ships. What must stay within it is the lower end of the
 difference's interval."""
+NO_INTERVAL = "since so few texts show no interval"
 
 
 def decoders(found: Sequence[Tuned], config: EngineConfig) -> dict[str, StagedDecoder]:
@@ -90,10 +91,11 @@ def timed(
 
 def gain(table: pd.DataFrame, name: str, against: str = SHIPS) -> Estimate:
     """By how much PESQ is higher with the model `name`, paired by text and voice, with its 95 % interval over
-    texts."""
+    texts. With fewer than three texts, its ends are infinite: so few show nothing."""
     wide = table.pivot(index=["text", "voice"], columns="candidate", values="pesq")
     change = wide[name] - wide[against]
-    return rate_of(change, [1.0] * len(change), list(wide.index.get_level_values("text")))
+    found = rate_of(change, [1.0] * len(change), list(wide.index.get_level_values("text")))
+    return found if found.units >= FEWEST_UNITS else replace(found, low=-math.inf, high=math.inf)
 
 
 def saving(trials: pd.DataFrame) -> Estimate:
@@ -134,27 +136,34 @@ def verdict(table: pd.DataFrame, saved: Estimate, shipped_bytes: int) -> str:
     percent = Estimate(100 * saved.value, 100 * saved.low, 100 * saved.high, saved.units)
     share, saving = f"{percent} %", f"the saving by {100 * (SAVED - saved.low):.1f} points"
     if not math.isfinite(saved.low):
-        share, saving = f"{percent.value:.1f} %", "the saving, of which one text shows no interval"
+        share, saving = f"{percent.value:.1f} %", f"the saving, {NO_INTERVAL}"
+    lacking, loss = f"by {GAIN_PESQ - better.low:.3f}", f"the loss by {-LOSS_PESQ - equal.low:.3f}"
+    if not math.isfinite(better.low):  # both are of the same texts
+        lacking, loss = NO_INTERVAL, f"the loss, {NO_INTERVAL}"
     missed = [
         text
         for beyond, text in (
             (saved.low < SAVED, saving),
-            (equal.low < -LOSS_PESQ, f"the loss by {-LOSS_PESQ - equal.low:.3f}"),
+            (equal.low < -LOSS_PESQ, loss),
             (mean < least, f"the least mean PESQ by {least - mean:.3f}"),
         )
         if beyond
     ]
     heard_as = (
-        f"in the place of the integers that ship, tuned ones gain {better} PESQ, where the lower end must "
-        f"reach {GAIN_PESQ:g}" + ("" if sounds else f": missed by {GAIN_PESQ - better.low:.3f}")
+        f"in the place of the integers that ship, tuned ones gain {_shown(better)} PESQ, where the lower end "
+        f"must reach {GAIN_PESQ:g}" + ("" if sounds else f": missed {lacking}")
     )
     computed = (
         f"with all of the blocks on integers, {share} of the computing time is saved ({100 * SAVED:g} % "
-        f"asked for) and PESQ changes by {equal} (a loss of {LOSS_PESQ:g} allowed) to {mean:.3f} ({least:g} "
-        "at least)" + (f": missed, {', '.join(missed)}" if missed else "")
+        f"asked for) and PESQ changes by {_shown(equal)} (a loss of {LOSS_PESQ:g} allowed) to {mean:.3f} "
+        f"({least:g} at least)" + (f": missed, {', '.join(missed)}" if missed else "")
     )
     worth = "worth it" if sounds or saves else "not worth it"
     return f"{worth}: {heard_as}; {computed}; {shipped_bytes / 1e6:.1f} MB would be shipped"
+
+
+def _shown(found: Estimate) -> str:
+    return str(found) if math.isfinite(found.low) else f"{found.value:.3f}"
 
 
 def figures_of(table: pd.DataFrame, saved: Estimate, shipped_bytes: int) -> dict[str, float]:

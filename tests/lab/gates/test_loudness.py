@@ -24,6 +24,7 @@ LONG = "The kettle is on, and the window is open. Nobody is in, and a letter lie
 def clips(way: str, lufs: list[float], *, audio_s: float = 4.0, peak_dbtp: float = -1.2) -> pd.DataFrame:
     same = {
         "way": way,
+        "text": "t",
         "voice": "v",
         "speed": 1.0,
         "audio_s": audio_s,
@@ -74,6 +75,9 @@ def test_the_share_has_its_interval_and_the_worst_clips_are_named() -> None:
     assert figures["streams_outside_band_count"] == 2
     low, high = (figures[f"streams_within_band_{end}_95_percent"] for end in ("low", "high"))
     assert low < 98 < high < 100
+    # both off clips are those of one voice in ten
+    by_voice = loudness.figures(table.assign(voice=[str(number // 10) for number in range(len(table))]))
+    assert by_voice["streams_within_band_low_95_percent"] < low - 2
     assert list(loudness.worst(table, 2).integrated_lufs) == [-17.5, -14.8]
 
 

@@ -132,6 +132,17 @@ def test_of_one_text_a_verdict_names_no_interval() -> None:
     assert "-0.9 %" in found
 
 
+@pytest.mark.parametrize("texts", [1, 2])
+def test_of_one_or_two_texts_no_gain_in_sound_is_worth_it(texts: int) -> None:
+    table = heard(0.1, 0.0)
+    few = table[table.text < texts]
+    for saved in (Estimate(0.0, -math.inf, math.inf, texts), SAVED):
+        found = judged.verdict(few, saved, 500_000)
+        assert found.startswith("not worth it: ")
+        assert "inf" not in found
+    assert judged.verdict(table[table.text < 3], SAVED, 500_000).startswith("worth it: ")
+
+
 def test_gains_are_paired_by_text_and_voice() -> None:
     table = heard(0.02, 0.0)
     shuffled = table.sample(frac=1, random_state=1)
