@@ -8,12 +8,14 @@ difference of the two rates is judged.
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import pandas as pd
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ, Clip, Samples
@@ -53,6 +55,9 @@ ENOUGH_WORDS = 1000
 fewer, the number of misheard words is judged (`FEW_WORDS_MORE`)."""
 FEW_WORDS_MORE = 1
 """How many more words than the reference's may be misheard, if there are fewer than `ENOUGH_WORDS`."""
+OVER_MARGIN_POINTS = 0.6
+"""How many percentage points more words than the reference's are lost in a control: a little more than
+`ENGLISH_MARGIN_POINTS`."""
 CLIP_LIMITS: Limits = {"more_word_errors_count": (None, None)}
 OTHER_MARGIN_POINTS = 5.0
 """How many percentage points the word error rate may be above the reference's in languages other than
@@ -312,7 +317,7 @@ def controls(
 
     They are made from the clips of each language that were understood best; undamaged, these must pass.
     Damages that leave the words intelligible (a click, a gap of 100 ms, noise at 20 dB) are not for this
-    gate.
+    gate. These clips are too few to be judged by the rate, so English has `loss_controls`, too.
     """
     faults: dict[str, Callable[[Clip, Clip], Samples]] = {
         "the longest word cut out of each clip": lambda clip, _: damages.without(
@@ -326,6 +331,8 @@ def controls(
         best = rows.sort_values(["word_errors_candidate", "word_errors_reference", "words"], kind="stable")
         best = best.drop_duplicates("text").head(CONTROL_TEXTS)
         found.append(NegativeControl(f"{language}: the untouched clips pass", caught=not failed(judge(best))))
+        if language == ENGLISH:
+            found += loss_controls(rows)
         clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
         for name, fault in tqdm(faults.items(), desc=f"{language} faults"):
@@ -336,3 +343,18 @@ def controls(
             damaged = best.assign(word_errors_candidate=[each.word_errors for each in errors])
             found.append(NegativeControl(f"{language}: {name}", caught=bool(failed(judge(damaged)))))
     return found
+
+
+def loss_controls(rows: pd.DataFrame) -> list[NegativeControl]:
+    """Controls for `no_worse`, counted over all clips, so that the rate decides wherever it decides of the
+    candidate: losses a little over the margin must fail. The reference as its own candidate is no fault, and
+    must pass."""
+    same = rows.assign(word_errors_candidate=rows.word_errors_reference)
+    over = max(FEW_WORDS_MORE + 1, math.ceil(OVER_MARGIN_POINTS / 100 * rows.words.sum()))
+    # Spread evenly over the clips
+    more = np.diff(np.linspace(0, over, len(rows) + 1).astype(int))
+    lost = same.assign(word_errors_candidate=same.word_errors_reference + more)
+    return [
+        NegativeControl("en: the reference's own words pass", caught=no_worse(same).passed),
+        NegativeControl("en: a loss a little over the margin", caught=not no_worse(lost).passed),
+    ]

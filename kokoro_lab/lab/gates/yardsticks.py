@@ -10,14 +10,12 @@ itself depends on the recogniser.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from kokoro_lab.datatypes import Samples
@@ -27,7 +25,7 @@ from kokoro_lab.lab.bench.trial import Listener
 from kokoro_lab.lab.fixtures import FixtureText, load_texts, read_corpus
 from kokoro_lab.lab.gates import word_errors
 from kokoro_lab.lab.gates.intelligibility import SIDES, error_percent
-from kokoro_lab.lab.results import Check, NegativeControl, failed
+from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.intelligibility import Transcriber
 from kokoro_lab.metrics.intervals import Estimate, rate_of
 from kokoro_lab.metrics.noninferiority import error_rate
@@ -199,17 +197,5 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 
 def controls(table: pd.DataFrame, candidate: Engine, recogniser: Transcriber) -> list[NegativeControl]:
-    """The faults of `word_errors.controls`, and losses a little over the margin, counted over all clips.
-
-    The peer as its own candidate is no fault, and must pass.
-    """
-    same = table.assign(word_errors_candidate=table.word_errors_reference)
-    over = max(word_errors.FEW_WORDS_MORE + 1, math.ceil(0.006 * table.words.sum()))
-    # Spread evenly over the clips
-    more = np.diff(np.linspace(0, over, len(table) + 1).astype(int))
-    lost = same.assign(word_errors_candidate=same.word_errors_reference + more)
-    return [
-        *word_errors.controls(table, candidate, recogniser, judge),
-        NegativeControl("the peer's own words pass", caught=not failed(judge(same))),
-        NegativeControl("a loss a little over the margin", caught=bool(failed(judge(lost)))),
-    ]
+    """The faults of `word_errors.controls`, the losses a little over the margin among them."""
+    return word_errors.controls(table, candidate, recogniser, judge)

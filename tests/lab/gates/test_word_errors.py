@@ -260,7 +260,29 @@ def test_every_fault_put_in_on_purpose_is_caught(
 ) -> None:
     found = word_errors.controls(measured, hum, scribe)
     assert [control.name for control in found if not control.caught] == []
-    assert len(found) == 4
+    assert len(found) == 6
+
+
+def test_a_loss_over_the_margin_is_put_in_over_all_clips(
+    hum: Engine, scribe: Dictated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many words that the rate decides of the candidate: it must decide of a control, too."""
+    enough = table().assign(said=word_errors.sentences("en", 1)[0].text, voice="hum")
+    assert enough.words.sum() >= word_errors.ENOUGH_WORDS
+
+    def over() -> list[bool]:
+        found = word_errors.controls(enough, hum, scribe)
+        return [control.caught for control in found if "margin" in control.name]
+
+    assert over() == [True]
+    monkeypatch.setattr(word_errors, "ENGLISH_MARGIN_POINTS", 1.0)
+    assert over() == [False], "a gate that allows twice the margin is found out"
+
+
+def test_the_loss_of_other_languages_is_not_judged_by_the_english_margin(hum: Engine) -> None:
+    french = table("fr", texts=10, words=8).assign(voice="hum")
+    found = word_errors.controls(french, hum, Dictated({}))
+    assert not [control for control in found if "margin" in control.name]
 
 
 def test_a_recogniser_that_hears_what_it_expects_is_found_out(measured: pd.DataFrame, hum: Engine) -> None:
@@ -268,7 +290,7 @@ def test_a_recogniser_that_hears_what_it_expects_is_found_out(measured: pd.DataF
     said = measured.said.iloc[0]
     same = measured.assign(said=said, words=measured.words.iloc[0])
     found = word_errors.controls(same, hum, Dictated({}, otherwise=said))
-    assert [control.caught for control in found] == [True, False, False, False]
+    assert [control.caught for control in found] == [True, True, True, False, False, False]
 
 
 def test_where_nothing_is_understood_nothing_is_shown(measured: pd.DataFrame, hum: Engine) -> None:
