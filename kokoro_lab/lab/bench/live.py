@@ -51,6 +51,9 @@ LONG_SENTENCES = 3
 is written."""
 INTERRUPTED_S = (0.05, 0.5)
 """Least and most seconds from the first chunk (for the player, the first sound) to an interruption."""
+HELD_BACK_S = 2.0
+"""How many seconds late an interruption comes in a negative control: longer than computing any window takes,
+so that some speech is handed out meanwhile."""
 WAYS = ("session", "websocket", "player")
 PARTS = {"p50": 0.5, "p95": 0.95}
 LIMITS_OF_TIMES: dict[str, float] = {
@@ -184,10 +187,10 @@ def _received(chunks: Iterable[AudioChunk]) -> Iterator[ReceivedChunk]:
 
 
 def interrupted(
-    chunks: Iterable[ReceivedChunk], cancel: Callable[[], object], after_s: float
+    chunks: Iterable[ReceivedChunk], cancel: Callable[[], object], after_s: float, late_s: float = 0.0
 ) -> tuple[ReceivedStream, float]:
-    """The chunks heard, and the seconds from `cancel` (called `after_s` after the first chunk) to the last
-    chunk.
+    """The chunks heard, and the seconds from the interruption, `after_s` after the first chunk, to the last
+    chunk. `cancel` is called `late_s` after the interruption.
 
     Raises
     ------
@@ -198,6 +201,7 @@ def interrupted(
 
     def act() -> None:
         cancelled.append(time.perf_counter())
+        time.sleep(late_s)
         cancel()
 
     with suppress(Interrupted, ServerReportedError):
@@ -210,9 +214,11 @@ def interrupted(
     return heard, max(0.0, heard.began_s + heard.arrivals_s[-1] - cancelled[0])
 
 
-def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice: str) -> pd.DataFrame:
+def measure_interruptions(
+    engine: Engine, url: str, answers: list[Answer], voice: str, late_s: float = 0.0
+) -> pd.DataFrame:
     """Interrupt each answer in a session of `engine`, over the WebSocket of the server at `url`, and in the
-    player of `kokoro-lab speak`.
+    player of `kokoro-lab speak`. For a negative control, each interruption is held back by `late_s`.
 
     Returns
     -------
@@ -227,11 +233,11 @@ def measure_interruptions(engine: Engine, url: str, answers: list[Answer], voice
         after_s = draw.uniform(*INTERRUPTED_S)
         live = engine.session(voice=voice, cached=False)
         live.write_from(_strings(answer, time.sleep, []))
-        _, session_s = interrupted(_received(live), live.cancel, after_s)
+        _, session_s = interrupted(_received(live), live.cancel, after_s, late_s)
         with live_messages(url, voice) as (say, chunks):
             threading.Thread(target=_write, args=(say, answer), daemon=True).start()
-            heard, websocket_s = interrupted(chunks, partial(say, "cancel"), after_s)
-        player_s = _player_silenced_s(_text_of(answer), voice, after_s)
+            heard, websocket_s = interrupted(chunks, partial(say, "cancel"), after_s, late_s)
+        player_s = _player_silenced_s(_text_of(answer), voice, after_s, late_s)
         rows.append((session_s, websocket_s, player_s, heard.ttfa_s))
     return pd.DataFrame(rows, columns=[*(f"{way}_silent_s" for way in WAYS), "websocket_first_sound_s"])
 
@@ -242,19 +248,43 @@ def _write(say: Callable[..., object], answer: Answer) -> None:
             say("append", text=string)
 
 
-def _player_silenced_s(text: str, voice: str, after_s: float) -> float:
+def _player_silenced_s(text: str, voice: str, after_s: float, late_s: float) -> float:
     command = [sys.executable, "-m", __name__, "speak", "-i", "-", "--play", "--voice", voice]
-    pipe, interrupted_s = subprocess.PIPE, math.inf
+    pipe, told, interrupted_s = subprocess.PIPE, list[str](), math.inf
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
         click.echo(text, process.stdin)
-        for line in process.stderr or ():
+        for line in process.stderr or ():  # to the end of the process, as it might play once more
+            told.append(line)
             if line == "plays\n" and interrupted_s == math.inf:
                 time.sleep(after_s)
                 interrupted_s = time.monotonic()
+                time.sleep(late_s)
                 process.send_signal(signal.SIGINT)
-            elif line.startswith("silent ") and interrupted_s < math.inf:
-                return float(line.split()[1]) - interrupted_s
-    raise SynthesisError("`kokoro-lab speak` was not heard to fall silent.")
+    return silent_for_good_s(told) - interrupted_s
+
+
+def silent_for_good_s(told: Sequence[str]) -> float:
+    """The time at which a player with a `ToldSink` fell silent after it played for the last time.
+
+    Parameters
+    ----------
+    told : sequence of str
+        The lines that it wrote until it ended, and other lines, which are passed over.
+
+    Raises
+    ------
+    SynthesisError
+        It never played, or it did not fall silent.
+    """
+    silent_s = math.inf
+    for line in told:
+        if line == "plays\n":
+            silent_s = math.inf
+        elif line.startswith("silent ") and silent_s == math.inf:
+            silent_s = float(line.split()[1])
+    if silent_s == math.inf or "plays\n" not in told:
+        raise SynthesisError("`kokoro-lab speak` was not heard to fall silent.")
+    return silent_s
 
 
 class ToldSink(sinks.ClockedSink):
@@ -307,20 +337,26 @@ def judge(found: Mapping[str, float], *, decides: bool = True) -> list[Check]:
     return [counted, *(Check(name, found[name], high=high) for name, high in limits.items())]
 
 
-def controls(trials: Sequence[LiveTrial]) -> list[NegativeControl]:
-    """Negative controls, made from the first answer, which is long: a first sound that waits for the end of
-    the text, and a chunk that comes late."""
+def controls(trials: Sequence[LiveTrial], held_back: pd.DataFrame) -> list[NegativeControl]:
+    """Negative controls. Two are made from the first answer, which is long: a first sound that waits for the
+    end of the text, and a chunk that comes late. For each way to interrupt, `held_back` (of
+    `measure_interruptions`) has interruptions that came late on purpose."""
     trial = trials[0]
     end_s = trial.written_s[-1]
     heard, (*before_s, last_s) = trial.heard, trial.heard.arrivals_s
     late = replace(trial, heard=replace(heard, arrivals_s=[*before_s, last_s + 2 * heard.audio_s]))
     behind = replace(heard, arrivals_s=[end_s + at_s for at_s in heard.arrivals_s])
     waits = replace(trial, came_s=(end_s,) * len(trial.came_s), heard=behind)
-    judged = judge(figures(table_of([waits]), pd.DataFrame()), decides=False)
+    judged = judge(figures(table_of([waits]), held_back), decides=False)
     noticed = late.silences()[1].underruns > trial.silences()[1].underruns
+    missed = failed(judge(figures(table_of(trials), held_back)))
     return [
         NegativeControl("a first sound that waits for the end", bool(failed(judged))),
         NegativeControl("a chunk that comes when all before is heard", noticed),
+        *(
+            NegativeControl(f"{way}: held back by {HELD_BACK_S:g} s", f"{way}_silent_s_p95" in missed)
+            for way in WAYS
+        ),
     ]
 
 
@@ -332,7 +368,8 @@ def judge_live(engine: Engine, voice: str, trials: int, tokens_per_s: float) -> 
         spoken = measure(engine, answers, voice)
         with own_server({"variant": engine.config.variant, "voice": voice}) as server:
             stopped = measure_interruptions(engine, server.url, answers, voice)
-        found, faults = figures(table_of(spoken), stopped), controls(spoken)
+            held_back = measure_interruptions(engine, server.url, answers[:1], voice, HELD_BACK_S)
+        found, faults = figures(table_of(spoken), stopped), controls(spoken, held_back)
         lines = (f"{label_of(name):60} {value:.3f}" for name, value in found.items())
         return lines, lambda run: run.finish(engine, checks=judge(found), controls=faults, figures=found)
 

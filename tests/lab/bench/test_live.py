@@ -16,7 +16,9 @@ import pytest
 from kokoro_lab.errors import Interrupted, SynthesisError
 from kokoro_lab.lab.bench.client import live_messages, receive, speech_request
 from kokoro_lab.lab.bench.live import (
+    HELD_BACK_S,
     LIMITS_OF_TIMES,
+    WAYS,
     LiveTrial,
     ToldSink,
     controls,
@@ -25,6 +27,7 @@ from kokoro_lab.lab.bench.live import (
     judge,
     load_answers,
     measure,
+    silent_for_good_s,
     table_of,
 )
 from kokoro_lab.lab.bench.own_server import own_server
@@ -119,9 +122,11 @@ def test_what_keeps_up_passes_and_each_limit_decides() -> None:
 
 
 def test_every_fault_is_caught(hum: Engine) -> None:
-    assert [
-        each for each in controls(measure(hum, load_answers(1), "hum", lambda _: None)) if not each.caught
-    ] == []
+    held_back = stopped(**dict.fromkeys((f"{way}_silent_s" for way in WAYS), 1.0))
+    spoken = measure(hum, load_answers(1), "hum", lambda _: None)
+    assert [each for each in controls(spoken, held_back) if not each.caught] == []
+    deaf = controls(spoken, held_back.assign(player_silent_s=0.01))
+    assert [each.name for each in deaf if not each.caught] == [f"player: held back by {HELD_BACK_S:g} s"]
 
 
 def test_the_last_chunk_behind_an_interruption_is_what_counts() -> None:
@@ -135,7 +140,10 @@ def test_the_last_chunk_behind_an_interruption_is_what_counts() -> None:
 
     heard, silent_s = interrupted(chunks(), cancelled.set, 0.0)
     assert len(heard.arrivals_s) == 2
-    assert silent_s > 0
+    assert 0 < silent_s < 0.2
+    cancelled.clear()
+    _, silent_s = interrupted(chunks(), cancelled.set, 0.0, late_s=0.2)
+    assert silent_s >= 0.2, "the delay is counted, since a listener waits for it"
     with pytest.raises(SynthesisError, match="before it was interrupted"):
         interrupted(iter([CHUNK]), cancelled.set, 60.0)
 
@@ -148,6 +156,15 @@ def test_a_player_of_nobody_says_when_it_begins_and_falls_silent(capsys: pytest.
     *begun, silent = capsys.readouterr().err.splitlines()
     assert set(begun) == {"plays"}  # twice where the second came late
     assert float(silent.removeprefix("silent ")) > 0
+
+
+def test_a_player_that_plays_once_more_was_not_silent() -> None:
+    told = ["plays\n", "plays\n", "5 s computed\n", "silent 3.5\n", "silent 3.9\n"]
+    assert silent_for_good_s(told) == 3.5, "it falls silent once more as it closes"
+    assert silent_for_good_s([*told, "plays\n", "silent 4.5\n", "silent 4.9\n"]) == 4.5
+    for endless in ([*told, "plays\n"], ["silent 3.5\n"], []):
+        with pytest.raises(SynthesisError, match="not heard to fall silent"):
+            silent_for_good_s(endless)
 
 
 @pytest.mark.test_all
