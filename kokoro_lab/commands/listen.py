@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kokoro_lab.lab.listening import ListeningSession
 
 TRIALS = 40
-TRIALS_A_CATCH = 5
-"""A new test has one catch trial for this number of other trials."""
 VOICES = "af_heart,am_michael,bf_emma"
 
 
@@ -98,6 +96,7 @@ def _session(
     """The existing test, or a new one, spoken by both variants."""
     from kokoro_lab.lab.gates import abx
     from kokoro_lab.lab.listening import open_session
+    from kokoro_lab.lab.listening.plan import TRIALS_A_CATCH
     from kokoro_lab.lab.listening.session import TEST_FILE
 
     pairs, repeats = abx.shape_of(trials or TRIALS)

@@ -26,7 +26,7 @@ from kokoro_lab.lab.gates import damages
 from kokoro_lab.lab.gates.forced import ToldGraph, fp32_prosody, told_stages
 from kokoro_lab.lab.gates.intelligibility import heard_of
 from kokoro_lab.lab.gates.speaking import SpokenPair, begun, pair_up, shortest, speak
-from kokoro_lab.lab.listening.plan import PassagePair, match_loudness
+from kokoro_lab.lab.listening.plan import LEAST_CATCHES, PassagePair, match_loudness
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.metrics.abx import INAUDIBLE_BELOW, LEAST_LISTENERS, trials_to_show
@@ -237,14 +237,17 @@ def figures(table: pd.DataFrame) -> dict[str, float]:
 
 def human_checks(result: ListeningResult) -> list[Check]:
     """The checks on people's answers: fewer than 70 % right with 95 % confidence, from enough trials, by
-    enough listeners, none of whom is far below chance, and who do not differ. If nobody has finished, the
-    first three fail."""
+    enough listeners, none of whom is far below chance, and who do not differ. A protocol must have asked for
+    enough listeners before the first answer, and there must be enough catch trials to leave out those who do
+    not listen. If nobody has finished, the first three fail."""
     found = result.figures()
     limit = 100 * found.get("human_proportion_right_upper_95", float("nan"))
     return [
         Check("human_proportion_right_upper_95_percent", limit, high=100 * INAUDIBLE_BELOW),
         Check("human_trials_count", found.get("human_trials_count", 0), low=trials_to_show()[0]),
         Check("human_listeners_count", found.get("human_listeners_count", 0), low=LEAST_LISTENERS),
+        Check("human_planned_listeners_count", result.planned, low=LEAST_LISTENERS),
+        Check("human_catch_trials_count", result.catches, low=LEAST_CATCHES),
         Check("human_odd_listeners_count", found.get("human_odd_listeners_count", 0), high=0),
         Check("human_listeners_differ_p", found.get("human_listeners_differ_p", 1.0), low=ALPHA),
     ]

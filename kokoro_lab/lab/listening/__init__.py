@@ -10,4 +10,4 @@ view      that page in JupyterLab
 """
 
 from kokoro_lab.lab.listening.plan import AbxTrial, ListeningPlan, PassagePair
-from kokoro_lab.lab.listening.session import ListeningSession, open_session
+from kokoro_lab.lab.listening.session import ListeningSession, open_session, open_with_rule

@@ -28,10 +28,15 @@ would act differently on the two sides."""
 PEAK_DBTP = -1.0
 CATCH_SNR_DB = 20.0
 """How far below the speech the noise of a catch trial is: everybody who listens hears it."""
+TRIALS_A_CATCH = 5
+"""A new test has one catch trial for this number of other trials."""
 CATCHES_A_SLIP = 8
 """A listener may miss one catch trial in this number of them. With eight catch trials, 4 % of the listeners
 who guess miss at most one, and 0.3 % of the listeners who are right in 99 of 100 catch trials miss more than
 one."""
+LEAST_CATCHES = 5
+"""The least number of catch trials with which answers can show inaudibility: of listeners who guess, 3 % miss
+none of five, so hardly any is counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

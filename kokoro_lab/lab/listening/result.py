@@ -35,12 +35,15 @@ class ListeningResult:
     planned : int
         How many listeners the protocol asks for. Until they have finished, no result is shown; 0 without a
         protocol.
+    catches : int
+        How many catch trials each listener has.
     """
 
     counts: Mapping[str, tuple[int, int]]
     unfinished: Mapping[str, tuple[int, int]]
     inattentive: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     planned: int = 0
+    catches: int = 0
 
     @property
     def finished(self) -> int:
@@ -90,6 +93,8 @@ class ListeningResult:
             "human_listeners_count": pooled.listeners,
             "human_odd_listeners_count": len(self.odd_listeners),
             "human_inattentive_listeners_count": len(self.inattentive),
+            "human_planned_listeners_count": self.planned,
+            "human_catch_trials_count": self.catches,
             "human_trials_count": found.trials,
             "human_right_count": found.right,
             "human_proportion_right": found.proportion,

@@ -29,6 +29,7 @@ from kokoro_lab.lab.listening.answers import SUFFIX, AnswerFile, check_listener,
 from kokoro_lab.lab.listening.plan import (
     CATCH_SNR_DB,
     CATCHES_A_SLIP,
+    TRIALS_A_CATCH,
     AbxTrial,
     Letter,
     LevelledPair,
@@ -39,7 +40,7 @@ from kokoro_lab.lab.listening.plan import (
     missed_catches,
     right_answers,
 )
-from kokoro_lab.lab.listening.protocol import PROTOCOL_FILE, planned_listeners
+from kokoro_lab.lab.listening.protocol import PROTOCOL_FILE, planned_listeners, write_protocol
 from kokoro_lab.lab.listening.result import ListeningResult
 from kokoro_lab.lab.results import results_folder
 from kokoro_lab.metrics.perceptual import signal_to_difference_db
@@ -192,7 +193,8 @@ class ListeningSession:
             counts |= own.counts
             unfinished |= own.unfinished
             inattentive |= own.inattentive
-        return ListeningResult(counts, unfinished, inattentive, planned_listeners(self.folder, self.plan))
+        planned = planned_listeners(self.folder, self.plan)
+        return ListeningResult(counts, unfinished, inattentive, planned, self.plan.catches)
 
     def pairs_table(self) -> pd.DataFrame:
         """A row for each pair: the gains that made both sides equally loud, and remaining differences that
@@ -268,6 +270,32 @@ def open_session(
     session.result()  # answers to another test are refused before anything is written
     if not settled:
         _save(path, plan)
+    return session
+
+
+def open_with_rule(
+    folder: str | os.PathLike[str],
+    pairs: Sequence[PassagePair],
+    *,
+    repeats: int,
+    seed: int,
+    listeners: int,
+) -> ListeningSession:
+    """Begin a listening test for a panel, or come back to it: with one catch trial for every
+    `TRIALS_A_CATCH` other trials, and with a protocol.
+
+    The protocol asks for `listeners` listeners, unless the folder has one already. With 0, or if somebody has
+    begun, none is written.
+
+    Raises
+    ------
+    ParameterError, AnswersError
+        As `open_session`.
+    """
+    catches = len(pairs) * repeats // TRIALS_A_CATCH
+    session = open_session(folder, pairs, repeats=repeats, seed=seed, catches=catches)
+    if not planned_listeners(session.folder, session.plan):
+        write_protocol(session.folder, session.plan, listeners)
     return session
 
 

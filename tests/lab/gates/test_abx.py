@@ -18,6 +18,7 @@ from kokoro_lab.lab.gates import abx, damages
 from kokoro_lab.lab.gates.speaking import SpokenPair
 from kokoro_lab.lab.listening import PassagePair
 from kokoro_lab.lab.listening.result import ListeningResult
+from kokoro_lab.lab.results import failed
 from kokoro_lab.speech.engine import Engine
 
 needs_dnsmos = pytest.mark.skipif(
@@ -167,8 +168,29 @@ def test_a_test_has_ten_pairs_at_most_and_trials_enough(trials: int, shape: tupl
     ],
 )
 def test_people_must_show_inaudibility_together(counts: dict[str, tuple[int, int]], passes: bool) -> None:
-    checks = abx.human_checks(ListeningResult(counts, {}))
+    checks = abx.human_checks(ListeningResult(counts, {}, planned=5, catches=8))
     assert all(check.passed for check in checks) == passes
+
+
+@pytest.mark.parametrize(
+    ("planned", "catches", "fails"),
+    [
+        (5, 5, []),
+        (
+            0,
+            8,
+            ["human_planned_listeners_count"],
+        ),  # open after each listener: it may be stopped when it looks good
+        (1, 8, ["human_planned_listeners_count"]),
+        (5, 0, ["human_catch_trials_count"]),  # whoever presses keys at random is counted
+        (5, 4, ["human_catch_trials_count"]),
+    ],
+)
+def test_people_show_nothing_without_a_rule_and_catch_trials(
+    planned: int, catches: int, fails: list[str]
+) -> None:
+    guessing = ListeningResult(dict.fromkeys("abcde", (20, 40)), {}, planned=planned, catches=catches)
+    assert failed(abx.human_checks(guessing)) == fails
 
 
 def test_texts_are_short_enough_to_be_compared() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kokoro_lab.errors import AnswersError
-from kokoro_lab.lab.listening import ListeningSession, open_session
+from kokoro_lab.lab.listening import ListeningSession, open_session, open_with_rule
 from kokoro_lab.lab.listening.plan import ListeningPlan, match_loudness
 from kokoro_lab.lab.listening.protocol import (
     PROTOCOL_FILE,
@@ -45,6 +45,19 @@ def test_the_rule_follows_the_number_of_listeners_until_somebody_begins(session:
     session.sitting("ada")
     write_protocol(session.folder, session.plan, 1)
     assert (session.folder / PROTOCOL_FILE).read_bytes() == written
+
+
+def test_a_test_of_a_notebook_has_its_rule_and_catch_trials_before_anybody_listens(tmp_path: Path) -> None:
+    begun = open_with_rule(tmp_path / "test", pairs(2), repeats=5, seed=7, listeners=5)
+    assert begun.plan.catches == 2  # one for five others
+    result = begun.result()
+    assert (result.planned, result.catches) == (5, 2)
+    again = open_with_rule(tmp_path / "test", pairs(2), repeats=5, seed=7, listeners=3)
+    assert again.result().planned == 5, "a rule that is there is kept"
+    take(again, "ada", 12)
+    assert again.result().pooled is None, "four are missing"
+    alone = open_with_rule(tmp_path / "alone", pairs(2), repeats=5, seed=7, listeners=0)
+    assert not (alone.folder / PROTOCOL_FILE).exists()
 
 
 def test_a_rule_is_not_written_after_the_first_answer(session: ListeningSession) -> None:
