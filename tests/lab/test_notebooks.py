@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import nbformat
 import papermill
 import pytest
 
@@ -20,6 +21,9 @@ from kokoro_lab.lab.notebooks import (
 )
 from kokoro_lab.lab.runs import run_notebook
 from tests.toy_notebooks import PARAMETERS, make_repository, write
+
+NOT_JUDGED = {"run_dir", "folder", "checkpoints", "listener"}
+"""Parameters that say where something lies, or who listens."""
 
 
 @pytest.fixture
@@ -51,6 +55,16 @@ def test_parameters_are_those_that_papermill_finds(name: str) -> None:
         assert (
             declared[name]["help"] == one["help"] or not one["help"]
         )  # of a value in brackets it finds none
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_run_records_every_parameter_that_changes_what_is_judged(name: str) -> None:
+    """The checklist takes a run for evidence if it recorded what was asked: what it did not record could be
+    anything."""
+    notebook = find_notebook(name)
+    code = "".join(cell.source for cell in nbformat.read(notebook, 4).cells if cell.cell_type == "code")
+    declared = defaults(notebook).keys() - NOT_JUDGED
+    assert [parameter for parameter in declared if f'"{parameter}":' not in code] == []
 
 
 @pytest.mark.parametrize(

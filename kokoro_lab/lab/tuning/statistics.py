@@ -23,7 +23,7 @@ from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.lab.bars import tqdm
-from kokoro_lab.lab.results import Check
+from kokoro_lab.lab.results import Check, NegativeControl, failed
 from kokoro_lab.lab.tuning.comparison import distances, heard_part, mean_interval, one_voice_each, segments_of
 from kokoro_lab.lab.tuning.predictor_fit import fit
 from kokoro_lab.lab.tuning.reporter import OwnStatistics, TrunkStatistics
@@ -58,6 +58,10 @@ SEAM_RANK_CHANGE_HIGH = 0.05
 segment that was decoded whole. The change is 0 if seams cannot be told apart, about 0.5 if every seam
 clicks."""
 DNSMOS_CHANGE_LOW = -0.01
+WRONG_BY_UNITS = 0.2
+"""How far the statistics of a negative control are off, in the predictor's units: a fifth of a channel's
+deviation for its mean, and 0.4 for a log variance. With 0.1, three sentences show no loss of DNSMOS."""
+CONTROL_TEXTS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,6 +266,17 @@ class Predictors(NamedTuple):
         """The predictors that the package ships."""
         return cls(StatisticsPredictor.load(), StatisticsPredictor.load(EARLY_PREDICTOR_FILE))
 
+    def wrong_by(self, units: float) -> Predictors:
+        """Predictors whose every mean and log variance is off by `units` of its unit, up or down at
+        random."""
+        draw = np.random.default_rng(SEED)
+
+        def off(one: StatisticsPredictor) -> StatisticsPredictor:
+            signs = draw.choice(np.array([-1, 1], np.float32), len(one.unit))
+            return replace(one, target_mean=one.target_mean + np.float32(units) * signs * one.unit)
+
+        return Predictors(off(self.whole), off(self.beginning))
+
     def save(self) -> None:
         """Write the predictors into the package."""
         self.whole.save(PREDICTOR_FILE)
@@ -332,4 +347,19 @@ def checks_of(table: pd.DataFrame) -> list[Check]:
         Check("stoi_mean_interval_high", stoi_high, low=STOI_MEAN_LOW),
         Check("dnsmos_change_interval_high", dnsmos_high, low=DNSMOS_CHANGE_LOW),
         Check("seam_rank_change_mean", table.seam_rank_change.mean(), high=SEAM_RANK_CHANGE_HIGH),
+    ]
+
+
+def controls(
+    predictors: Predictors, lines: Sequence[str], voice: str, config: EngineConfig
+) -> list[NegativeControl]:
+    """Controls: statistics that are off by `WRONG_BY_UNITS` must cost PESQ, STOI and DNSMOS, each by more
+    than its limit."""
+    table = judge(predictors.wrong_by(WRONG_BY_UNITS), lines[:CONTROL_TEXTS], [voice], config=config)
+    missed = failed(checks_of(table))
+    return [
+        NegativeControl(
+            f"statistics that are off cost {figure}", any(name.startswith(start) for name in missed)
+        )
+        for figure, start in (("PESQ", "pesq_mean"), ("STOI", "stoi_mean"), ("DNSMOS", "dnsmos_change"))
     ]

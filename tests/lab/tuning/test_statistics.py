@@ -5,13 +5,17 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
+from kokoro_lab.engine_config import EngineConfig
+from kokoro_lab.lab.gates.suite import defaults, measurements
+from kokoro_lab.lab.notebooks import find_notebook
 from kokoro_lab.lab.tuning import statistics
 from kokoro_lab.lab.tuning.comparison import mean_interval
-from kokoro_lab.lab.tuning.statistics import checks_of, draw_voice
+from kokoro_lab.lab.tuning.statistics import Predictors, checks_of, draw_voice
 
 VOICES = ("af_heart", "am_michael", "jf_alpha", "zm_yunxi")
 
@@ -47,6 +51,39 @@ def test_what_cannot_be_told_apart_passes() -> None:
 )
 def test_what_can_be_told_apart_fails(changed: dict[str, float], caught: list[str]) -> None:
     assert failed(judged(**changed)) == caught
+
+
+def test_predictors_that_are_wrong_on_purpose_are_off_by_so_much_everywhere() -> None:
+    shipped = Predictors.load()
+    for right, wrong in zip(shipped, shipped.wrong_by(0.5), strict=True):
+        off = (wrong.target_mean - right.target_mean) / right.unit
+        np.testing.assert_allclose(np.abs(off), 0.5, rtol=1e-3)
+        assert abs(off.mean()) < 0.05, "up as often as down"
+
+
+@pytest.mark.parametrize("figure", ["pesq", "stoi", "dnsmos"])
+def test_a_control_asks_for_the_check_of_its_own_figure(figure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = {"pesq": {"pesq": 4.0}, "stoi": {"stoi": 0.9}, "dnsmos": {"dnsmos": -1.0}}[figure]
+    monkeypatch.setattr(statistics, "judge", lambda *_, **__: judged(**bad))
+    found = statistics.controls(Predictors.load(), ["A line."], "af_heart", EngineConfig())
+    assert [one.name for one in found if one.caught] == [f"statistics that are off cost {figure.upper()}"]
+
+
+def test_only_a_predictor_that_has_passed_is_shipped() -> None:
+    cells = nbformat.read(find_notebook("12_statistics_predictor"), 4).cells
+    (saves,), (judges,) = (
+        [place for place, cell in enumerate(cells) if call in cell.source]
+        for call in ("predictors.save()", "run.finish(")
+    )
+    assert saves > judges
+
+
+def test_a_run_of_another_training_set_is_no_evidence_of_the_shipped_predictor() -> None:
+    (measurement,) = [one for one in measurements("notebooks") if one.name == "12_statistics_predictor"]
+    shipped = defaults(find_notebook("12_statistics_predictor"))
+    assert measurement.was_asked(shipped, fast=False)
+    for other in ({"training": "mine.npz"}, {"corpus": "lines.txt"}, {"write": True}):
+        assert not measurement.was_asked(shipped | other, fast=False)
 
 
 def test_a_short_first_segment_weighs_as_little_as_it_lasts() -> None:
