@@ -84,14 +84,26 @@ def _bare(text: str, language: str) -> str:
 
 
 def judge(table: pd.DataFrame, clip: Clip) -> list[Check]:
-    """The checks: all of the corpus is read as expected, and no word of the tried text is lost."""
-    silent = sum(f.reason.startswith("not spoken") for f in clip.report.fallbacks)
+    """The checks: all of the corpus is read as expected, and no word of the tried text is lost
+    (`word_checks`)."""
     return [
         *(
             Check(f"read_as_expected_{language}_share", float(rows.right.mean()), low=1.0)
             for language, rows in table.groupby("language")
         ),
-        Check("words_not_spoken_count", silent, high=0),
+        *word_checks(clip),
+    ]
+
+
+def word_checks(clip: Clip) -> list[Check]:
+    """The checks that a clip has speech for every word: it has words, each of them lasts, and the report says
+    of nothing that it was not spoken."""
+    silent = sum(timing.end_s <= timing.start_s for timing in clip.timings)
+    left_out = sum(fallback.reason.startswith("not spoken") for fallback in clip.report.fallbacks)
+    return [
+        Check("words_count", len(clip.timings), low=1),
+        Check("words_without_sound_count", silent, high=0),
+        Check("words_not_spoken_count", left_out, high=0),
     ]
 
 
