@@ -251,5 +251,6 @@ def remarks(told: Mapping[str, Estimate]) -> list[str]:
         "block that is kept",
         f"{1 / LESS_DATA:g} times the data gain {told['data_gain_db']} dB, and twice as much again would "
         f"gain {told['data_gain_db'].value / doublings:.1f} dB more if this goes on",
-        f"a GPU day would come to PESQ {told['day_pesq']} at best: the line knows nothing of a floor",
+        f"a GPU day for each block would come to PESQ {told['day_pesq']} at best: the line knows nothing of "
+        "a floor",
     ]

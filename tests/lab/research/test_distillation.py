@@ -80,8 +80,9 @@ def test_a_student_is_trained_and_a_wrong_training_is_caught(lesson: Lesson, tmp
     told = distillation.told_of({"a": lesson}, made, run, Estimate(4.5, 4.4, 4.6, 9))
     assert told["gain_db"].value == pytest.approx(closed - trained, abs=0.3)
     assert told["data_gain_db"].value == 0, "the same training"
-    gained, _, _ = distillation.remarks(told)
+    gained, _, day = distillation.remarks(told)
     assert "held-out texts, which also chose the block" in gained
+    assert day.startswith("a GPU day for each block ")
 
 
 def test_what_a_longer_training_would_reach_is_foretold() -> None:
