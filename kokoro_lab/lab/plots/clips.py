@@ -151,19 +151,25 @@ def _mel_db(samples: Samples, rate_hz: int) -> np.ndarray:
 
 @plotted()
 def within_band(
-    names: Sequence[str], values: Sequence[float], *, low: float | None, high: float | None, label: str
+    names: Sequence[str],
+    values: Sequence[float],
+    *,
+    low: float | None,
+    high: float | None,
+    label: str,
+    noun: str = "clip",
 ) -> Drawing:
     """Each clip against its limits.
 
-    A dashed line is a limit. A dot is a clip within the limits, a cross one beyond them. The clip furthest
-    beyond a limit is first or, if there is none, the clip nearest to a limit.
+    A dashed line is a limit. A dot is within the limits, a cross beyond them. What is furthest beyond a limit
+    is first or, if nothing is, what is nearest to a limit. `noun` says what has a name and a value.
     """
     at = np.asarray(values, float)
     room = np.minimum(at - (-np.inf if low is None else low), (np.inf if high is None else high) - at)
     order = [i for i in np.argsort(room, kind="stable") if np.isfinite(at[i])]
-    title = f"{label[:1].upper()}{label.partition(',')[0][1:]}, clip by clip"
+    title = f"{label[:1].upper()}{label.partition(',')[0][1:]}, {noun} by {noun}"
     if not order:
-        return Drawing(None, "No clip has a value.", title=title)
+        return Drawing(None, f"No {noun} has a value.", title=title)
     first, others = order[:NAMED], order[NAMED:]
     rows = [*(names[i] for i in first), *([counted(len(others), "other")] if others else [])]
     figure, (axes,) = panels(height=1 + 0.24 * len(rows))
@@ -179,9 +185,9 @@ def within_band(
     left_out = len(at) - len(order)
     return Drawing(
         figure,
-        f"{counted(len(order), 'clip')}, {int((room[order] < 0).sum()) or 'none'} beyond a limit. First is "
+        f"{counted(len(order), noun)}, {int((room[order] < 0).sum()) or 'none'} beyond a limit. First is "
         f"{names[first[0]]} with {at[first[0]]:.3g}; the median is {np.median(at[order]):.3g}.",
-        f"{counted(left_out, 'clip')} without a value not drawn." if left_out else "",
+        f"{counted(left_out, noun)} without a value not drawn." if left_out else "",
         title,
     )
 

@@ -22,11 +22,17 @@ _DASHES = ("-", "--", ":", "-.")
 
 
 @plotted()
-def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawing:
+def against_default(
+    ratios: Mapping[str, pd.DataFrame],
+    margin: float,
+    *,
+    label: str = "÷ the default's",
+    title: str = "",
+) -> Drawing:
     """Each configuration against the default.
 
-    The dot is the ratio to the default, the bar its interval. A bar left of the grey band is better (green),
-    a bar right of it is worse (orange), and a bar that touches the band is a tie (grey).
+    The dot is the ratio that the axis names, the bar its interval. A bar left of the grey band is better
+    (green), a bar right of it is worse (orange), and a bar that touches the band is a tie (grey).
 
     Parameters
     ----------
@@ -35,22 +41,25 @@ def against_default(ratios: Mapping[str, pd.DataFrame], margin: float) -> Drawin
         high.
     margin : float
         Half the width of the band around 1.
+    label, title : str
+        What is divided by what, and the title, if the rows are no configurations or are not compared with the
+        default.
     """
     rows = max((len(table) for table in ratios.values()), default=0)
     if not rows:
-        return Drawing(None, "No configuration was measured beside the default.")
+        return Drawing(None, "Nothing was measured that can be compared.", title=title)
     figure, columns = panels(1, len(ratios), height=1.2 + 0.32 * rows, sharey=True)
     said = []
     for axes, (name, table) in zip(columns, ratios.items(), strict=True):
         axes.axvspan(1 - margin, 1 + margin, color=MUTED, alpha=0.15, linewidth=0)
         faster, slower = table.high < 1 - margin, table.low > 1 + margin
         _intervals(axes, table, list(np.select([faster, slower], [_FASTER, _SLOWER], _TIE)))
-        axes.set(title=name, xlabel="÷ the default's")
+        axes.set(title=name, xlabel=label)
         axes.set_xscale("log")
         plain(axes.xaxis)
         axes.tick_params(axis="x", which="both", rotation=45)
         said.append(f"{name}: {faster.sum()} of {len(table)} better, {slower.sum()} worse")
-    return Drawing(figure, listed(said))
+    return Drawing(figure, listed(said), title=title)
 
 
 @plotted("Nothing was chosen, or no comparison was asked for, so nothing is compared.")
@@ -96,10 +105,17 @@ def against_bands(table: pd.DataFrame, limit: float) -> Drawing:
 
 
 @plotted("No trial was measured.")
-def ratios_in_turn(table: pd.DataFrame) -> Drawing:
+def ratios_in_turn(table: pd.DataFrame, *, label: str = "ours ÷ reference", title: str = "") -> Drawing:
     """Every trial's ratio to the reference, in turn.
 
     A dot for each trial; the line is the median of all trials.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A row for each trial: figure, trial and ratio.
+    label, title : str
+        What is divided by what, and the title, if the ratios are not to the reference.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -117,8 +133,9 @@ def ratios_in_turn(table: pd.DataFrame) -> Drawing:
     for axes in columns[len(medians) :]:
         axes.remove()
     for axes in columns[::across]:
-        axes.set_ylabel("ours ÷ reference")
-    return Drawing(figure, f"Medians: {listed([f'{name} {value:.2f}' for name, value in medians.items()])}")
+        axes.set_ylabel(label)
+    said = listed([f"{name} {value:.2f}" for name, value in medians.items()])
+    return Drawing(figure, f"Medians: {said}", title=title)
 
 
 @plotted()

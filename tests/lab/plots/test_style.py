@@ -132,6 +132,23 @@ def test_the_worst_clip_is_named_first() -> None:
     assert "1 clip without a value not drawn." in plot.caption
 
 
+def test_what_is_no_clip_and_not_compared_with_the_default_is_called_by_its_name() -> None:
+    figures = plots.within_band(
+        ["rtf", "ttfa"], [1.0, 12.0], low=None, high=10, label="worse, %", noun="figure"
+    )
+    assert figures.title == "Worse, figure by figure"
+    assert figures.alt.startswith("2 figures, 1 beyond a limit.")
+    table = pd.DataFrame({"ratio": [0.9], "low": [0.8], "high": [1.0]}, index=["both"])
+    cost = plots.against_default({"CPU time": table}, 0.05, label="one pass ÷ two", title="One pass")
+    trials = pd.DataFrame([("computing", 0, 1.1)], columns=["figure", "trial", "ratio"])
+    in_turn = plots.ratios_in_turn(trials, label="computing ÷ TTFA alone", title="First sounds")
+    assert (cost.title, in_turn.title) == ("One pass", "First sounds")
+    for plot in (cost, in_turn):
+        assert plot.figure is not None
+    assert cost.figure.axes[0].get_xlabel() == "one pass ÷ two"
+    assert in_turn.figure.axes[0].get_ylabel() == "computing ÷ TTFA alone"
+
+
 def test_eight_steps_are_told_apart() -> None:
     table = pd.DataFrame({"layer": "conv", "method": [f"m{i}" for i in range(8)], "held_out_db": range(8)})
     plot = plots.ladder(
