@@ -318,6 +318,7 @@ def figures(table: pd.DataFrame, stopped: pd.DataFrame) -> dict[str, float]:
     columns = [*table[["first_sound_s", "needed_s", "computing_s", "alone_s"]].items(), *stopped.items()]
     return {
         "answers_count": len(table),
+        "interruptions_count": len(stopped),
         "long_answers_count": len(long),
         "long_answers_needed_to_their_end_count": int((long.needed_s >= long.written_s).sum()),
         "long_answers_not_heard_before_their_end_count": int((long.first_sound_s >= long.written_s).sum()),

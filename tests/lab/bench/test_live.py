@@ -117,6 +117,7 @@ def test_what_keeps_up_passes_and_each_limit_decides() -> None:
     good = figures(table_of([trial([1.0, 1.05], [0.9, 0.9], (0.0, 0.9, 2.0))] * 3), stopped())
     assert failed(judge(good)) == []
     assert good["websocket_first_sound_s_p50"] == 1.0
+    assert (good["answers_count"], good["interruptions_count"]) == (3, 1)
     for name, limit in LIMITS_OF_TIMES.items():
         assert failed(judge({**good, name: limit + 0.5})) == [name]
 
