@@ -101,7 +101,8 @@ class SpeechStream(Iterator[AudioChunk]):
     marks : list of MarkTiming
         The marks of a document that the speech has passed, and when.
     places : dict of int to Place
-        Where the segments that are under way or done can be begun again, by their ids.
+        Where the segments that are under way or done, or whose first audio comes from the cache, can be begun
+        again, by their ids.
     statistics : str
         The statistics with which the vocoder normalises: `predicted` or `exact`. Known before the first
         chunk.
@@ -152,9 +153,10 @@ class SpeechStream(Iterator[AudioChunk]):
         # A stream that begins later has no first audio to keep
         kept = asked.streamed and cached and place is None and growing is None
         key = asked.digest(chunk_s, parts.active_provider) if kept else None
-        self._first_audio = FirstAudio(parts.first_audio, key)
-        self.primed = bool(self._first_audio.chunks)
         self._timeline = Timeline()
+        self._first_audio = FirstAudio(parts.first_audio, key, self._timeline.places)
+        self._timeline.places.update(self._first_audio.places)
+        self.primed = bool(self._first_audio.chunks)
         self.segments = self._timeline.segments
         self.timings = self._timeline.timings
         self.marks = self._timeline.marks

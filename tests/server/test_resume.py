@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -175,6 +176,37 @@ def test_a_stream_without_tokens_has_chunks_of_the_same_length_in_every_mode(
     again = events_of(make_app(**changed).test_client().post(URL, json=body).text)
     assert ids(again) == ids(deltas[cut:])
     assert audio_of(again) == audio_of(deltas[cut:])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"input": "A speech that is asked for twice. It has two sentences."},
+        {"input": '<speak><break time="500ms"/>So is this one.</speak>', "input_format": "ssml"},
+    ],
+)
+def test_a_repeated_stream_has_the_same_tokens_at_the_same_chunks(
+    make_app: Callable[..., Flask], engine: Engine, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    parts = replace(engine.parts, config=replace(engine.config, first_audio_ttl_s=300))
+    monkeypatch.setattr(engine, "parts", parts)
+    client = make_app().test_client()
+
+    def told() -> tuple[str, list[tuple[str | None, str]]]:
+        answer = client.post(URL, json={**BODY, **asked})
+        tokens = [(each.id, each.data["resume"]) for each in events_of(answer.text) if "resume" in each.data]
+        # Without the time at which the stream began
+        places = [(last, token.partition(".")[2].partition(".")[2]) for last, token in tokens]
+        for last, token in tokens:
+            again = client.post(URL, json={**BODY, **asked, "resume": token, "last_id": last})
+            assert again.status_code == 200
+            assert audio_of(events_of(again.text))
+        return answer.headers["X-Kokoro-First-Audio"], places
+
+    (before, first), (after, second) = told(), told()
+    assert (before, after) == ("computed", "cache")
+    assert first == second
+    assert first
 
 
 def test_a_stream_that_goes_on_is_no_time_to_first_audio(client: FlaskClient) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from kokoro_lab import Utterance
-from kokoro_lab.datatypes import AudioChunk, LexiconEntry
+from kokoro_lab.datatypes import AudioChunk, LexiconEntry, Place
 from kokoro_lab.g2p.frontend import FrontEnd
 from kokoro_lab.g2p.lexicons import Lexicons
 from kokoro_lab.speech.engine import Engine
-from kokoro_lab.speech.first_audio import PRIMED_S, FirstAudioCache
+from kokoro_lab.speech.first_audio import PRIMED_S, FirstAudioCache, KeptAudio
 from tests.server.scripted import Scripted
 
 TEXT = "The rain had stopped before the train came in. Nobody was waiting for it on the platform."
@@ -102,14 +102,14 @@ def test_a_stream_that_is_stopped_early_has_left_its_beginning(fresh: Engine) ->
 def test_entries_end_with_their_time() -> None:
     chunk = AudioChunk(np.zeros(10, np.float32), 24_000, 0, 0, 0.0)
     cache = FirstAudioCache(1e-6)
-    cache.put("a", [chunk])
-    assert cache.get("a") == ()
+    cache.put("a", [chunk], {})
+    assert cache.get("a") == KeptAudio()
     off = FirstAudioCache(0)
-    off.put("a", [chunk])
-    assert off.get("a") == ()
+    off.put("a", [chunk], {})
+    assert off.get("a") == KeptAudio()
     assert off.figures()["misses"] == 0
     kept = FirstAudioCache(100)
-    kept.put("a", [chunk])
-    assert kept.get("a") == (chunk,)
+    kept.put("a", [chunk], {0: Place(), 1: Place(segment_id=1)})
+    assert kept.get("a") == KeptAudio((chunk,), {0: Place()})
     kept.clear()
-    assert kept.get("a") == ()
+    assert kept.get("a") == KeptAudio()

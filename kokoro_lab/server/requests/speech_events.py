@@ -282,8 +282,11 @@ class SpeechEvents(Iterator[Event]):
             self._ready_to_send()
         place = self.stream.places.get(chunk.segment_id) if chunk.segment_id != self._placed else None
         token = None
-        if place is not None:
+        end_s = chunk.start_s + chunk.duration_s
+        if place is not None and place.start_samples <= round(end_s * chunk.sample_rate_hz):
             self._placed, token = chunk.segment_id, self.token(place)
+        else:  # silence before the first segment: no stream can be resumed at a place behind its chunk
+            place = None
         yield AudioBytes(chunk.segment_id, chunk.chunk_id, chunk.start_s, data, place, token)
 
     def _ready_to_send(self) -> None:
