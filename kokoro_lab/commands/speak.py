@@ -163,7 +163,9 @@ def speak(
         path = write_encoded(output, encoder, samples)
         if captions and kind:
             whole = words if isinstance(words, str) else "".join(said)
-            captions.write_text(captions_file(kind, whole, options["input_format"], source.timings), "utf-8")
+            how = {"language": report.language, "code": options["code"]}
+            written = captions_file(kind, whole, options["input_format"], source.timings, **how)
+            captions.write_text(written, "utf-8")
         figures: dict[str, Any] = {
             "path": str(path),
             "audio_s": round(report.audio_s, 3),

@@ -7,8 +7,10 @@ are shown long enough to be read.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -17,8 +19,11 @@ import regex
 
 from kokoro_lab.datatypes import WordTiming
 from kokoro_lab.errors import ParameterError
+from kokoro_lab.text.aligned import AlignedText
+from kokoro_lab.text.sanitise import sanitise
 from kokoro_lab.text.sentences import columns_of
 from kokoro_lab.text.ssml.inline import MARK as INLINE_MARK
+from kokoro_lab.text.ssml.markup import read
 
 CaptionFormat = Literal["srt", "vtt"]
 MEDIA_TYPES: dict[CaptionFormat, str] = {"srt": "application/x-subrip", "vtt": "text/vtt"}
@@ -33,10 +38,9 @@ _CLAUSE_ENDS = regex.compile(r"[,;:—–、，；：][\p{P}\s]*$")
 _OPENING = regex.compile(r"(?<=\s)[^\s\p{L}\p{N}]+$|[\p{Ps}\p{Pi}]+$")
 """Marks that open a quotation, with a space before them or, in Chinese, without: they belong to the next
 word."""
-_UNSEEN = regex.compile(r"<[^<>]*>|[*_#`|~\[\]]|^\W*[-+>]\s", regex.MULTILINE)
-_UNSEEN_OF = {"ssml": (_UNSEEN, ""), "markdown": (_UNSEEN, ""), "marked": (INLINE_MARK, r"\g<said>")}
-"""Format of a text → a pattern for its marks that captions do not show, and what they show instead of
-each."""
+_BLOCKS = ("p", "s")
+"""Elements of SSML at whose borders a caption ends."""
+_WHITE = regex.compile(r"[\t\r\n]")
 _COSTS = ((_SENTENCE_ENDS, 0.0), (_CLAUSE_ENDS, 1.0))
 _MID_CLAUSE = 3.0
 
@@ -83,29 +87,90 @@ def caption_format_of(path: Path) -> CaptionFormat:
     )
 
 
-def captions(text: str, timings: Sequence[WordTiming], input_format: str = "text") -> list[Caption]:
+def captions(
+    text: str,
+    timings: Sequence[WordTiming],
+    input_format: str = "text",
+    *,
+    language: str = "en-us",
+    code: str = "skip",
+) -> list[Caption]:
     """The captions of a speech.
 
     Parameters
     ----------
     text : str
-        The original text, which captions show as it is written.
+        The original text. Captions show plain text as it is written, and of other formats what a reader of
+        the document sees.
     timings : sequence of WordTiming
         The timings of the whole speech.
     input_format : str
-        Format of the text. All formats but plain text have marks that captions do not show.
+        Format of the text.
+    language, code : str
+        The language of the text, and what was said of its blocks of code, where it is Markdown.
     """
+    if input_format in ("ssml", "markdown"):
+        seen = _seen_in_ssml(text) if input_format == "ssml" else _seen_in_markdown(text, language, code)
+        text, timings = seen.text, [_placed(timing, seen) for timing in timings]
     written = list(_written(text, timings))
-    if input_format in _UNSEEN_OF:
-        unseen, seen = _UNSEEN_OF[input_format]
-        written = [replace(word, text=unseen.sub(seen, word.text)) for word in written]
+    if input_format == "marked":
+        written = [replace(word, text=INLINE_MARK.sub(r"\g<said>", word.text)) for word in written]
     groups = _grouped(written)
     starts = [group[0].start_s for group in groups]
     following = [*starts[1:], math.inf]
     return [
         Caption(start, min(max(group[-1].end_s, start + SHORTEST_S), after), _lines(group))
         for group, start, after in zip(groups, starts, following, strict=True)
+        if _text(group)  # SSML may have a sound for which nothing is written
     ]
+
+
+def _seen_in_ssml(source: str) -> AlignedText:
+    """The text between the tags, with a line break at the borders of paragraphs and sentences."""
+    parts: list[AlignedText] = []
+    for event in read(source):
+        end = parts[-1].ends[-1] if parts else 0
+        if isinstance(event, AlignedText):
+            parts.append(replace(event, text=_WHITE.sub(" ", event.text)))
+        elif event.name in _BLOCKS:
+            parts.append(AlignedText.standing_for("\n", end, end))
+        elif event.name == "break":
+            parts.append(AlignedText.standing_for(" ", end, end))
+    return AlignedText.joined(parts)
+
+
+def _seen_in_markdown(source: str, language: str, code: str) -> AlignedText:
+    """The words that are read of the document, with its own quotation marks and apostrophes."""
+    from kokoro_lab.text.markdown import parse
+
+    said = parse(source, language, code).text
+    places = zip(said.text, said.starts, said.ends, strict=True)
+    shown = (
+        source[start]
+        if end - start == 1 and source[start] != character and _cleaned(source[start]) == character
+        else character
+        for character, start, end in places
+    )
+    return replace(said, text="".join(shown))
+
+
+@lru_cache(maxsize=256)
+def _cleaned(character: str) -> str:
+    return sanitise(character).text
+
+
+def _placed(timing: WordTiming, seen: AlignedText) -> WordTiming:
+    """The timing with offsets into what is seen of the document."""
+    span = timing.start, timing.end
+    first = bisect_left(seen.starts, timing.start)
+    last = bisect_left(seen.starts, timing.end, first)
+    stands_for = [k for k in range(first, last) if (seen.starts[k], seen.ends[k]) == span]
+    if len(stands_for) > 1:  # the name of a column, which stands for the cell behind it
+        first, last = stands_for[0], stands_for[-1] + 1
+    else:
+        within = (k for k in range(first, last) if seen.ends[k] <= timing.end)
+        first = next((k for k in within if seen.starts[k] < seen.ends[k]), first)
+    return replace(timing, start=first, end=max(last, first + 1))
 
 
 def _written(text: str, timings: Sequence[WordTiming]) -> Iterator[_Written]:
@@ -180,9 +245,17 @@ def _columns(group: Sequence[_Written]) -> int:
     return columns_of(_text(group))
 
 
-def captions_file(kind: CaptionFormat, text: str, input_format: str, timings: Sequence[WordTiming]) -> str:
+def captions_file(
+    kind: CaptionFormat,
+    text: str,
+    input_format: str,
+    timings: Sequence[WordTiming],
+    *,
+    language: str = "en-us",
+    code: str = "skip",
+) -> str:
     """The captions of a speech as a file of SubRip (`srt`) or WebVTT (`vtt`)."""
-    return written_as(kind, captions(text, timings, input_format))
+    return written_as(kind, captions(text, timings, input_format, language=language, code=code))
 
 
 def written_as(kind: CaptionFormat, shown: Sequence[Caption]) -> str:

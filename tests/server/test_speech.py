@@ -627,6 +627,13 @@ def test_captions_are_those_of_the_speech(client: FlaskClient, engine: Engine, k
     assert answer.headers["X-Kokoro-Streamed"] == "false"
 
 
+def test_captions_name_code_as_the_speech_does(client: FlaskClient) -> None:
+    asked = {"input": "Look:\n\n```py\nx = 1\n```", "input_format": "markdown", "code": "name"}
+    answer = client.post(URL, json={**asked, "response_format": "srt"})
+    assert "\nCode in Python\n" in answer.text
+    assert "x = 1" not in answer.text
+
+
 @pytest.mark.parametrize("fields", [{"stream_format": "sse"}, {"timestamps": True, "stream": False}])
 def test_captions_have_no_events(client: FlaskClient, fields: dict[str, Any]) -> None:
     answer = client.post(URL, json={"input": TEXT, "response_format": "srt", **fields})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,65 @@ def test_marks_that_nobody_sees_are_not_shown(hum: Engine) -> None:
     said = " ".join(line for one in shown for line in one.lines)
     assert not set("#*`") & set(said)
     assert "The kettle is on." in said
+
+
+MARKDOWN = """# Tom &amp; Jerry’s
+
+| Name | Price list |
+|------|------------|
+| Ann & Bob | 3 |
+| Eve | many words |
+
+```py
+x = 1
+```
+
+See [the docs](http://x.y/z)[^1] in ![a picture](a.png).
+- [x] It is «done».
+
+[^1]: This is a note.
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "of_code"), [("skip", []), ("name", ["Code in Python"]), ("read", ["x = 1"])]
+)
+def test_captions_of_markdown_show_what_is_heard(hum: Engine, code: Any, of_code: list[str]) -> None:
+    clip = hum.synthesize(MARKDOWN, voice="hum", input_format="markdown", code=code)
+    shown = captions(MARKDOWN, clip.timings, "markdown", code=code)
+    assert [line for one in shown for line in one.lines] == [
+        "Tom & Jerry’s",
+        "Name: Ann & Bob, Price list: 3",
+        "Name: Eve, Price list: many words",
+        *of_code,
+        "See the docs in a picture.",
+        "Done: It is «done».",
+        "This is a note.",
+    ]
+    assert "\nTom &amp; Jerry’s\n" in written_as("vtt", shown)
+
+
+def test_a_long_cell_of_a_table_is_cut_into_lines(hum: Engine) -> None:
+    text = f"| Name | Words |\n|---|---|\n| Eve | {'many words ' * 9}|\n"
+    clip = hum.synthesize(text, voice="hum", input_format="markdown")
+    lines = [line for one in captions(text, clip.timings, "markdown") for line in one.lines]
+    assert " ".join(lines) == f"Name: Eve, Words: {'many words ' * 9}".strip()
+    assert all(columns_of(line) <= LINE_COLUMNS for line in lines)
+
+
+def test_captions_of_ssml_show_what_is_written_between_its_tags(hum: Engine) -> None:
+    text = (
+        '<speak>Tom &amp; Jerry. <sub alias="a > b">x</sub> It&#39;s <![CDATA[<so>]]>'
+        '<p>One<!-- no -->\n more.</p><p>Two <say-as interpret-as="cardinal">12</say-as><break/>end.</p>'
+        '<phoneme ph="kˈɛtᵊl"/></speak>'
+    )
+    clip = hum.synthesize(text, voice="hum", input_format="ssml")
+    shown = captions(text, clip.timings, "ssml")
+    assert [line for one in shown for line in one.lines] == [
+        "Tom & Jerry. x It's <so>",
+        "One more.",
+        "Two 12 end.",
+    ]
 
 
 def test_the_ending_of_a_file_says_which() -> None:

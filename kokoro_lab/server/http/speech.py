@@ -199,7 +199,8 @@ def _file(state: ServerState, synthesis: Synthesis) -> Response:
     account.close("completed")
     if asked.captions:
         said = utterance.text, utterance.input_format
-        whole = captions_file(asked.captions, *said, stream.timings).encode()
+        how = {"language": report.language, "code": utterance.code}
+        whole = captions_file(asked.captions, *said, stream.timings, **how).encode()
     body, length = in_slices(whole), len(whole)
     if asked.as_json:
         body, length = _with_words(asked, stream, whole)
