@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -329,11 +329,10 @@ def controls(
     found = []
     for language, rows in table.groupby("language", sort=False):
         best = rows.sort_values(["word_errors_candidate", "word_errors_reference", "words"], kind="stable")
-        best = best.drop_duplicates("text").head(CONTROL_TEXTS)
+        best, clips = _damageable(best.drop_duplicates("text"), candidate)
         found.append(NegativeControl(f"{language}: the untouched clips pass", caught=not failed(judge(best))))
         if language == ENGLISH:
             found += loss_controls(rows)
-        clips = [streamed(candidate, row.said, row.voice) for row in best.itertuples()]
         pairs = list(zip(clips, [*clips[1:], *clips[:1]], strict=True))
         for name, fault in tqdm(faults.items(), desc=f"{language} faults"):
             errors = [
@@ -343,6 +342,18 @@ def controls(
             damaged = best.assign(word_errors_candidate=[each.word_errors for each in errors])
             found.append(NegativeControl(f"{language}: {name}", caught=bool(failed(judge(damaged)))))
     return found
+
+
+def _damageable(rows: pd.DataFrame, candidate: Engine) -> tuple[pd.DataFrame, list[Clip]]:
+    """The first `CONTROL_TEXTS` of `rows` whose clips are long enough for every damage, and these clips."""
+    found: dict[Hashable, Clip] = {}
+    for at, row in rows.iterrows():
+        clip = streamed(candidate, row.said, row.voice)
+        if len(clip.samples) >= 3 * SWAPPED_S * SAMPLE_RATE_HZ:
+            found[at] = clip
+        if len(found) == CONTROL_TEXTS:
+            break
+    return rows.loc[list(found)], list(found.values())
 
 
 def loss_controls(rows: pd.DataFrame) -> list[NegativeControl]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kokoro_lab.datatypes import SAMPLE_RATE_HZ
 from kokoro_lab.errors import ParameterError
 from kokoro_lab.lab import plots
 from kokoro_lab.lab.clips import worst_first
@@ -259,6 +260,16 @@ def test_every_fault_put_in_on_purpose_is_caught(
     measured: pd.DataFrame, hum: Engine, scribe: Dictated
 ) -> None:
     found = word_errors.controls(measured, hum, scribe)
+    assert [control.name for control in found if not control.caught] == []
+    assert len(found) == 6
+
+
+def test_clips_that_are_too_short_to_be_damaged_are_passed_over(
+    measured: pd.DataFrame, hum: Engine, scribe: Dictated
+) -> None:
+    short = measured.assign(said=["Yes.", *measured.said[1:]])
+    assert len(word_errors.streamed(hum, "Yes.", "hum").samples) < 1.5 * SAMPLE_RATE_HZ
+    found = word_errors.controls(short.assign(words=[1, *measured.words[1:]]), hum, scribe)
     assert [control.name for control in found if not control.caught] == []
     assert len(found) == 6
 
