@@ -14,6 +14,7 @@ from kokoro_lab.config import (
     COREML_NAMES,
     DEFAULT_VARIANT,
     LONGEST_WINDOW_FRAMES,
+    PREFIX,
     VARIANTS,
     WINDOW_FRAMES,
     InstructionSet,
@@ -298,11 +299,29 @@ class EngineConfig:
 
     @classmethod
     def from_settings(cls) -> EngineConfig:
-        """The configuration that the environment sets."""
+        """The configuration that the environment sets.
+
+        Raises
+        ------
+        SettingsError
+            A value that no engine can have; the error names the variable.
+        """
         s = settings()
         # `tuned` is a switch in `Settings`, and a record here
         named = {each.name for each in fields(cls)} & Settings.model_fields.keys() - {"tuned"}
-        return cls(coreml=_coreml_options(s), **{name: getattr(s, name) for name in named})
+        try:
+            return cls(coreml=_coreml_options(s), **{name: getattr(s, name) for name in named})
+        except SettingsError as error:
+            if error.field not in named:
+                raise
+            variable = PREFIX + error.field.upper()
+            raise SettingsError(
+                f"{variable}: {error.message}",
+                field=variable,
+                value=error.value,
+                allowed=error.allowed,
+                mend=error.mend,
+            ) from error
 
     @property
     def core_numbers(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from gunicorn.app.base import BaseApplication
 from kokoro_lab.config import VARIANTS, Settings, misspelt
 from kokoro_lab.config import settings as environment
 from kokoro_lab.engine_config import EngineConfig
-from kokoro_lab.errors import KokoroLabError, MissingExtra
+from kokoro_lab.errors import KokoroLabError, MissingExtra, SettingsError, VoiceError
 from kokoro_lab.server.health import operations, status
 from kokoro_lab.server.health.background import Stages, WarmUp
 from kokoro_lab.server.health.degrade import Degrader
@@ -152,12 +152,13 @@ def main(
     Raises
     ------
     SettingsError
-        No variant has this name.
+        No variant has this name, or no voice the name that `KOKORO_VOICE` sets.
     """
     chosen = {"host": host, "port": port, "variant": variant}
     settings = environment().model_copy(update={k: v for k, v in chosen.items() if v is not None})
     # A wrong configuration is refused here, rather than in the worker
     replace(EngineConfig.from_settings(), variant=settings.variant)
+    require_default_voice(settings.voice)
 
     def make_app(begins: Stages) -> Flask:
         begins("imports")
@@ -169,6 +170,28 @@ def main(
         return create_app(engine, settings, loaded_s=begins.finished_s, own_process=True)
 
     serve(make_app, settings, wyoming=wyoming)
+
+
+def require_default_voice(spec: str) -> None:
+    """Refuse a voice of the settings that is none: the warm-up would fail, and the server never be ready.
+
+    Raises
+    ------
+    SettingsError
+        `parts_of` cannot read the voice.
+    """
+    from kokoro_lab.weights.voices import parts_of
+
+    try:
+        list(parts_of(spec))
+    except VoiceError as error:
+        raise SettingsError(
+            f"KOKORO_VOICE: {error.message}",
+            field="KOKORO_VOICE",
+            value=spec,
+            allowed=error.allowed,
+            mend=error.mend,
+        ) from error
 
 
 def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> None:

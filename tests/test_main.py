@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -173,6 +174,11 @@ def test_text_and_speak_take_a_lexicon(lab: Path) -> None:
         (["speak", "  ", "--voice", "hum"], "nothing to speak"),
         (["speak", "Hi.", "--voice", "hum", "--sample-rate", "8000"], "22050"),
         (["speak", "-i", "nowhere.txt"], "cannot be read"),
+        (["speak", "Hi.", "--voice", "hum", "-o", "."], "The ending of . names no format."),
+        (["speak", "Hi.", "-i", "nowhere.txt"], "Give the text or -i, not both; -i takes one file."),
+        (["speak", "-i", "one.txt", "two.txt"], "Give the text or -i, not both; -i takes one file."),
+        (["speak", "Hi.", "-i", "-"], "Give the text or -i, not both; -i takes one file."),
+        (["speak", "-", "-i", "one.txt"], "Give the text or -i, not both; -i takes one file."),
         (["run", "99_nothing"], "no notebook"),
         (["run", "00_quickstart", "-p", "colour=red"], "no parameter 'colour'"),
         (["run", "00_quickstart", "-p", "colour"], "NAME=VALUE"),
@@ -201,10 +207,46 @@ def test_a_wrong_request_is_one_paragraph_and_exit_code_2(
     assert "Traceback" not in done.output
 
 
+@pytest.mark.parametrize("command", ["serve", "wyoming"])
+def test_a_server_whose_own_voice_there_is_not_ends_as_for_any_wrong_setting(command: str) -> None:
+    """A supervisor starts a server again that ends with another code than 2."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kokoro_lab", command, "--port", "0"],
+        env={**os.environ, "KOKORO_VOICE": "bob"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: KOKORO_VOICE: There is no voice 'bob'.")
+    assert "Traceback" not in done.stderr
+
+
 def test_binary_input_is_refused(lab: Path) -> None:
     done = call("speak", "-", "--voice", "hum", stdin=b"\xff\xfe\x00\x01" * 50)
     assert done.exit_code == 2
     assert "UTF-8" in done.output
+
+
+@pytest.mark.parametrize("command", ["speak", "text"])
+@pytest.mark.parametrize("given", ["argument", "pipe"])
+def test_a_text_in_another_encoding_is_refused_and_not_read_without_its_letters(
+    lab: Path, command: str, given: str
+) -> None:
+    latin = "Zo\u00e9.\nCaf\u00e9.\n".encode("latin-1")
+    arguments = [command, latin.decode("utf-8", "surrogateescape")] if given == "argument" else [command, "-"]
+    done = call(*arguments, stdin=latin if given == "pipe" else None)
+    assert done.exit_code == 2, done.output
+    assert "The input is not UTF-8: byte 2 cannot be read. Convert it, for example with iconv." in done.output
+    assert "Traceback" not in done.output
+
+
+def test_text_counts_the_byte_that_it_cannot_read_from_the_beginning_of_all_lines() -> None:
+    done = call("text", stdin=b"Tea.\nCaf\xe9.\n")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout.splitlines()[0])["text"] == "Tea."
+    assert "byte 8 cannot be read" in done.output
 
 
 def test_text_shows_one_json_object_a_line() -> None:

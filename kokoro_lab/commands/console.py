@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 
 import click
 
-from kokoro_lab.errors import TextError
+from kokoro_lab.errors import ParameterError, TextError
 
 DONE, FAILED, WRONG, BROKE = 0, 1, 2, 3
+BYTE_ORDER_MARK = "\ufeff"
 INTERRUPTED = 130
 """The exit code that shells report for a program that Ctrl-C has ended."""
 
@@ -29,25 +30,57 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def require_one_text(text: str | None, file: Path | None) -> None:
+    """Refuse a text that is given twice: neither of the two may be left unspoken in silence."""
+    if text is not None and file is not None:
+        raise ParameterError("Give the text or -i, not both; -i takes one file.", field="--input")
+
+
 def text_of(text: str | None, file: Path | None) -> str:
     """The text to speak: the argument, a file or standard input, decoded as UTF-8."""
     if text is not None and text != "-":
-        return text
+        return decoded(utf8(text))
     if file is None and sys.stdin.isatty():
         raise TextError("There is no text.", field="TEXT", mend="Give it as an argument, by -i or by a pipe.")
     try:
         raw = file.read_bytes() if file else sys.stdin.buffer.read()
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TextError(
-            f"The input is not UTF-8: byte {error.start} cannot be read.",
-            field="input",
-            mend="Convert it, for example with iconv.",
-        ) from error
     except OSError as error:
         raise TextError(
             f"{file} cannot be read: {error.strerror}.", field="--input", value=str(file)
         ) from error
+    return decoded(raw).removeprefix(BYTE_ORDER_MARK)
+
+
+def utf8(text: str) -> bytes:
+    """A text of the command line in UTF-8. Python hands over bytes that are no UTF-8 as surrogates; here they
+    are those bytes again."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(raw: bytes, offset_bytes: int = 0) -> str:
+    """`raw` decoded as UTF-8; `offset_bytes` is where it begins in the input.
+
+    Raises
+    ------
+    TextError
+        The bytes are no UTF-8; the error names the first that is none, counted from the input's beginning.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise TextError(
+            f"The input is not UTF-8: byte {offset_bytes + error.start} cannot be read.",
+            field="input",
+            mend="Convert it, for example with iconv.",
+        ) from error
+
+
+def decoded_lines(source: BinaryIO) -> Iterator[str]:
+    """The lines of `source` as they come, each decoded by `decoded`."""
+    offset_bytes = 0
+    for line in source:
+        yield decoded(line, offset_bytes)
+        offset_bytes += len(line)
 
 
 def text_as_written(source: BinaryIO, tee: Callable[[str], None] = lambda text: None) -> Iterator[str]:

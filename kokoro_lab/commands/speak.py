@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from kokoro_lab.commands.completion import languages, offering
-from kokoro_lab.commands.console import counted, say, text_as_written, text_of
+from kokoro_lab.commands.console import counted, require_one_text, say, text_as_written, text_of
 from kokoro_lab.commands.options import (
     PATH,
     choice_option,
@@ -110,6 +110,7 @@ def speak(
     from kokoro_lab.speech.captions import caption_format_of, captions_file
     from kokoro_lab.speech.engine import load_engine
 
+    require_one_text(text, input_file)
     kind = caption_format_of(captions) if captions else None
     live = input_file == STANDARD_INPUT
     if tee and not live:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from kokoro_lab.commands.completion import languages, offering
+from kokoro_lab.commands.console import decoded_lines, utf8
 from kokoro_lab.commands.options import (
     code_option,
     detection_option,
@@ -52,8 +53,8 @@ def text(
     front_end = FrontEnd()
     resolve_language(language)  # before anything is read
     entries = entries_of(lexicon)
-    source = sys.stdin.buffer if given is None or given == "-" else BytesIO(given.encode())
-    lines = (line.decode("utf-8", "replace") for line in source)
+    source = sys.stdin.buffer if given is None or given == "-" else BytesIO(utf8(given))
+    lines = decoded_lines(source)
     texts: Iterable[str] = (line.rstrip("\r\n") for line in lines)
     if input_format == "ssml":
         texts = documents_of(texts)

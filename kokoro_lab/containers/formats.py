@@ -74,7 +74,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     kind = _OF_SUFFIX.get(path.suffix.lower())
     if kind is None:
         raise ParameterError(
-            f"The ending of {path.name} names no format.",
+            f"The ending of {path.name or path} names no format.",
             field="path",
             value=str(path),
             allowed="a name that ends in " + ", ".join(_OF_SUFFIX),

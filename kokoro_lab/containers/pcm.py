@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from errno import ENOSPC
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def write_whole(path: Path, content: bytes) -> Path:
             f"{path} cannot be written: {error.strerror or error}.",
             field="path",
             value=str(path),
-            allowed="a file in a folder that exists and may be written to",
+            allowed=None if error.errno == ENOSPC else "a file in a folder that exists and may be written to",
             mend=None if path.parent.exists() else f"Make the folder first: mkdir -p {path.parent}",
         ) from error
     return path

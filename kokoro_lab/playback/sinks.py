@@ -7,7 +7,7 @@ import wave
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 
@@ -132,8 +132,8 @@ class WavSink(Sink):
     Parameters
     ----------
     path : Path
-        The file. It is replaced when the sink is opened, and gets everything that is played until the sink is
-        closed.
+        The file. It is replaced by the first block after the sink was opened, so that a stream that cannot be
+        played leaves it as it was, and gets everything that is played until the sink is closed.
     """
 
     name = "file"
@@ -147,8 +147,14 @@ class WavSink(Sink):
     def open(self) -> None:
         if self._file is not None:
             return
+        new = not self._path.exists()
+        self._opened("ab").close()  # only to see that it can be written
+        if new:
+            self._path.resolve().unlink(missing_ok=True)
+
+    def _opened(self, mode: Literal["ab", "wb"]) -> BinaryIO:
         try:
-            self._raw = self._path.open("wb")  # it stays open from block to block
+            return self._path.open(mode)
         except OSError as error:
             raise PlaybackError(
                 f"{self._path} cannot be written: {error.strerror or error}.",
@@ -156,12 +162,12 @@ class WavSink(Sink):
                 value=str(self._path),
                 allowed="a file in a folder that exists and may be written to",
             ) from error
-        self._file = wave.open(self._raw, "wb")  # noqa: SIM115  # open for as long as the sink is
-        self._file.setparams((1, BYTES_A_SAMPLE, SAMPLE_RATE_HZ, 0, "NONE", ""))
 
     def play(self, pcm: Pcm) -> None:
-        self.open()
-        assert self._file is not None
+        if self._file is None:
+            self._raw = self._opened("wb")  # it stays open from block to block
+            self._file = wave.open(self._raw, "wb")  # noqa: SIM115  # open for as long as the sink is
+            self._file.setparams((1, BYTES_A_SAMPLE, SAMPLE_RATE_HZ, 0, "NONE", ""))
         try:
             self._file.writeframes(pcm_bytes(pcm))
         except OSError as error:

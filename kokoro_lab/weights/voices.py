@@ -168,8 +168,6 @@ def load_voice(spec: str, home: Path | None = None) -> Voice:
     """
     parts = list(parts_of(spec))
     total = sum(weight for _, weight in parts)
-    if total <= 0:
-        raise VoiceError(f"The weights of {spec!r} add up to nothing.", field="voice", value=spec)
     packs = [_pack(name, home) for name, _ in parts]
     pack = sum(
         (p * np.float32(weight / total) for p, (_, weight) in zip(packs, parts, strict=True)),
@@ -196,9 +194,10 @@ def parts_of(spec: str) -> Iterator[tuple[str, float]]:
     Raises
     ------
     VoiceError
-        Unknown name (with the nearest ones), or a blend that does not parse.
+        Unknown name (with the nearest ones), a blend that does not parse, or weights that add up to nothing.
     """
     parts = spec.split("+")
+    total = 0.0
     if len(parts) > MAX_BLEND:
         raise VoiceError(
             f"A blend of {len(parts)} voices is too many.",
@@ -234,7 +233,10 @@ def parts_of(spec: str) -> Iterator[tuple[str, float]]:
                 value=match[2][:80],
                 allowed=f"below {WEIGHTS_BELOW}",
             )
+        total += weight
         yield name, weight
+    if total <= 0:
+        raise VoiceError(f"The weights of {spec!r} add up to nothing.", field="voice", value=spec)
 
 
 def _pack(name: str, home: Path | None) -> npt.NDArray[np.float32]:

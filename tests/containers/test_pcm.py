@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
+import os
 import struct
 import wave
 from pathlib import Path
@@ -164,6 +166,17 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, samples: np.ndarray)
     (tmp_path / "folder.wav").mkdir()
     with pytest.raises(ParameterError, match="cannot be written"):
         write_file(tmp_path / "folder.wav", samples, RATE_HZ)
+
+
+def test_a_full_disk_is_not_blamed_on_the_folder(
+    tmp_path: Path, samples: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ParameterError, match=r"cannot be written: No space left on device\.$"):
+        write_file(tmp_path / "a.wav", samples, RATE_HZ)
 
 
 @pytest.mark.parametrize("content", [None, b"not sound"])

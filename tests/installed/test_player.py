@@ -79,6 +79,16 @@ def test_a_pipe_is_played_from_a_file_too(installed: Installed) -> None:
     assert samples(installed.folder / "played.wav") == b"ab" * 2400
 
 
+def test_input_that_cannot_be_played_leaves_the_file_as_it_was(installed: Installed) -> None:
+    """Neither an earlier recording is lost, nor does an empty one appear."""
+    (installed.folder / "kept.wav").write_bytes(CONTENT)
+    for name in ("kept.wav", "new.wav"):
+        done = installed.run("player", "--pipe", "-", "--sink", "file", "-o", name, stdin="ID3" + "a" * 4800)
+        assert done.returncode == 2, done.stderr
+    assert (installed.folder / "kept.wav").read_bytes() == CONTENT
+    assert not (installed.folder / "new.wav").exists()
+
+
 def test_a_class_of_service_that_cannot_be_had_is_warned_of_once(installed: Installed) -> None:
     done = installed.run(
         "player", "--sink", "null", "--pipe", "-", stdin="ab" * 240, KOKORO_QOS="interactive"

@@ -44,6 +44,23 @@ def test_a_file_that_cannot_be_written_says_so(tmp_path: Path) -> None:
         WavSink(tmp_path / "none" / "played.wav").open()
 
 
+@pytest.mark.parametrize("held", [b"kept", None])
+def test_a_file_is_replaced_by_speech_and_not_by_the_opening_of_the_sink(
+    tmp_path: Path, held: bytes | None
+) -> None:
+    path = tmp_path / "played.wav"
+    if held is not None:
+        path.write_bytes(held)
+    sink = WavSink(path)
+    sink.open()
+    sink.close()
+    assert (path.read_bytes() if path.exists() else None) == held
+    sink.open()
+    sink.play(PCM[:BLOCK_SAMPLES])
+    sink.close()
+    assert np.array_equal(soundfile.read(path, dtype="int16")[0], PCM[:BLOCK_SAMPLES])
+
+
 def test_the_sound_card_gets_every_sample_in_small_blocks(cards: list[FakeStream]) -> None:
     assert play(Deck(SoundCard()))
     (card,) = cards

@@ -37,9 +37,12 @@ def test_the_module_can_be_run_by_its_path() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("KOKORO_VARIANT", "fp8", "There is no variant 'fp8'. Allowed: fp32"),
+        ("KOKORO_VARIANT", "fp8", "KOKORO_VARIANT: There is no variant 'fp8'. Allowed: fp32"),
+        ("KOKORO_VARIANT", "", "KOKORO_VARIANT: There is no variant ''."),
         ("KOKORO_CORES", "all", "Cores are given by their numbers."),
         ("KOKORO_PLACEMENT", "lungs", "There is no stage 'lungs' to place."),
+        ("KOKORO_VOICE", "bob", "KOKORO_VOICE: There is no voice 'bob'."),
+        ("KOKORO_VOICE", "af_heart(0)", "KOKORO_VOICE: The weights of 'af_heart(0)' add up to nothing."),
     ],
 )
 def test_a_wrong_setting_is_said_in_a_sentence_and_nothing_is_started(
