@@ -500,6 +500,10 @@ def test_a_sign_alone_is_named_or_parts(written: str, said: str) -> None:
         ("chapter vi, open vi", "chapter six, open V I"),
         ("pls. find it, pls", "please find it, please"),
         ("expires 12/27", "expires December twenty seventh"),
+        ("TL;DR: it works", "T L D R: it works"),
+        ("¹Department of Physics, ²Chemistry", "Department of Physics, Chemistry"),
+        ("³ Deceased, ²H and ³He", "Deceased, squared H and cubed He"),
+        ("M.Sc. | www.a.com | b@c.de.", "MSc, W W W dot A dot com, B at C dot D E."),
     ],
 )
 def test_what_is_written_alike_is_told_apart(written: str, said: str) -> None:

@@ -234,6 +234,13 @@ RULES: tuple[Rule, ...] = (
         wakes="'",
     ),
     Rule(
+        "summary for who has no time",  # `TL;DR`
+        rf"{START}tl;dr{END}",
+        lambda match: "T L D R",
+        ignore_case=True,
+        wakes=";",
+    ),
+    Rule(
         "cross of a station",  # `King's X`
         r"(?<=\b(?:King'?s|Charing)\ )X(?![\p{L}\p{N}_'-])",
         lambda match: "Cross",
