@@ -413,6 +413,24 @@ def test_wrong_methods_and_paths_are_answered_in_the_same_shape(
     assert status != 405 or "POST" in answer.headers["Allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/audio/speech", "There is /v1/audio/speech:"),
+        ("/models", "There is /v1/models:"),
+        ("/v1/v1/audio/speech", "There is /v1/audio/speech:"),
+        ("/song", None),
+        ("/v1/audio/song", None),
+    ],
+)
+def test_a_base_url_without_its_version_is_named(client: FlaskClient, path: str, meant: str | None) -> None:
+    answer = client.post(path, json={"input": "Hello."})
+    assert answer.status_code == 404
+    message = answer.json["error"]["message"]
+    assert message.startswith(f"There is no {path} on this server.")
+    assert meant in message if meant else message.endswith("server.")
+
+
 def test_a_failure_before_the_first_byte_has_a_status_and_no_slot(client: FlaskClient) -> None:
     for text, code in (("Bang.", "synthesis_failed"), ("Boom.", "internal_error")):
         answer = client.post(URL, json={"input": text, "stream": False})

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from uuid import uuid4
 
-from flask import Flask, Response, g, jsonify
+from flask import Flask, Response, current_app, g, jsonify, request
 from gunicorn.http import errors as gunicorn_errors
 from werkzeug import exceptions
 from werkzeug.exceptions import HTTPException
@@ -71,6 +71,7 @@ _KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
     gunicorn_errors.LimitRequestLine: exceptions.RequestURITooLarge,
     gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
 }
+VERSION_PREFIX = "/v1"
 _QUOTED_CHARACTERS = 200
 """How many characters of a client's bytes an error quotes."""
 _OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
@@ -192,11 +193,22 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
     answer = error.get_response()
     if error.code is None or error.code < 400:  # a redirect
         return answer
+    if isinstance(error, exceptions.NotFound) and request.url_rule is None:
+        error = exceptions.NotFound(_no_such_path(request.path))
     ours = _answer(error)
     for name, value in answer.headers:
         if name not in ("Content-Type", "Content-Length"):
             ours.headers.add(name, value)  # Allow, Retry-After, WWW-Authenticate
     return ours
+
+
+def _no_such_path(path: str) -> str:
+    """What to say of a path that there is not. Base URLs of clients often lack `/v1`, or have it twice."""
+    paths = current_app.create_url_adapter(request)
+    near = (f"{VERSION_PREFIX}{path}", path.removeprefix(VERSION_PREFIX))
+    found = next((each for each in near if paths and paths.allowed_methods(each)), None)
+    hint = f" There is {found}: look at the client's base URL." if found else ""
+    return f"There is no {path[:_QUOTED_CHARACTERS]} on this server.{hint}"
 
 
 def _on_unexpected(error: Exception) -> Response:
