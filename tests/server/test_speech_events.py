@@ -17,6 +17,8 @@ from kokoro_lab.datatypes import AudioChunk
 from kokoro_lab.errors import SynthesisError
 from kokoro_lab.server.requests import speech_events
 from kokoro_lab.server.requests.speech_events import AudioBytes, KeepAlive, SpeechEvents
+from tests.server.conftest import RunningServer
+from tests.server.test_websocket_conversation import PLENTY, talking
 
 
 class LateStream(Iterator[AudioChunk]):
@@ -185,3 +187,12 @@ def test_a_chunk_that_is_lost_while_others_are_passed_over_is_an_error_of_the_st
     assert events.ready(timeout_s=60), "it is told by `next`"
     with pytest.raises(SynthesisError, match="Chunk 0 was lost"):
         next(events)
+
+
+def test_a_cancel_is_heeded_while_all_that_the_client_has_is_computed_again(server: RunningServer) -> None:
+    text = "This is a slow one.\n\n" * 20
+    with talking(server) as talk:
+        talk.say("speak", input=text, ephemeral=True, last_id="99.99999", credit=PLENTY)
+        talk.until("started")
+        talk.say("cancel")
+        assert talk.until("error")["error"]["code"] == "cancelled", "and not that there is no such chunk"
