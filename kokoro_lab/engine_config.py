@@ -314,14 +314,7 @@ class EngineConfig:
         except SettingsError as error:
             if error.field not in named:
                 raise
-            variable = PREFIX + error.field.upper()
-            raise SettingsError(
-                f"{variable}: {error.message}",
-                field=variable,
-                value=error.value,
-                allowed=error.allowed,
-                mend=error.mend,
-            ) from error
+            raise SettingsError.of_variable(PREFIX + error.field.upper(), error) from error
 
     @property
     def core_numbers(self) -> tuple[int, ...]:

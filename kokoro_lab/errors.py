@@ -129,6 +129,17 @@ class SettingsError(KokoroLabError):
 
     code = "invalid_setting"
 
+    @classmethod
+    def of_variable(cls, variable: str, error: KokoroLabError) -> SettingsError:
+        """The error that names the environment `variable` whose value led to `error`."""
+        return cls(
+            f"{variable}: {error.message}",
+            field=variable,
+            value=error.value,
+            allowed=error.allowed,
+            mend=error.mend,
+        )
+
 
 class MissingExtra(KokoroLabError, ImportError):
     """A package is missing that an extra of kokoro-lab installs.

@@ -185,13 +185,7 @@ def require_default_voice(spec: str) -> None:
     try:
         list(parts_of(spec))
     except VoiceError as error:
-        raise SettingsError(
-            f"KOKORO_VOICE: {error.message}",
-            field="KOKORO_VOICE",
-            value=spec,
-            allowed=error.allowed,
-            mend=error.mend,
-        ) from error
+        raise SettingsError.of_variable("KOKORO_VOICE", error) from error
 
 
 def serve(make_app: MakeApp, settings: Settings, *, wyoming: bool = False) -> None:

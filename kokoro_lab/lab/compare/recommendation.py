@@ -21,10 +21,8 @@ import pandas as pd
 from kokoro_lab.engine_config import EngineConfig
 from kokoro_lab.errors import SettingsError
 from kokoro_lab.lab.compare.comparison import (
-    ROUNDING_DB,
     TEXT,
     Comparison,
-    noise_at_the_end,
     pooled,
     ratio,
     ratio_table,
@@ -32,6 +30,7 @@ from kokoro_lab.lab.compare.comparison import (
     warm_table,
 )
 from kokoro_lab.lab.compare.configurations import Configuration
+from kokoro_lab.lab.compare.difference import ROUNDING_DB, noise_at_the_end
 from kokoro_lab.lab.results import Check, NegativeControl
 from kokoro_lab.metrics.intervals import Estimate, paired_ratio
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, noise_at_the_end, pooled, ratio
+from kokoro_lab.lab.compare.comparison import Comparison, Start, compare, pooled, ratio
 from kokoro_lab.lab.compare.configurations import Configuration
+from kokoro_lab.lab.compare.difference import noise_at_the_end
 from kokoro_lab.lab.compare.engine_process import EngineFailed
 from kokoro_lab.lab.results import NegativeControl
 from kokoro_lab.lab.tuning import candidate

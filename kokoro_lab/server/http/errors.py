@@ -71,7 +71,8 @@ _KINDS: dict[type[gunicorn_errors.ParseException], type[HTTPException]] = {
     gunicorn_errors.LimitRequestLine: exceptions.RequestURITooLarge,
     gunicorn_errors.UnsupportedTransferCoding: exceptions.NotImplemented,
 }
-VERSION_PREFIX = "/v1"
+_VERSION = "/v1"
+"""What the paths of most routes begin with."""
 _QUOTED_CHARACTERS = 200
 """How many characters of a client's bytes an error quotes."""
 _OUTCOMES: Mapping[int, Outcome] = {409: "cancelled", 429: "rejected", 499: "cancelled"}
@@ -205,7 +206,7 @@ def _on_http(error: HTTPException) -> WerkzeugResponse:
 def _no_such_path(path: str) -> str:
     """What to say of a path that there is not. Base URLs of clients often lack `/v1`, or have it twice."""
     paths = current_app.create_url_adapter(request)
-    near = (f"{VERSION_PREFIX}{path}", path.removeprefix(VERSION_PREFIX))
+    near = (f"{_VERSION}{path}", path.removeprefix(_VERSION))
     found = next((each for each in near if paths and paths.allowed_methods(each)), None)
     hint = f" There is {found}: look at the client's base URL." if found else ""
     return f"There is no {path[:_QUOTED_CHARACTERS]} on this server.{hint}"

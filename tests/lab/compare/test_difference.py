@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kokoro_lab.datatypes import SAMPLE_RATE_HZ
-from kokoro_lab.lab.compare import comparison as ab
+from kokoro_lab.lab.compare import difference as ab
 from kokoro_lab.metrics.perceptual import PESQ_CEILING
 
 
